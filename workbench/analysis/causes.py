@@ -338,8 +338,10 @@ class CauseGroup:
 
 @dataclass(frozen=True)
 class CauseNumbers:
-    """The failed runs that have a cause: their numbers among all runs, of those of which it is the main one too, how
-    many cases they belong to, whatever the model, and the tools and parameters concerned, the most frequent first."""
+    """The failed runs with one cause.
+
+    Counted are the runs with it, those of which it is the main cause, and their cases, whatever the model. `tools` and
+    `parameters` have the most frequent first."""
 
     cause: Cause
     indices: Sequence[int]

@@ -29,8 +29,9 @@ SAME_SCORE = 0.005
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One case with one model: its finished runs, at least one, in the order of the repeats, and what they come to by
-    the case's rule for repeats."""
+    """One case with one model: its finished runs and their joined result by the case's rule for repeats.
+
+    There is at least one run; runs are in the order of the repeats."""
 
     suite: str
     case_id: str

@@ -1,5 +1,4 @@
-"""Tells a case that broke from one that failed by chance: it is made again until that is decided (Wald 1945), or the
-repeats that it has decide.
+"""Tells a case that broke from one that failed by chance, by rerunning it (Wald 1945) or by the repeats that it has.
 
 The evidence that a case passes less than a share p of its runs begins at 1. A rerun that fails multiplies it by
 (1 - p/4) / (1 - p), a good one by 1/4. While the case passes p of its runs or more, the evidence ever reaches 40 · B
@@ -82,8 +81,9 @@ def fewest_reruns(among: int) -> int:
 
 
 def repeats_confirm(failed: int, graded: int, among: int) -> bool:
-    """Return whether the repeats of a case, one of `among` that could break, show by themselves that it broke: so many
-    of them fail with a probability of at most 0.025 / among where each passes with `TYPICAL`."""
+    """Return whether the repeats of a case, one of `among` that could break, show by themselves that it broke.
+
+    They do if the probability of so many failures is at most 0.025 / among while each repeat passes with `TYPICAL`."""
     ways = (
         math.comb(graded, count) * (1 - TYPICAL) ** count * TYPICAL ** (graded - count)
         for count in range(failed, graded + 1)

@@ -1,5 +1,7 @@
-"""Decides whether a batch is good enough: by `--min-score`, else by each suite's gate, else by the statuses of its
-cases."""
+"""Decides whether a batch is good enough.
+
+`--min-score` decides if it is given, else each suite's gate, else the statuses of its cases.
+"""
 
 from __future__ import annotations
 
@@ -118,8 +120,7 @@ def gate_holds(reached: float | None, threshold: float, *, strictly: bool, at_mo
 
 
 def statistic(name: Statistic, values: Sequence[float]) -> float | None:
-    """Return a statistic by name; `None` where it is undefined: without any value, or for the spread of a single
-    one."""
+    """Return a statistic by name; `None` without values, or for the spread of a single one."""
     return _STATISTICS[name](values) if values else None
 
 
@@ -255,8 +256,7 @@ class GateResult:
 
 @dataclass(frozen=True)
 class Quality:
-    """The verdict on a batch, the demands behind it, the result of each case with each model, and the suites'
-    aggregates."""
+    """The verdict on a batch, with the demands, the result of each case with each model, and the suites' aggregates."""
 
     met: bool
     gates: tuple[GateResult, ...]

@@ -1,5 +1,7 @@
-"""What is measured of runs: each number, its unit, its value for a run, a case and a model, which way is better, and
-how two values are tested."""
+"""Measures of runs.
+
+Each has a name, a unit, a value for a run, a case and a model, a better direction, and a test of two values.
+"""
 
 from __future__ import annotations
 
@@ -273,8 +275,9 @@ AGAINST_SCORE: Final = tuple(each for each in MEASURES.values() if each.per_run 
 
 
 def measure_of(name: str) -> Measure:
-    """Return a measure by its name in suites: one of `MEASURES`, a grader's score or a number of its formula, or a
-    named check of answers."""
+    """Return a measure by its name in suites.
+
+    It is one of `MEASURES`, a grader's score, a number of a grader's formula, or a named check of answers."""
     if name in MEASURES:
         return MEASURES[name]
     unit: Unit = "share" if is_score(name) else "number"

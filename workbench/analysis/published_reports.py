@@ -209,8 +209,10 @@ def _status(run: RunResult) -> Status:
 
 
 def _by_own_rules(grading: Grading) -> Grading:
-    """Return the options with a rule for repeats that the system has, its default in place of Workbench's own, and with
-    its use of the thresholds: from the fail threshold on a run has passed, and a warning needs a lower one."""
+    """Return the options with the system's rule for repeats and its use of the thresholds.
+
+    The system's default replaces Workbench's own rule. A run passes from the fail threshold on; a warning needs a lower
+    one."""
     warn_threshold = min(grading.warn_threshold, grading.fail_threshold)
     rule = "last" if grading.repeat_rule == "every" else grading.repeat_rule
     return replace(grading, repeat_rule=rule, warn_threshold=warn_threshold)
@@ -476,8 +478,9 @@ _NO_CASES: Mapping[str, Case] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class PublishedReport:
-    """What a system reports of the runs of one suite with one model; a comparison of its models where `model` is
-    `None`. `suite` is the suite's path."""
+    """A system's report of the runs of one suite with one model, or a comparison of its models if `model` is `None`.
+
+    `suite` is the suite's path."""
 
     suite: str
     model: str | None

@@ -190,8 +190,7 @@ def front(points: Sequence[Point]) -> tuple[Point, ...]:
 
 
 def points(measure: Measure, totals: Sequence[ModelTotals]) -> tuple[tuple[Point, ...], tuple[str, ...]]:
-    """Return models by a measure of which less is better, and those that are left out: of them, it or the score is
-    unknown."""
+    """Return models by a measure of which less is better, and the models without that measure or a score."""
     per_run = measure.per_run
     if per_run is None:
         return (), tuple(each.model for each in totals)

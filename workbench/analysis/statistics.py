@@ -90,8 +90,9 @@ def _beta_with(count: float, middle: float, square: float, extra: int) -> tuple[
 
 
 def _beta_below(at: float, a: float, b: float) -> float:
-    """Return the regularised incomplete beta function, by its continued fraction (Abramowitz and Stegun 1964, 26.5.8;
-    Lentz 1976)."""
+    """Return the regularised incomplete beta function, by its continued fraction.
+
+    Abramowitz and Stegun 1964, 26.5.8; evaluated by Lentz's method (1976)."""
     if not 0 < at < 1:
         return float(at >= 1)
     if at > (a + 1) / (a + b + 2):
@@ -162,10 +163,11 @@ def design_effect(values: Sequence[float], clusters: Sequence[Hashable] | None) 
 def paired_shares_interval(
     better: int, worse: int, pairs: int, effect: float = 1.0, z: float | None = None
 ) -> Interval:
-    """Return the interval of the difference of two shares of the same cases, from the pairs that are good on one side
-    alone: Tango's score interval (1998). It contains the differences from which the observed one is at most `z`
-    standard errors away, with standard errors under that difference; 95% unless `z` says otherwise. Pairs that
-    depend on each other tell as much as `pairs / effect` that do not."""
+    """Return the interval of the difference of two shares of the same cases: Tango's score interval (1998).
+
+    It is computed from the pairs that are good on one side alone, and contains the differences from which the observed
+    one is at most `z` standard errors away, with standard errors under that difference. The default `z` is that of 95%.
+    Dependent pairs count as `pairs / effect` independent ones."""
     b, c, n = better / effect, worse / effect, pairs / effect
     reach = z_of(BEYOND) if z is None else z
 
@@ -183,8 +185,10 @@ def paired_shares_interval(
 def mean_difference_interval(
     differences: Sequence[float], clusters: Sequence[Hashable] | None = None, level: float = BEYOND
 ) -> Interval | None:
-    """Return the interval of the mean behind finite differences of scores: Student's, by cluster, with a quarter of a
-    case at each end of what is possible, so that it always has a width. `None` with fewer than two clusters."""
+    """Return the interval of the mean behind finite differences of scores: Student's, by cluster.
+
+    A quarter of a case is added at each end of the possible range, so that the interval always has a width. `None` with
+    fewer than two clusters."""
     freedom = len(differences if clusters is None else set(clusters)) - 1
     if freedom < 1:
         return None
@@ -214,9 +218,10 @@ MIN_CLUSTERS = 6
 
 
 def detectable_share(better: int, worse: int, pairs: int, level: float, effect: float = 1.0) -> float | None:
-    """Return about the smallest difference of two shares of the same cases that a test at `level` shows in four of five
-    comparisons, if as many cases differ as did here: (z + z') · √(share that differs ÷ n). Where so large a
-    difference takes more, all that differ are taken for better. `None` where there is none up to 1."""
+    """Return about the smallest difference of two shares that a test at `level` shows in four of five comparisons.
+
+    It assumes that as many of the same cases differ as did here: (z + z') · √(share that differs ÷ n). If so large a
+    difference takes more, all that differ count as better. `None` if there is none up to 1."""
     trials = pairs / effect
     reach = _z_sum(level) ** 2 / trials
     found = max(math.sqrt(reach * ((better + worse) / effect + 2) / (trials + 2)), reach)
@@ -224,8 +229,9 @@ def detectable_share(better: int, worse: int, pairs: int, level: float, effect: 
 
 
 def detectable_mean(error: float | None, clusters: int, level: float) -> float | None:
-    """Return about the smallest mean difference that a test at `level` shows in four of five comparisons, if its
-    standard error is this; `None` where that is unknown or cases are too few."""
+    """Return about the smallest mean difference that a test at `level` shows in four of five comparisons.
+
+    `error` is the standard error of the mean. `None` if it is unknown or there are too few clusters."""
     return _z_sum(level) * error if error and clusters >= MIN_CLUSTERS else None
 
 
@@ -240,8 +246,9 @@ def z_of(level: float) -> float:
 
 @cache
 def student(freedom: int, level: float = BEYOND) -> float:
-    """Return between minus and plus which value all but `level` of Student's distribution lies, with so many degrees of
-    freedom, 1 or more."""
+    """Return the t within which, on both sides of 0, all but `level` of Student's distribution lies.
+
+    `freedom` is the number of degrees of freedom, 1 or more."""
     if freedom >= _NORMAL_FROM:
         return z_of(level)
     high = 16.0
@@ -278,12 +285,11 @@ class Passing(NamedTuple):
 
 
 def passing(cases: Iterable[tuple[int, int]]) -> tuple[Passing, ...]:
-    """Return pass@k and pass^k for each k from 1 to the most runs of a case; a case is given as its good and its graded
-    runs.
+    """Return pass@k and pass^k for each k from 1 to the most runs of a case.
 
-    Of n runs, c of them good, both are shares of the C(n, k) ways to draw k runs: 1 - C(n-c, k) / C(n, k) is pass@k
-    (Chen et al. 2021), C(c, k) / C(n, k) is pass^k (Yao et al. 2024). Neither is biased by n being more than k.
-    """
+    A case is given as its good and its graded runs. Of n runs, c of them good, both are shares of the C(n, k) ways to
+    draw k runs: 1 - C(n-c, k) / C(n, k) is pass@k (Chen et al. 2021), C(c, k) / C(n, k) is pass^k (Yao et al. 2024).
+    Neither is biased by n being more than k."""
     counts = Counter(cases)
     shares = [(times, list(_shares(of - good, of)), list(_shares(good, of))) for (good, of), times in counts.items()]
     return tuple(
@@ -369,8 +375,10 @@ def permutation(differences: Iterable[float], seed: int = 0, clusters: Sequence[
 
 
 def bonferroni(p: float, comparisons: int) -> float:
-    """Return the p of one of several tests, adjusted so that the probability of taking any chance result among them for
-    a difference stays below the level (Dunn 1961). Unlike Holm's, it has intervals that agree with it."""
+    """Return the p of one of several tests, adjusted for their number (Dunn 1961).
+
+    The probability of calling any chance result among them a difference stays below the level. Unlike Holm's, this
+    adjustment has intervals that agree with it."""
     return min(1.0, p * max(comparisons, 1))
 
 
@@ -383,8 +391,10 @@ def _enumerated(sizes: Sequence[int], light: int) -> int:
 
 
 def _counted(sizes: Sequence[int], light: int) -> int:
-    """Return the same by counting: one integer holds, in fields wide enough for all of them, how many choices have each
-    weight. Choosing a further size or not adds the fields to themselves, shifted."""
+    """Return the same by counting.
+
+    One integer holds, in fields wide enough for all of them, how many choices have each weight. To choose a further
+    size or not is to add the fields to themselves, shifted."""
     width = len(sizes) + 1
     mask = (1 << (light + 1) * width) - 1
     fields = 1
@@ -526,8 +536,9 @@ class _Bets:
 
 
 def fewest_that_reach(gate: float, worse: float, sizes: Iterable[float]) -> int | None:
-    """Return with how many units, all of whose runs are good, a gate is reached, in the order of their sizes; `None`
-    where all of them are too few."""
+    """Return the number of units, in the order of their sizes, that reach a gate if all their runs are good.
+
+    `None` if all of them are too few."""
     evidence = GateEvidence(gate, worse)
     for number, size in enumerate(sizes, 1):
         evidence.take(1.0, size)

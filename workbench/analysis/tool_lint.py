@@ -165,8 +165,9 @@ Rule = Literal[
 
 @dataclass(frozen=True)
 class ToolName:
-    """A tool and the server it comes from; `server` is `None` for one that is written in the suite, in the case with
-    the id `case` if that is set."""
+    """A tool and the server it comes from.
+
+    `server` is `None` for a tool written in the suite, or in the case with the id `case` if that is set."""
 
     name: str
     server: str | None = None
@@ -270,8 +271,7 @@ def _groups(
 
 
 def _near_identical(tools: Sequence[ToolDefinition]) -> Iterator[LintFinding]:
-    """Find pairs that take the same arguments and have nearly the same description, and whose names do not distinguish
-    them."""
+    """Find pairs with the same arguments and nearly the same description whose names do not distinguish them."""
     by_parameters: dict[frozenset[tuple[str, str]], list[ToolDefinition]] = defaultdict(list)
     for tool in tools:
         if tool.description.strip():

@@ -30,8 +30,9 @@ class Difference:
 
 @dataclass(frozen=True)
 class Agreement:
-    """The verdicts of a source by one of its scores beside those of the cases: how many of those that both have are
-    the same, and which are not. `ungraded` are those that have none here."""
+    """The verdicts of a source by one of its scores, beside those of the cases.
+
+    Counts how many of the verdicts that both have agree, and which do not. `ungraded` are those without one here."""
 
     name: str
     agree: int

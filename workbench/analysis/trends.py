@@ -28,16 +28,16 @@ def rate_of(parts: Iterable[BatchPart]) -> tuple[int, int]:
 
 
 def is_whole(part: BatchPart) -> bool:
-    """Return whether every case of the suite was run with the model, and each run was graded, or was skipped or
-    expected nothing yet."""
+    """Return whether every case of the suite has a result with the model: graded, skipped, or without expectations."""
     _, graded = rate_of((part,))
     not_owed = sum(count for status, count in part.counts.items() if not status.owed)
     return part.whole and bool(graded) and graded + not_owed == part.planned
 
 
 def trends_of(batches: Iterable[BatchRow]) -> dict[TrendKey, list[tuple[int, float]]]:
-    """Return the pass rate, 0..1, of each suite with each model in every whole batch, with that batch's number, in the
-    order of the batches given. Forks and shards do not count, nor do batches that were stopped early: their rates
+    """Return the pass rate, 0..1, of each suite with each model in every whole batch, with the batch's number.
+
+    Batches stay in the given order. Forks and shards are ignored, and so are batches that stopped early: their rates
     are biased."""
     found: dict[TrendKey, list[tuple[int, float]]] = {}
     for batch in batches:

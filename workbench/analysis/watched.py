@@ -35,7 +35,7 @@ class PairWatched:
     saved: int
 
     def sentence(self, name_a: str, name_b: str) -> str:
-        """What came out, in one plain sentence."""
+        """Return the result in one plain sentence."""
         seen = counted_of(self.cases, self.of, "case")
         counts = f"{name_b} better on {count_text(self.better)}, worse on {count_text(self.worse)}"
         among = f" for {self.comparisons} comparisons" if self.comparisons > 1 else ""
@@ -69,9 +69,10 @@ def _e_text(value: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GateWatched:
-    """What is known of a pass rate after `runs` graded runs, of `of` planned ones, and after `cases` of `of_cases`, in
-    so many `clusters` where a suite has any; `verdict` is `None` while it is open. `rate` is the mean over these cases
-    of the share of good runs, and `interval` its interval, where the batch did not stop early."""
+    """A pass rate after `runs` graded runs of `of` planned ones, and after `cases` of `of_cases`.
+
+    `clusters` counts the clusters of a suite that has any; `verdict` is `None` while it is open. `rate` is the mean
+    over these cases of the share of good runs, and `interval` its interval if the batch did not stop early."""
 
     suite: str | None
     model: str | None

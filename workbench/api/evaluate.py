@@ -103,7 +103,7 @@ class StandingApproval:
             raise ApprovalError(refused)
 
     def _new_needs(self, request: Request) -> Iterator[str]:
-        """What was not approved of a suite, and what was approved in its place."""
+        """Describe the needs of a suite that were not approved, and those approved in their place."""
         suite = self.suites.get(absolute(request.file.path))
         if suite is None:
             yield from request.needs.lines(request.asked)
@@ -135,8 +135,10 @@ class StandingApproval:
 def standing_approval(
     paths: Sequence[Path], *, models: Sequence[str] = (), judge: str | None = None, trust: bool = False
 ) -> StandingApproval:
-    """Return an approval of what stands there now: how `models` and `judge` are reached, the environment of the suites
-    at `paths` and, with `trust`, all that these suites need. Raises UsageError for a model that is not known."""
+    """Approve the suites as they are now.
+
+    The approval covers how `models` and `judge` are reached, the environment of the suites at `paths` and, with
+    `trust`, everything that these suites need. Raises UsageError for an unknown model."""
     program = program_in(user_folders(), os.environ, ModelOptions(frozenset(models), judge=judge))
     files = [load_suite(path) for path in find_suites(paths)]
     given = (path if path.is_dir() else path.parent for path in paths)
@@ -161,7 +163,7 @@ def _asked_unapproved(specs: Specs, suite: Path) -> list[ModelSpec]:
 
 
 def _without(needs: SuiteNeeds, others: SuiteNeeds) -> SuiteNeeds:
-    """What needs have and others have not."""
+    """Return the needs that are in `needs` and not in `others`."""
     return replace(
         needs,
         commands=tuple(each for each in needs.commands if each not in others.commands),
@@ -222,8 +224,10 @@ Approve = Callable[[SuiteNeeds], bool]
 
 
 def approve_nothing(needs: SuiteNeeds) -> bool:
-    """Approve nothing: suites that would start a process, import a file, or send anything to an address that the
-    caller did not name are refused."""
+    """Approve nothing.
+
+    Suites that would start a process, import a file, or send anything to an address that the caller did not name are
+    refused."""
     return False
 
 

@@ -1,5 +1,7 @@
-"""Suites for Python callers: loaded from their files, or refused with everything that is wrong in them; the errors of
-the Python API."""
+"""Suites for Python callers, and the errors of the Python API.
+
+A suite is loaded from its file, or refused with every problem in it.
+"""
 
 from __future__ import annotations
 
@@ -132,8 +134,7 @@ class LoadedSuite:
         return tuple(SuiteCase(self, case, case.id, case.name, at) for at, case in enumerate(self.definition.cases))
 
     def cells(self, models: Sequence[str] = ()) -> tuple[Cell, ...]:
-        """Return the cells that `evaluate` runs: each case with each of the models, or with those that the suite
-        names."""
+        """Return the cells that `evaluate` runs: each case with each of the models, or with the suite's own."""
         return tuple(
             Cell(case, model)
             for case in self.cases
@@ -178,13 +179,13 @@ def load(path: SuitePath) -> LoadedSuite:
 
 
 def is_suite(path: SuitePath) -> bool:
-    """Return whether a file is a suite: TOML with a `format`, or a file that cannot be read, so that loading it says
-    why.
+    """Return whether a file is a suite: TOML with a `format`.
+
+    A file that cannot be read counts as one, so that loading it reports why.
 
     >>> import workbench
     >>> workbench.is_suite("clock.toml")
-    True
-    """
+    True"""
     return is_suite_file(Path(path))
 
 

@@ -1,5 +1,4 @@
-"""The `accuracy` grader (`toolCallAccuracy`): correct calls in order or in any order, with partial credit for the right
-name.
+"""The `accuracy` grader (`toolCallAccuracy`): correct calls, in order or not, with partial credit for the right name.
 
 The input of a call is correct as a whole or not at all: every listed argument must be correct, and there must be no
 other.

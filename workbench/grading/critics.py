@@ -203,8 +203,9 @@ def _recorder(name: str, default: JsonValue) -> Critic:
 
 
 def bound_to(check: Check, value: JsonValue) -> Check:
-    """Return the same check for another expected value, which may be one that a suite cannot write there (such as
-    null). Checks that Arcade does not know become a comparison."""
+    """Return the same check for another expected value, even one that a suite cannot write there, such as null.
+
+    Checks that Arcade does not know become a comparison."""
     if check.is_critic:
         return check.bound_to(value)
     return Equals(equals=value, weight=check.weight, optional=check.optional)
@@ -343,8 +344,7 @@ class CriticPairing:
         )
 
     def _is_perfect_in_order(self) -> bool:
-        """Return whether each expected call has everything it can in the call of the same place, so that no pairing is
-        better."""
+        """Return whether each expected call earns all it can from the call in its place: no pairing is better then."""
         rows = range(len(self._expected))
         return len(rows) <= len(self._calls) and all(map(self._is_perfect, rows, rows))
 
@@ -658,8 +658,7 @@ def _selection_difference(
 
 
 def _beyond_wildcards(wanted: Sequence[str], made: Sequence[str]) -> str | None:
-    """Return the first of the named tools that was not called although more calls are left than those of any tool may
-    take."""
+    """Return the first of the named tools without a call although more calls are left than any one tool may take."""
     left = list(made)
     missing: list[str] = []
     for name in wanted:

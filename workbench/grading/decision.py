@@ -56,7 +56,7 @@ def _means(items: Sequence[CallPairing]) -> Mapping[str, float]:
 
 
 class Decision(NamedTuple):
-    """One decision graded: three parts in 0..1, and what each expected argument earned of the third."""
+    """One decision graded: three parts in 0..1, and the verdicts whose scores make up the third."""
 
     should_call: float
     tool_name: float
@@ -77,16 +77,18 @@ def judge_decision(
     *,
     broken: bool = False,
 ) -> Decision:
-    """Grade one decision: whether to call (`expected` is `None` where not to), the tool's exact name, the arguments.
+    """Grade one decision: whether to call, the tool's exact name, the arguments.
 
-    The arguments are graded even when nothing was called; `broken` ones, which are no JSON object, earn nothing. Raises
-    CheckError when a check cannot be evaluated."""
+    `expected` is `None` if no call is expected. The arguments are graded even if nothing was called; `broken` ones,
+    which are no JSON object, earn nothing. Raises CheckError if a check cannot be evaluated."""
     if expected is None:
         # A correct refusal has no arguments, and its tool does not matter.
         return Decision(float(not called), 1.0, *judge_expected_arguments(tool, {}, arguments))
     same = expected.is_any or expected.tool == tool
     share, verdicts = judge_expected_arguments(expected.tool, expected.args, arguments, same_tool=same, context=context)
-    return Decision(float(called), float(same), 0.0 if broken else share, verdicts)
+    if broken:
+        share = 0.0
+    return Decision(float(called), float(same), share, verdicts)
 
 
 def judge_expected_arguments(
@@ -99,16 +101,18 @@ def judge_expected_arguments(
 ) -> tuple[float, tuple[ArgumentVerdict, ...]]:
     """Return the share of expected arguments that are correct, minus half a share for each one too many, at least 0.
 
-    It is 1 where arguments do not matter (`None`); where none are expected, 1 or 0. The verdicts' scores add up to it
-    before it is clamped; where none are expected, they add up to what is lost of the 1.
+    It is 1 if arguments do not matter (`None`); if none are expected, 1 or 0. The verdicts' scores add up to it before
+    it is clamped; if none are expected, they add up to the loss.
     """
     if checks is None:
         return 1.0, ()
     verdicts = judge_arguments(
         tool, checks, arguments, equal=by_python, context=context, shared=1.0, same_tool=same_tool
     )
+    if not verdicts and not arguments:
+        return 1.0, ()
     if not verdicts:
-        return (0.0 if arguments else 1.0), unlisted_arguments(set(), arguments, 1 / (len(arguments) or 1))
+        return 0.0, unlisted_arguments(set(), arguments, 1 / len(arguments))
     right = [verdict.holds for verdict in verdicts].count(True)
     extra = unlisted_arguments(checks.keys(), arguments, EXTRA_COST / len(verdicts))
     return max(0.0, (right - EXTRA_COST * len(extra)) / len(verdicts)), verdicts + extra
@@ -122,9 +126,12 @@ def _calls(case: Case, trajectory: Trajectory, context: CheckContext) -> Iterato
     for index, (wanted, record) in enumerate(zip_longest(expected or (None,), calls)):
         if index >= decisions:
             yield _line(None, index, Decision(0.0, 0.0, 0.0), "too many")
+        elif wanted is None and record is None:
+            yield _line(None, None, judge_decision(None, False, "", {}), "right not to call")
         elif wanted is None:
-            judged = judge_decision(None, record is not None, "", record.arguments if record else {})
-            yield _line(None, index if record else None, judged, "called where nothing should be")
+            assert record is not None
+            judged = judge_decision(None, True, "", record.arguments)
+            yield _line(None, index, judged, "called where nothing should be")
         elif record is None:
             # As in the published evaluation, which asks about one tool: only whether to call is wrong, and the
             # arguments are those of no call.
@@ -152,23 +159,25 @@ def _steps(case: Case, trajectory: Trajectory, context: CheckContext) -> Iterato
         if reached is None:
             yield _pairing(wanted, None, (), 0.0, "never reached", {"tool_name": 0.0, "arguments": 0.0})
             continue
-        first = reached.round.calls[0] if reached.round.calls else None
-        right_tool = (first is not None) if step.tool == ANY_TOOL else (first.tool if first else None) == step.tool
-        score, verdicts = judge_expected_arguments(
-            step.tool or "",
-            step.args if step.tool is not None else {},
-            first.arguments if first else {},
-            same_tool=right_tool,
-            context=context,
-        )
-        if first is not None and first.is_broken:
-            score = 0.0
-        parts = {"tool_name": float(right_tool), "arguments": score}
-        if step.tool is None:
-            outcome = "right not to call" if first is None else "called where nothing should be"
+        expected = step.args if step.tool is not None else {}
+        tool = step.tool or ""
+        if not reached.round.calls:
+            right_tool = step.tool is None
+            score, verdicts = judge_expected_arguments(tool, expected, {}, same_tool=right_tool, context=context)
+            outcome = "right not to call" if right_tool else "not called"
+            call = None
         else:
-            outcome = "not called" if first is None else _outcome(parts["tool_name"], score, verdicts)
-        call = reached.first_call if first else None
+            first, call = reached.round.calls[0], reached.first_call
+            right_tool = step.tool in (ANY_TOOL, first.tool)
+            score, verdicts = judge_expected_arguments(
+                tool, expected, first.arguments, same_tool=right_tool, context=context
+            )
+            if first.is_broken:
+                score = 0.0
+            outcome = "called where nothing should be"
+            if step.tool is not None:
+                outcome = _outcome(float(right_tool), score, verdicts)
+        parts = {"tool_name": float(right_tool), "arguments": score}
         yield _pairing(wanted, call, verdicts, (parts["tool_name"] + score) / 2, outcome, parts)
 
 

@@ -146,11 +146,11 @@ def _paired(
     *,
     first_call_for_all: bool = False,
 ) -> tuple[tuple[CallPairing, ...], list[str], bool]:
-    """Return a line for each expected call and each call that is left, the tools that were called too few times, and
-    whether no other pairing can have better parameters.
+    """Pair the expected calls with actual ones.
 
-    With `first_call_for_all`, all expected calls of a tool are compared with its first call, as published.
-    """
+    Returns a line for each expected call and each remaining call, the tools that were called too few times, and whether
+    no other pairing can have better parameters. With `first_call_for_all`, all expected calls of a tool are compared
+    with its first call, as published."""
     made: dict[str, list[int]] = {}
     for index, record in enumerate(calls):
         made.setdefault(record.tool, []).append(index)
@@ -276,8 +276,9 @@ _RIGHT, _WRONG, _NOTHING = 2, 1, 0
 
 
 def _compared(expected: ExpectedCall, record: CallRecord, context: CheckContext) -> _Compared:
-    """Return the parameter score: required arguments earn 1, ½ or 0, forbidden and invalid ones count as further
-    zeros."""
+    """Return the parameter score.
+
+    Required arguments earn 1, ½ or 0; forbidden and invalid ones count as further zeros."""
     arguments = record.arguments
     found: list[tuple[str, Check | None, CheckVerdict, int | None]] = []
     halves = entries = 0
@@ -315,8 +316,7 @@ _FORBIDDEN = CheckVerdict(0.0, False, "this argument must not be given")
 
 
 def _without_verdict(check: Check, error: CheckError, place: str) -> CheckVerdict:
-    """Return a validator whose function raised counts as failed; any other check that cannot be evaluated is an
-    error."""
+    """Count a validator whose function raised as failed; any other check that cannot be evaluated is an error."""
     if check.optional and isinstance(error, FunctionRaisedError):
         return CheckVerdict(0.0, False, str(error))
     raise CheckError(f"{place}: {error}") from error

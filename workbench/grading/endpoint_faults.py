@@ -528,8 +528,10 @@ def _calls_as_text(round_: Round, tools: tuple[ToolDefinition, ...]) -> Iterator
 
 
 def _lost_tools(trajectory: Trajectory, tools: tuple[ToolDefinition, ...]) -> Issue | None:
-    """Return that the first prompt has fewer tokens than the tools and the conversation by a safe estimate, `None`
-    where nothing shows it. A model that called an offered tool has seen them."""
+    """Return an issue if the tools never reached the model.
+
+    The prompt then has fewer tokens than the tools and the conversation by a safe estimate. A model that called an
+    offered tool has seen them."""
     first = trajectory.rounds[0] if trajectory.rounds else None
     if first is None or first.number != 1 or first.replayed or first.usage is None:
         return None
@@ -598,8 +600,9 @@ _MAX_REPEATED = 20_000
 
 
 def _is_repeated(raw: str) -> bool:
-    """Return whether a text is a JSON object after beginnings of itself, as of an endpoint whose chunks each hold the
-    whole text so far."""
+    """Return whether a text is a JSON object preceded by beginnings of itself.
+
+    An endpoint writes it if its chunks each hold the whole text so far."""
     if len(raw) > _MAX_REPEATED:
         return False
     for begin in (at for at, sign in enumerate(raw) if sign == "{" and at):

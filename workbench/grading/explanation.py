@@ -112,8 +112,10 @@ def in_numbers(term: Term) -> str:
         case Amount(value=value):
             return figure(value)
         case Clamped(term=inner):
-            worked_out, kept = in_numbers(inner), evaluate(term)
-            return worked_out if kept == evaluate(inner) else f"{worked_out}, kept within 0..1: {figure(kept)}"
+            kept = evaluate(term)
+            if kept == evaluate(inner):
+                return in_numbers(inner)
+            return f"{in_numbers(inner)}, kept within 0..1: {figure(kept)}"
         case Rounded(term=inner):
             return in_numbers(inner)
     return f"{_written(term, words=False)} = {figure(evaluate(term))}"
@@ -127,10 +129,10 @@ def _written(term: Term, *, words: bool, inside: int = _LOOSE) -> str:
     match term:
         case Amount(value=value, name=name):
             return name if words and name else figure(value)
+        case Sum(terms=(only,)):
+            return _written(only, words=words, inside=inside)
         case Sum(terms=terms):
             text, holds = " + ".join(_written(each, words=words) for each in terms), _LOOSE
-            if len(terms) == 1:
-                return _written(terms[0], words=words, inside=inside)
         case Difference(left=left, right=right):
             text = f"{_written(left, words=words)} − {_written(right, words=words, inside=_TIGHT)}"
             holds = _LOOSE
@@ -145,19 +147,19 @@ def _written(term: Term, *, words: bool, inside: int = _LOOSE) -> str:
     return f"({text})" if holds < inside else text
 
 
-# Explains how each published system computes a score from a grade: its formula, its rules, what each line earned.
+# One reading of a grade per published system: its formula, its rules, and the credit of each line.
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
     """The value of one line of a grade's pairing.
 
-    `formula` shows how its credit was computed, `share` is its contribution to the score, `most` what it could have
-    contributed.
+    `formula` shows how its credit was computed, `share` is its contribution to the score, `most` the largest possible
+    contribution.
 
-    An extra call has a `share` and a `most` of 0 where it neither adds nor costs anything. Both are `None` under
+    An extra call has a `share` and a `most` of 0 if it neither adds nor costs anything. Both are `None` under
     `dimensions`, which does not add up lines: there the credit is the line's parameter score. `arguments` shows the
-    part of the arguments, where some were given that are not expected.
+    part of the arguments if unexpected ones were given.
     """
 
     formula: Term | None
@@ -170,8 +172,8 @@ class Account:
 class Reading:
     """One grader's part of an `Explanation`.
 
-    `formula` is present whatever decided; `shortcut` is empty where the formula did. `rule` is empty where the words of
-    the formula suffice."""
+    `formula` is always present; `shortcut` is empty if the formula decided. `rule` is empty if the words of the formula
+    suffice."""
 
     formula: Term
     shortcut: str
@@ -208,19 +210,21 @@ def _expected(grade: Grade) -> int:
 
 def _critics(grade: Grade, grading: Grading) -> Reading:
     options = grading.critics
-    quotient = Quotient(_number(grade, "earned"), _number(grade, "possible"))
-    shortcut = _critics_shortcut(grade, grading)
+    formula: Term = Quotient(_number(grade, "earned"), _number(grade, "possible"))
     more = [
         "Expected calls are paired with actual calls so that they earn as much as possible; order does not matter.",
         f"The right tool earns {figure(options.tool_selection_weight)}, an argument its weight times how well its "
         "check holds. Arguments without a weight share 1 equally.",
-        "An expected call without a matching call is not counted."
-        if options.arcade_compatible
-        else "An expected call without a matching call earns 0 of its full weight.",
-        "fail_on_tool_call_quantity: with more or fewer calls than expected, the score is 0."
-        if options.fail_on_tool_call_quantity
-        else "An extra call earns nothing and costs nothing.",
     ]
+    if options.arcade_compatible:
+        more.append("An expected call without a matching call is not counted.")
+    else:
+        formula = Clamped(formula)
+        more.append("An expected call without a matching call earns 0 of its full weight.")
+    if options.fail_on_tool_call_quantity:
+        more.append("fail_on_tool_call_quantity: with more or fewer calls than expected, the score is 0.")
+    else:
+        more.append("An extra call earns nothing and costs nothing.")
     if not options.arcade_compatible:
         more.append(
             "An argument without a weight must pass its check, or the run fails whatever its score; one with a weight "
@@ -228,13 +232,9 @@ def _critics(grade: Grade, grading: Grading) -> Reading:
         )
     if options.fail_on_tool_selection:
         more.append("fail_on_tool_selection: if other tools were called than expected, the score is 0.")
-    return Reading(
-        quotient if options.arcade_compatible else Clamped(quotient),
-        shortcut,
-        _thresholds(grade, grading) if grade.numbers else "The thresholds are not used",
-        tuple(more),
-        tuple(_critics_account(line, grade, grading) for line in grade.pairings),
-    )
+    verdict = _thresholds(grade, grading) if grade.numbers else "The thresholds are not used"
+    accounts = tuple(_critics_account(line, grade, grading) for line in grade.pairings)
+    return Reading(formula, _critics_shortcut(grade, grading), verdict, tuple(more), accounts)
 
 
 def _critics_shortcut(grade: Grade, grading: Grading) -> str:
@@ -262,7 +262,9 @@ def _critics_account(line: CallPairing, grade: Grade, grading: Grading) -> Accou
         return Account(Amount(0.0), 0.0, 0.0)
     earned = (line.tool_score, *(verdict.score for verdict in line.arguments))
     weight = line.tool_weight + sum(verdict.weight for verdict in line.arguments if verdict.counted)
-    formula = Sum(tuple(map(Amount, earned))) if line.call is not None else Amount(0.0)
+    formula: Term = Amount(0.0)
+    if line.call is not None:
+        formula = Sum(tuple(map(Amount, earned)))
     return Account(formula, sum(earned) / possible, weight / possible)
 
 
@@ -273,27 +275,33 @@ def _decision(grade: Grade, grading: Grading) -> Reading:
     items = grade.numbers.get("items", 0.0)
     # A chain has no lines for steps that correctly made no call; elsewhere at most one decision has no line.
     chain = any(len(line.parts) == 2 for line in grade.pairings) or items > len(grade.pairings) + 1
-    what = "(tool name + arguments) ÷ 2" if chain else "(should call + tool name + arguments) ÷ 3"
-    more = [
-        "Each step is compared with the first call of its round."
-        if chain
-        else "The first expected call is compared with the first call, the second with the second, and so on.",
+    parts = (
         "Tool name: 1 if it is the same to the letter. Arguments: the share of the expected ones that are right, less "
-        "half the share of those that nobody expects, and never below 0.",
-    ]
-    if not chain:
-        more[1:1] = ["Should call: 1 if a call was made where one is expected, or none where none is."]
-        more.append(
+        "half the share of those that nobody expects, and never below 0."
+    )
+    more: tuple[str, ...]
+    if chain:
+        rule = "mean of (tool name + arguments) ÷ 2 over all steps"
+        more = ("Each step is compared with the first call of its round.", parts)
+    else:
+        rule = "mean of (should call + tool name + arguments) ÷ 3 over all calls"
+        more = (
+            "The first expected call is compared with the first call, the second with the second, and so on.",
+            "Should call: 1 if a call was made where one is expected, or none where none is.",
+            parts,
             "A missing call loses the first part, and its arguments are those of no call; an extra call is one more "
-            "that earns 0."
+            "that earns 0.",
         )
+    shortcut = ""
+    if not items:
+        shortcut = f"there is nothing to score, so the score is {figure(grade.score or 0.0)}"
     return Reading(
         Quotient(_number(grade, "total", "what the calls earn"), _number(grade, "items", "their number")),
-        "" if items else f"there is nothing to score, so the score is {figure(grade.score or 0.0)}",
+        shortcut,
         _thresholds(grade, grading),
-        tuple(more),
+        more,
         tuple(_decision_account(line, items) for line in grade.pairings),
-        f"mean of {what} over all {'steps' if chain else 'calls'}",
+        rule,
     )
 
 
@@ -318,8 +326,10 @@ def _less_unlisted(line: CallPairing) -> Term | None:
 def _mean_of_parts(line: CallPairing) -> Term:
     if line.expected_call is None and line.credit == 0:
         return Amount(0.0)
+    if not line.parts:
+        return Amount(line.credit)
     parts = tuple(Amount(value, name.replace("_", " ")) for name, value in line.parts.items())
-    return Quotient(Sum(parts), Amount(len(parts))) if parts else Amount(line.credit)
+    return Quotient(Sum(parts), Amount(len(parts)))
 
 
 # accuracy
@@ -327,41 +337,47 @@ def _mean_of_parts(line: CallPairing) -> Term:
 
 def _accuracy(grade: Grade, grading: Grading) -> Reading:
     options, numbers = grading.accuracy, grade.numbers
-    exact_mode = options.mode == "exact"
+    name_only = figure(options.name_only)
+    if options.mode == "exact":
+        faults, fault = "wrong", options.wrong_penalty
+        rules = (
+            "Each call is compared with the expected call in its place.",
+            f"The right tool with equal arguments earns 1, the right tool alone {name_only}.",
+            f"Another tool counts as wrong and takes {figure(fault)}; a call beyond the last expected one counts as "
+            "wrong twice. A missing call takes nothing, it earns nothing.",
+        )
+    else:
+        faults, fault = "extra", options.extra_penalty
+        rules = (
+            "A call counts as exact when an expected call has its tool and equal arguments, in any position.",
+            f"A call that is left earns {name_only} when an expected call of its tool is open, and takes "
+            f"{figure(fault)} as an extra one otherwise. A missing call takes nothing, it earns nothing.",
+            "An expected call without args is exact only for a call without arguments.",
+        )
     names = Product(Amount(options.name_only), _number(grade, "name_only", "right name only"))
-    faults, fault = ("wrong", options.wrong_penalty) if exact_mode else ("extra", options.extra_penalty)
     top = Difference(Sum((_number(grade, "exact"), names)), Product(Amount(fault), _number(grade, faults)))
     expected, made = numbers.get("expected", 0.0), numbers.get("made", 0.0)
     shortcut = ""
-    if not expected:
-        what = "calls were made, but none are expected" if made else "no call is expected and none was made"
-        shortcut = f"{what}, so the score is {figure(grade.score or 0.0)}"
+    if not expected and made:
+        shortcut = f"calls were made, but none are expected, so the score is {figure(grade.score or 0.0)}"
+    elif not expected:
+        shortcut = f"no call is expected and none was made, so the score is {figure(grade.score or 0.0)}"
     elif not made:
         shortcut = "no call was made, so the score is 0"
-    exactly = (
-        "Each call is compared with the expected call in its place.",
-        f"The right tool with equal arguments earns 1, the right tool alone {figure(options.name_only)}.",
-        f"Another tool counts as wrong and takes {figure(fault)}; a call beyond the last expected one counts as wrong "
-        "twice. A missing call takes nothing, it earns nothing.",
-    )
-    flexibly = (
-        "A call counts as exact when an expected call has its tool and equal arguments, in any position.",
-        f"A call that is left earns {figure(options.name_only)} when an expected call of its tool is open, and takes "
-        f"{figure(fault)} as an extra one otherwise. A missing call takes nothing, it earns nothing.",
-        "An expected call without args is exact only for a call without arguments.",
-    )
     return Reading(
         Clamped(Quotient(top, _number(grade, "expected"))),
         shortcut,
         _thresholds(grade, grading),
-        (f"Mode {options.mode}.", *(exactly if exact_mode else flexibly)),
-        tuple(
-            Account(Amount(line.credit), line.credit / expected, 0.0 if line.expected_call is None else 1 / expected)
-            if expected
-            else None
-            for line in grade.pairings
-        ),
+        (f"Mode {options.mode}.", *rules),
+        tuple(_accuracy_account(line, expected) for line in grade.pairings),
     )
+
+
+def _accuracy_account(line: CallPairing, expected: float) -> Account | None:
+    if not expected:
+        return None
+    most = 0.0 if line.expected_call is None else 1 / expected
+    return Account(Amount(line.credit), line.credit / expected, most)
 
 
 # trajectory
@@ -388,7 +404,9 @@ def _trajectory(grade: Grade, grading: Grading) -> Reading:
 
 
 def _trajectory_accounts(grade: Grade, total: float) -> tuple[Account | None, ...]:
-    """Among several lines about one prohibition the first one counts."""
+    """Account for each line; among several lines about one prohibition the first one counts."""
+    if not total:
+        return (None,) * len(grade.pairings)
     seen: set[int] = set()
     accounts: list[Account | None] = []
     for line in grade.pairings:
@@ -398,7 +416,7 @@ def _trajectory_accounts(grade: Grade, total: float) -> tuple[Account | None, ..
             seen.add(line.prohibition)
         elif not counts:
             counts = line.outcome == "unexpected"
-        accounts.append(Account(Amount(line.credit), line.credit / total, counts / total) if total else None)
+        accounts.append(Account(Amount(line.credit), line.credit / total, counts / total))
     return tuple(accounts)
 
 
@@ -410,25 +428,28 @@ def _dimensions(grade: Grade, grading: Grading) -> Reading:
     shares = tuple(Product(Amount(share), _number(grade, name)) for name, share in SHARES.items())
     expected = _expected(grade)
     numbers = grade.numbers
-    none_allowed = not expected and bool(numbers) and numbers["precision"] == 0
-    shortcut = ""
-    if not expected and numbers:
-        found_all = "every keyword is in the answer" if numbers["content"] == 1 else "a keyword is missing"
+    if expected or not numbers:
+        shortcut = ""
+    elif numbers["precision"] == 0:
         shortcut = "calls were made, but none are allowed: 0"
-        if not none_allowed:
-            shortcut = f"no call is expected, and {found_all}: {figure(grade.score or 0.0)}"
+    elif numbers["content"] == 1:
+        shortcut = f"no call is expected, and every keyword is in the answer: {figure(grade.score or 0.0)}"
+    else:
+        shortcut = f"no call is expected, and a keyword is missing: {figure(grade.score or 0.0)}"
+    recall = "Recall: the share of the expected calls that were made."
+    compared = "A tool that is expected N times is compared with its first N calls."
+    if published:
+        recall += " Every call of an expected tool counts, so that it may be above 1."
+        compared = "All expected calls of a tool are compared with its first call."
     return Reading(
         Rounded(Sum(shares)),
         shortcut,
         "The pass mark is not used" if shortcut else _pass_mark(grade),
         (
-            "Precision: the share of the calls whose tool is expected. Recall: the share of the expected calls that "
-            "were made." + (" Every call of an expected tool counts, so that it may be above 1." if published else ""),
+            f"Precision: the share of the calls whose tool is expected. {recall}",
             "Parameters: for each expected call the mean of its arguments, where a right one earns 1, a wrong one 0.5 "
             "and one that is not given 0; forbidden and invalid ones count as further zeros.",
-            "All expected calls of a tool are compared with its first call."
-            if published
-            else "A tool that is expected N times is compared with its first N calls.",
+            compared,
             "Content: the share of the keywords (response_contains) in the final answer.",
             "Latency is shown next to the score and does not change it.",
         ),
@@ -444,16 +465,22 @@ def _pass_mark(grade: Grade) -> str:
     missing = any(line.expected_call is not None and line.call is None for line in grade.pairings)
     if reached:
         return f"{score} reaches {mark}, but an expected call is missing: failed"
-    below = f"{score} is below {mark}" + (" before it is rounded" if score == mark else "")
-    return f"{below}, and an expected call is missing: failed" if missing else f"{below}: failed"
+    below = f"{score} is below {mark}"
+    if score == mark:
+        below += " before it is rounded"
+    if missing:
+        below += ", and an expected call is missing"
+    return f"{below}: failed"
 
 
 def _dimensions_account(line: CallPairing) -> Account | None:
-    """For an expected call that was made, returns the mean of its arguments."""
+    """Return the mean of the arguments of an expected call that was made."""
     if line.expected_call is None:
         return None
     worth = tuple(Amount(verdict.score / verdict.weight) for verdict in line.arguments if verdict.counted)
-    return Account(Quotient(Sum(worth), Amount(len(worth))) if worth else Amount(line.credit), None, None)
+    if not worth:
+        return Account(Amount(line.credit), None, None)
+    return Account(Quotient(Sum(worth), Amount(len(worth))), None, None)
 
 
 READINGS: Mapping[str, Callable[[Grade, Grading], Reading]] = {

@@ -70,8 +70,9 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class JudgeUse:
-    """The cost of asking judges, apart from that of the run itself: the number of questions, the tokens, and US
-    dollars, `None` where they are not known."""
+    """The cost of asking judges, apart from that of the run: questions, tokens, and US dollars.
+
+    Tokens and dollars are `None` if they are unknown."""
 
     asked: int = 0
     usage: Usage | None = None
@@ -108,8 +109,9 @@ class KnownJudgements:
             self._by_value.setdefault(asked, {}).setdefault(judgement.model, judgement)
 
     def of(self, check: Judged, value: str, chosen: str | None = None) -> Judgement | None:
-        """Return the judgement of a value as `judged_value` writes it: by the model that the check names, else by the
-        one called `chosen`, else by any model."""
+        """Return the judgement of a value as `judged_value` writes it.
+
+        The model that the check names comes first, then the one called `chosen`, then any model."""
         found = self._by_value.get((check.judged, check.scale, value), {})
         model = check.model or chosen
         judgement = found.get(model) if model is not None else next(iter(found.values()), None)
@@ -405,8 +407,10 @@ class RunResult:
 
     @property
     def reason(self) -> str | None:
-        """Why it did not pass, in one line: the issue that explains the others or fails it whatever its score is, else
-        the deciding grader's reason. For a run that was not graded, its error."""
+        """Why the run did not pass, in one line.
+
+        It is the issue that explains the others or fails the run whatever its score, else the deciding grader's reason.
+        For a run that was not graded, it is its error."""
         if self.grade is None:
             return self.error
         if self.status == Status.PASSED:
@@ -527,8 +531,9 @@ def _reason(issue: Issue) -> str:
 
 
 def reason_of(grade: Grade) -> str:
-    """Return in one line why the run ends with its status under a grade: the grader's reason, or the issue that fails
-    it whatever the score is."""
+    """Return in one line why the run ends with its status under a grade.
+
+    It is the grader's reason, or the issue that fails the run whatever its score."""
     deciding = [issue for issue in grade.issues if issue.decides]
     leading = next((issue for issue in grade.issues if issue.kind in FIRST_KINDS), None)
     if leading is not None and grade.status == Status.FAILED:

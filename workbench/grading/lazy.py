@@ -1,5 +1,4 @@
-"""Sequences whose items are made when they are asked for, and columns of few different values: what a million runs are
-kept in."""
+"""Lazy sequences, and columns of few different values: the storage of a million runs."""
 
 from __future__ import annotations
 

@@ -202,8 +202,9 @@ class InCommon:
         _ALL_IN_COMMON[self.key] = self
 
     def packed(self, result: RunResult) -> RunResult:
-        """Return a result packed; one that cannot be, because a model of the caller's own made it of other things than
-        a run consists of, as it is."""
+        """Return a result packed, or unchanged if it cannot be.
+
+        A model of the caller's own may put values into a run that no run consists of."""
         if isinstance(result, PackedResult):
             return result
         try:

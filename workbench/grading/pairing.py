@@ -30,11 +30,11 @@ _LOOKED_AT_IN_ALL = 100_000
 def pairs_in_turn(
     rows: Sequence[int], columns: Sequence[int], gain: Callable[[int, int], float]
 ) -> list[tuple[int, int]]:
-    """Pair each row with the column that gains most among the first hundred that are left: fast, but not always the
-    best. With more than a thousand rows each considers fewer columns, so that the time is linear in the rows.
+    """Pair each row with the column that gains most among the first hundred that are left.
 
-    Returns the pairs in the order of the rows; among equal gains the earliest column wins.
-    """
+    This is fast, but does not always find the best pairing.
+    With more than a thousand rows each considers fewer columns, so that the time is linear in the rows. Returns the
+    pairs in the order of the rows; among equal gains the earliest column wins."""
     left = list(columns)
     looked_at = max(min(_LOOKED_AT, _LOOKED_AT_IN_ALL // (len(rows) or 1)), 1)
     pairs = []
@@ -83,8 +83,7 @@ def _each_has_its_best(
     gain: Callable[[int, int], float],
     most: Callable[[int], float],
 ) -> bool:
-    """Return whether each row, or each column where those are fewer, gains as much as it can; `False` if that is
-    unknown."""
+    """Return whether each row, or each column if there are fewer, gains as much as it can; `False` if unknown."""
     by_row = len(rows) <= len(columns)
     if len(pairs) < min(len(rows), len(columns)):
         return False
@@ -138,8 +137,10 @@ def clear_pairing(gains: Sequence[Sequence[float]], margin: float) -> list[tuple
 
 
 def sure_pairs(gains: Sequence[Sequence[float]], margin: float) -> dict[int, int]:
-    """Return the pairs that every best pairing contains: a row with the only column in which it gains anything, which
-    also gains most with that row, by more than `margin` over any other column. Returns none when a gain is negative."""
+    """Return the pairs that every best pairing contains.
+
+    Such a pair is a row with the only column in which it gains anything, if the column also gains most with that row,
+    by more than `margin` over any other. Returns none if a gain is negative."""
     if any(min(row) < 0 for row in gains):
         return {}
     gained_by = [[number for number, gain in enumerate(column) if gain] for column in zip(*gains, strict=True)]

@@ -185,8 +185,10 @@ def _compares_places(by: GraderName, case: Case, grading: Grading) -> bool:
 
 
 class _Surplus:
-    """Finds which calls of free tools are surplus: those that are left when as many expectations as possible have the
-    call that meets them best. A tool has no more surplus calls than were made beyond the expected ones."""
+    """Finds surplus calls of free tools.
+
+    Surplus are the calls that are left when as many expectations as possible have the call that meets them best. A tool
+    has no more surplus calls than were made beyond the expected ones."""
 
     def __init__(
         self,
@@ -386,9 +388,10 @@ def _seen_call(record: CallRecord) -> JsonValue:
 
 
 def written_integer_issues(case: Case, trajectory: Trajectory) -> Iterator[Issue]:
-    """Yield a deciding issue for each argument whose numbers are of another type in Python than its schema declares:
-    5.0 for an integer, and 5 in a list of fractions. Alone, 5 is also a fraction. The type of an expected value is
-    accepted beside the declared one."""
+    """Yield a deciding issue for each argument whose numbers have another Python type than its schema declares.
+
+    Examples are 5.0 for an integer, and 5 in a list of fractions; alone, 5 is also a fraction. The type of an expected
+    value is accepted beside the declared one."""
     tools = {tool.name: tool.parameters for tool in trajectory.start.tools} if trajectory.start is not None else {}
     expected = _expected_types(case)
     for index, record in enumerate(trajectory.calls):
@@ -578,11 +581,10 @@ def _extra_calls(
     forbidden: Container[int | None],
     rule: ExtraCallRule,
 ) -> Iterator[Issue]:
-    """Return the issues of calls that no expectation accounts for, where those are wrong; a forbidden call is not also
-    an extra one.
+    """Return the issues of calls that no expectation accounts for, where those are wrong.
 
-    A call that is only out of place is accounted for by the expected call of its tool that has no other.
-    """
+    A forbidden call is not also an extra one. A call that is only out of place is accounted for by the expected call of
+    its tool that has no other."""
     accounted: set[int | None] = set()
     met: set[int] = set()
     for pairing in pairings:
@@ -715,12 +717,10 @@ _EVERY: frozenset[str] = frozenset()
 
 
 def with_required(case: Case, grade: Grade) -> tuple[Issue, ...]:
-    """Return the issues of a grade, where issues about a required argument that does not hold decide, and the pairings
-    with each verdict marked as required or not.
+    """Return the issues of a grade, and its pairings with each verdict marked as required or not.
 
-    A call that was not made fulfils none of its arguments. Where a rule of `critics` decided before anything was
-    scored, the run has already failed without them.
-    """
+    Issues about a required argument that does not hold decide. A call that was not made fulfils none of its arguments.
+    If a rule of `critics` decided before scoring, the run has already failed without them."""
     if not grade.issues or not grade.numbers:
         return grade.issues
     broken = _broken(case, grade)

@@ -30,12 +30,11 @@ from workbench.trajectory.events import JsonValue
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of a run, without its trajectory; `error`, `grades`, `judgements`, `steps` and `redacted` as in
-    `RunResult`.
+    """The outcome of a run without its trajectory.
 
-    `latency_ms` is the sum of the model's answers, `loop_ms` the whole agent loop by the wall clock; both follow from
-    the events. Older results lack judgements, steps, times, `redacted`, `metrics`, `valid_arguments` and `judging`.
-    """
+    `error`, `grades`, `judgements`, `steps` and `redacted` are as in `RunResult`. `latency_ms` is the sum of the
+    model's answers, `loop_ms` the whole agent loop by the wall clock; both follow from the events. Older results lack
+    judgements, steps, times, `redacted`, `metrics`, `valid_arguments` and `judging`."""
 
     status: Status
     error: str | None
@@ -62,8 +61,10 @@ def outcome_of(result: RunResult) -> Outcome:
 
 
 def outcome_to_json(outcome: Outcome) -> dict[str, JsonValue]:
-    """Return an outcome as JSON, with `redacted`, `metrics`, `valid_arguments` and `judging` only where there is
-    something, and judgements with a number only where they have one. Infinite scores become the largest number."""
+    """Return an outcome as JSON, without the fields that are empty.
+
+    These are `redacted`, `metrics`, `valid_arguments`, `judging`, and the number of a judgement. Infinite scores become
+    the largest number."""
     return {name: _plain(getattr(outcome, name)) for name in _written(outcome)}
 
 
@@ -73,8 +74,7 @@ def _written(outcome: Outcome) -> list[str]:
 
 
 def outcome_pieces(outcome: Outcome) -> Iterator[str]:
-    """Return the text of `outcome_to_json` in pieces, one grade at a time, because each repeats the arguments of the
-    calls."""
+    """Return the text of `outcome_to_json` in pieces, one grade at a time: each repeats the arguments of the calls."""
     for number, name in enumerate(_written(outcome)):
         value = getattr(outcome, name)
         yield f'{"," if number else "{"}"{name}":'

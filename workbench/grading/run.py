@@ -356,8 +356,9 @@ class GradedRun(NamedTuple):
 
 
 def graded_run(suite: Suite, case: Case, trajectory: Trajectory, *, context: CheckContext = EMPTY_CONTEXT) -> GradedRun:
-    """Grade a run as `grade_run` does, the steps of a chain as the deciding grader judges them, and the named checks of
-    the final answer."""
+    """Grade a run as `grade_run` does, with the steps of its chain and the named checks of its final answer.
+
+    The steps are judged by the deciding grader."""
     if case.expects_nothing_yet:
         return GradedRun((), Status.NOT_GRADED, metrics=source_metrics(trajectory))
     trajectory = _without_too_much(trajectory)

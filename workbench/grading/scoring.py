@@ -38,9 +38,12 @@ def mean(values: Sequence[float]) -> float:
 
 
 def is_required(check: CheckBase, *, without_weight: bool = False) -> bool:
-    """Return whether the run fails when the check does not hold: as written, else `without_weight` where it has no
-    weight."""
-    return without_weight and check.weight is None if check.required is None else check.required
+    """Return whether the run fails if the check does not hold.
+
+    The check's own `required` decides, else `without_weight` for a check without a weight."""
+    if check.required is not None:
+        return check.required
+    return without_weight and check.weight is None
 
 
 def resolve_weights(weights: Sequence[Weight | None]) -> list[float]:
@@ -49,11 +52,14 @@ def resolve_weights(weights: Sequence[Weight | None]) -> list[float]:
     Numbers stay as they are and need not sum to 1. Arguments without a weight share 1 equally. If any weight is named,
     all are divided by their sum, named ones counting 1 (`minimal`) to 7 (`critical`), as Arcade's fuzzy weights do.
     """
-    unweighted = sum(weight is None for weight in weights)
-    raw = [
-        1 / unweighted if weight is None else float(NAMED_WEIGHTS[weight] if isinstance(weight, str) else weight)
-        for weight in weights
-    ]
+    raw: list[float] = []
+    for weight in weights:
+        if weight is None:
+            raw.append(1 / weights.count(None))
+        elif isinstance(weight, str):
+            raw.append(float(NAMED_WEIGHTS[weight]))
+        else:
+            raw.append(float(weight))
     if not any(isinstance(weight, str) for weight in weights):
         return raw
     total = sum(raw)
@@ -69,8 +75,9 @@ binary."""
 
 
 def part_earned(score: float, weight: float) -> str:
-    """Return which part of its weight an argument earned that is not fully right, such as `70%`: never 0% or 100%;
-    empty where it earned nothing or everything."""
+    """Return the part of its weight that an argument earned, such as `70%`: never 0% or 100%.
+
+    Empty if it earned nothing or everything."""
     if not 0 < score < weight - ROUNDING_SLACK:
         return ""
     return f"{min(max(round(100 * score / weight), 1), 99)}%"
@@ -102,14 +109,14 @@ class Scored(Protocol):
 
 
 def counts_zero(run: Scored) -> bool:
-    """Return whether a graded run counts 0 whatever its score is: it failed for a reason besides the score, or without
-    one."""
+    """Return whether a graded run counts 0 whatever its score: it failed for another reason, or has no score."""
     return run.is_broken or (run.status == Status.FAILED and run.score is None)
 
 
 def counted_score(run: Scored) -> float | None:
-    """Return the score with which a graded run counts in gates, aggregates and baselines; `None` where it has none and
-    did not fail."""
+    """Return the score with which a graded run counts in gates, aggregates and baselines.
+
+    `None` if it has none and did not fail."""
     return 0.0 if counts_zero(run) else run.score
 
 

@@ -128,9 +128,10 @@ class _Reading:
         )
 
     def _in_order(self, case: Case) -> dict[int, int]:
-        """Return the calls of the ordered list: each position considers only calls after those of the positions before
-        it. A position without a call does not move the place where the search continues (A9). A single call is a
-        group of one."""
+        """Return the calls of the ordered list.
+
+        Each position considers only calls after those of the positions before it. A position without a call does not
+        move the place where the search continues (A9). A single call is a group of one."""
         sizes = [1 for step in case.steps if step.tool is not None]
         sizes += [len(item.any_order) if type(item) is AnyOrder else 1 for item in case.ordered]
         call_of: dict[int, int] = {}
@@ -201,7 +202,7 @@ class _Reading:
                 yield CallPairing(index, None, False, 0.0, 0.0, outcome="unmet")
 
     def _too_early(self) -> dict[int, int]:
-        """For unmet steps of the ordered list, returns calls that would meet them if they came later."""
+        """Return the calls that would meet unmet steps of the ordered list if they came later."""
         unmet = [index for index in range(self._number_ordered) if index not in self._call_of]
         if not unmet:
             return {}
@@ -210,8 +211,7 @@ class _Reading:
         return paired_in_turn(unmet, calls, self._would_fit, self._among)
 
     def _nearest(self, early: Mapping[int, int]) -> dict[int, int]:
-        """For the other unmet expectations, returns the calls of their tool that met nothing, with the most checks that
-        hold."""
+        """Return the calls for the other unmet expectations: the nearest of their tool that met nothing."""
         unmet = [index for index in range(len(self._expected)) if index not in self._call_of and index not in early]
         if not unmet:
             return {}
@@ -266,8 +266,9 @@ class _Reading:
         return tuple(shown)
 
     def _said(self, expected: int, call: int) -> _Said:
-        """Return the verdict of every check of a call; `None` for one that needs a judge or function and was not needed
-        for the score."""
+        """Return the verdict of every check of a call.
+
+        It is `None` for one that needs a judge or function and was not needed for the score."""
         said = self._verdicts.setdefault((expected, call), {})
         for asked in self._wanted[expected].checks:
             if asked.argument not in said:
@@ -353,8 +354,9 @@ class _Asked(NamedTuple):
 
 
 class _Wanted(NamedTuple):
-    """An expected call prepared for comparison: its checks as they are written, and in the order of evaluation, with
-    those last that need a judge or function."""
+    """An expected call prepared for comparison.
+
+    It has its checks as written, and in the order of evaluation, with those last that need a judge or function."""
 
     tool: str
     checks: tuple[_Asked, ...]

@@ -58,7 +58,9 @@ def refusal_of(record: CallRecord) -> str | None:
     refused = result.code == INVALID_PARAMS or _REFUSALS.match(result.content) is not None
     # What follows the first line are values, which may hold any words.
     first = result.content.partition("\n")[0]
-    return cut(result.content) if refused and not _NOT_OF_ARGUMENTS.search(first) else None
+    if not refused or _NOT_OF_ARGUMENTS.search(first):
+        return None
+    return cut(result.content)
 
 
 # Names how a run's last answer ended early: cut off at the token limit, or refused.
@@ -128,12 +130,14 @@ def _checked(record: CallRecord, tool: ToolDefinition | None) -> CheckedCall:
     refusal = refusal_of(record)
     if record.is_broken:
         return CheckedCall(False, refusal=refusal)
+    # Without a schema, only the server's refusal tells.
+    valid_by_server = None if refusal is None else False
     if tool is None:
-        return CheckedCall(None if refusal is None else False, refusal=refusal)
+        return CheckedCall(valid_by_server, refusal=refusal)
     try:
         found = _schema_of(tool).violations(record.arguments)
     except BrokenSchemaError as error:
-        return CheckedCall(None if refusal is None else False, refusal=refusal, broken_schema=str(error))
+        return CheckedCall(valid_by_server, refusal=refusal, broken_schema=str(error))
     return CheckedCall(not found and refusal is None, found, refusal)
 
 
@@ -194,8 +198,10 @@ def argument_issues(
 
 
 def error_issues(trajectory: Trajectory, told: Collection[int | None]) -> Iterator[Issue]:
-    """Yield that a call was answered by an error, which fails nothing: the work of the tool failed, or its error is
-    what the suite mocks. Calls with the indices `told` have an issue that says more."""
+    """Yield that a call was answered by an error, which fails nothing.
+
+    The work of the tool failed, or its error is what the suite mocks. Calls with the indices `told` have a more
+    specific issue."""
     for index, record in enumerate(trajectory.calls):
         result = record.unedited or record.result
         if result is not None and result.is_error and result.source != "skipped" and index not in told:

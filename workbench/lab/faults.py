@@ -235,8 +235,10 @@ class FaultPlan:
 
 
 def plan_faults(plan: Plan, results: Iterable[RunResult], options: FaultOptions) -> FaultPlan:
-    """Plan the faults of all tools that were called in finished runs of a plan: for each run, the first call of each
-    tool. What stays the same for all runs, such as servers and trust, needs no further approval."""
+    """Plan the faults of all tools that were called in finished runs of a plan.
+
+    Each run gets the first call of each of its tools. Everything that stays the same for all runs, such as servers and
+    trust, needs no further approval."""
     by_id = {result.run_id: result for result in results}
     trials: list[Trial] = []
     untried: list[Tried] = []

@@ -222,8 +222,9 @@ def _out_of_reach(case: Case, place: Place, settings: CaseSettings, table: ToolT
 
 
 def _best(case: Case, settings: CaseSettings, table: ToolTable, by: GraderName | None = None) -> Grade | None:
-    """Return the grade of a run that does exactly what is expected, by the deciding grader or another one; `None` where
-    such a run cannot be constructed."""
+    """Return the grade of a run that does exactly what is expected, by the deciding grader or another one.
+
+    `None` if such a run cannot be constructed."""
     agent = _exact(case, settings, table)
     return None if agent is None else _graded(agent, settings, agent.run(), by)
 

@@ -112,8 +112,9 @@ def exact_agent(case: Case, table: ToolTable, max_rounds: int) -> ExactAgent:
 
 
 def _without_unmet_schemas(table: ToolTable, case: Case, calls: Iterable[Made]) -> tuple[ToolDefinition, ...]:
-    """Return the offered tools, without the schema of each one for which no valid arguments were found: an imagined
-    agent is no proof that there are none."""
+    """Return the offered tools, without the schema of each one for which no valid arguments were found.
+
+    An imagined agent that finds none does not prove that there are none."""
     unmet: set[str] = set()
     for name, arguments in calls:
         tool = table.find(name)
@@ -148,8 +149,9 @@ def _step_with_values(step: Step, case: Case, table: ToolTable) -> tuple[Step, l
 def _values(
     checks: Checks | None, tool: ToolDefinition | None, table: ToolTable
 ) -> tuple[Checks | None, dict[str, JsonValue]]:
-    """Return the checks, with `present` in place of those without a sample value, and arguments that meet them and the
-    tool's schema."""
+    """Return arguments that meet the checks and the tool's schema, after the checks themselves.
+
+    A check without a sample value is replaced by `present`."""
     needed = required_arguments(tool.parameters) if tool is not None and checks != {} else {}
     if checks is None:
         return None, needed
@@ -350,8 +352,9 @@ _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
 def harm_of(tool: ToolDefinition) -> int:
-    """Return 2 for a tool whose call cannot be taken back, 0 for one that only reads, else 1: by its annotations, else
-    by the words of its name."""
+    """Rank the harm of a tool by its annotations, else by the words of its name.
+
+    Returns 2 for a tool whose call cannot be undone, 0 for one that only reads, otherwise 1."""
     if tool.annotations.get("readOnlyHint") is True:
         return 0
     if tool.annotations.get("destructiveHint") is True:
@@ -397,8 +400,7 @@ class _Written:
 
 
 def mutants_of(agent: ExactAgent, table: ToolTable, rule: ExtraCallRule) -> Iterator[Mutant]:
-    """Return all mutants: of each expected call in turn, then of the order, then those that do more than is
-    expected."""
+    """Return all mutants: of each expected call, then of the order, then those with further calls."""
     written = tuple(_written_calls(agent.case))
     for each in written:
         yield from _with_other_arguments(agent, each, table.find(_made_by(agent, each)), table)
@@ -496,9 +498,10 @@ def _meets(expected: ExpectedCall, made: Made) -> bool:
 
 
 def _with_further_call(agent: ExactAgent, table: ToolTable, rule: ExtraCallRule) -> Iterator[Mutant]:
-    """Return mutants with one more call at the end: of a tool that the case does not mention, and the call of a harmful
-    tool once more, the most harmful ones. What cannot be taken back is a warning. Tools that the case's rule frees by
-    name or by their annotations are meant to be called."""
+    """Return mutants with one more call at the end, the most harmful ones.
+
+    It is a call of a tool that the case does not mention, or a harmful expected call made twice. A call that cannot be
+    undone is a warning. Tools that the case's rule allows by name or by their annotations are left out."""
     named = (table.find(call.tool) for _, call in agent.case.written_calls() if call.tool is not None)
     spoken_of = {tool.name for tool in named if tool is not None}
     *before, last = agent.calls or ((),)
@@ -521,8 +524,9 @@ def _weight(is_harmful: bool) -> Weight:
 
 
 def _with_further_argument(agent: ExactAgent, written: _Written, tool: ToolDefinition) -> Iterator[Mutant]:
-    """Return mutants with an argument that the tool lists and the expected call does not, with a value other than its
-    default."""
+    """Return mutants with an argument that the tool lists and the expected call does not.
+
+    Its value is not the default."""
     if written.call.args is None:
         return
     _, made = agent.calls[written.round][written.index]

@@ -117,8 +117,7 @@ class ToolTable:
         return tuple(tool for tool in self.tools if tool.name in offer)
 
     def refusal(self, tool: ToolDefinition, argument: str, value: JsonValue) -> str | None:
-        """Return why the tool's schema refuses a value for an argument; `None` where it does not, or where that is not
-        known."""
+        """Return why the tool's schema refuses a value for an argument; `None` if it is accepted or unknown."""
         given = {argument: value}
         if plainly_accepts({**tool.parameters, "required": []}, given):
             return None
@@ -405,8 +404,10 @@ NEVER_MET: frozenset[AuditKind] = frozenset({"never holds", "refused value", "un
 
 
 def with_unmeetable(file: SuiteFile, listings: Listings) -> SuiteFile:
-    """Return a file with a problem for each expectation that the schemas of known tools rule out, for each table that
-    was probably meant as a check, and for each case that expects nothing. `listings` are what servers last listed."""
+    """Return a file with the problems that the schemas of known tools show.
+
+    A problem is an expectation that a schema rules out, a table that was probably meant as a check, or a case that
+    expects nothing. `listings` are the tools that servers listed last."""
     suite = file.suite
     if suite is None:
         return file
