@@ -274,6 +274,7 @@ def _rows(runs: Sequence[Sequence[AcceptedCall]]) -> Iterator[tuple[int, ...]]:
         of_runs: list[list[int]] = []
         for calls in runs:
             of_runs.append([at for at, call in enumerate(calls) if call.tool == tool])
+        # Every run makes this tool's call at least as often as that one.
         fewest = min(range(len(runs)), key=lambda run: len(of_runs[run]))
         first = [runs[fewest][at] for at in of_runs[fewest]]
         columns = []

@@ -48,7 +48,7 @@ class FolderWatch:
 
     def _list(self, path: Path, found: dict[Path, _Folder], *, is_root: bool = False) -> None:
         stamp = stamp_of(path)
-        if stamp is None or path in found or self._is_stopped:
+        if stamp is None or path in found or self._is_stopped:  # roots may lie inside each other
             return
         known = self._known.get(path)
         if known is None or known.stamp != stamp or time.time_ns() - stamp[1] < _SURE_AFTER_NS:

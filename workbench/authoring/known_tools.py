@@ -13,7 +13,7 @@ from workbench.suite.suite_file import SuiteFile
 from workbench.tools.listings import DamagedListingError, Listings, definition_of, with_listed_names
 from workbench.trajectory.events import ToolDefinition
 
-_MAX_KEPT = 64
+_MAX_KEPT = 64  # suites; more are read again
 
 
 def tools_of_suite(header: Mapping[str, object], path: Path, listings: Listings) -> tuple[ToolDefinition, ...]:

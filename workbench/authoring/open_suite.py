@@ -220,7 +220,7 @@ class OpenSuite:
     @property
     def is_behind(self) -> bool:
         """Whether an undo went back to a state before an external edit that was taken over without asking."""
-        return bool(self._history) and self._history[self._at].readings < self._readings
+        return bool(self._history) and self._history[self._at].readings < self._readings  # saving would lose that edit
 
     def is_changed(self, index: int) -> bool:
         """Whether a case differs from every case on disk."""
@@ -232,6 +232,7 @@ class OpenSuite:
             self._remember_disk(self.disk.parts)
         assert self._cases_on_disk is not None
         parts = self.document.parts
+        # By text, comments included; without blocks, by table, as then no text belongs to a case.
         if parts.in_blocks:
             return parts.blocks[index] not in self._cases_on_disk[1]
         return id(parts.cases[index]) not in self._cases_on_disk[2]

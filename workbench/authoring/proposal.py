@@ -210,6 +210,7 @@ def merged_call(
             other_keys[key] = value
     if forbidden := [name for name in items_at(others[0], ("forbidden_args",)) if _in_all(name, others)]:
         other_keys["forbidden_args"] = forbidden
+    # Each run's proposal names what it drops: together they are named once.
     lost = dict.fromkeys(chain.from_iterable(call.lost for call in calls))
     return AcceptedCall(first.tool, answer, tuple(arguments), place, other_keys, tuple(lost))
 

@@ -448,6 +448,7 @@ def _in_order(suites: list[OpenSuite], placed: int) -> list[OpenSuite]:
     ordered = suites[:placed]
     for suite in suites[placed:]:
         beside = [at for at, other in enumerate(ordered) if other.path.parent == suite.path.parent]
+        # Where the tree would list it once it is saved.
         ordered.insert(beside[-1] + 1 if beside else len(ordered), suite)
     return ordered
 

@@ -313,7 +313,7 @@ def _beyond(number: float, schema: Schema) -> str | None:
 
 def _in_words(types: Iterable[str]) -> str:
     given = set(types)
-    if "number" in given:
+    if "number" in given:  # which includes whole numbers
         given.discard("integer")
     return " or ".join(words for name, words in _IN_WORDS.items() if name in given) or "nothing"
 

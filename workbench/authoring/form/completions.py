@@ -100,6 +100,7 @@ def complete(
     if what in ("tools", "words") or (what == "value" and (lists_values(kind) or is_list(schema))):
         head, typed = last_item(typed)
         used = {*used, *read_texts(head)}
+    # Compared as they are shown, since a list has its items in quotes where necessary.
     taken = {shown_name(name) for name in used}
     ranked = _ranked((one for one in found if one.text not in taken), read_text(typed))
     return tuple(replace(one, text=head + one.text) for one in ranked)

@@ -198,6 +198,7 @@ def default_text(value: object, of_suite: bool) -> str:
 
 # The rows of a case, of the tools it defines, and of a suite's settings.
 
+# Keys that a case with steps must not have. They are shown if they are written, so that they can be removed.
 _EXCLUDED_BY_STEPS = ("user", "ordered", "unordered", "disallowed", "extra_calls", "expect_no_calls")
 
 

@@ -96,6 +96,7 @@ def place_in(after: object, before: object, place: Place) -> Place | None:
         return None
     if part is None:
         return None
+    # The element is followed inward, as edits above it may have moved its owners, too.
     rest = place_in(value_at(after, (part,)), old, place[1:])
     return None if rest is None else (part, *rest)
 

@@ -70,7 +70,7 @@ def _agent_step(run: ExportedRun, said: Said, results: list[JsonValue]) -> dict[
     step: dict[str, JsonValue] = {"source": "agent", "message": said.message.content}
     answer = said.answer
     if answer is not None:
-        if (span := run.requests.get(answer.number)) is not None:
+        if (span := run.requests.get(answer.number)) is not None:  # the time of a step is that of its end
             step["timestamp"] = run.time(span.end_ms)
         step["model_name"] = run.result.model
         if answer.reasoning:

@@ -174,8 +174,11 @@ def exported_run(recording: Recording, secrets: Secrets, result: RunResult | Non
     result = _with_finite_scores(result)
     requests, answers = _times(recording.events)
     case = case_in(header)
-    expected = () if case is None else tuple(expected_lines(case, result.grade))
+    expected: tuple[str, ...] = ()
+    if case is not None:
+        expected = tuple(expected_lines(case, result.grade))
     return ExportedRun(
+        # Without the suite's text, which no form has room for and which may hold more than this case.
         secrets.redacted(replace(header, suite=replace(header.suite, text=""))),
         secrets.redacted(result),
         secrets.redacted(expected),

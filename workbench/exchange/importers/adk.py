@@ -56,7 +56,7 @@ def _is_old_case(node: Node) -> bool:
 def _recognizes(source: Source) -> bool:
     if source.kind == "csv":
         return False
-    first = source.records[0] if source.records else source.root
+    first = source.beginning
     return _at(source.root, "eval_cases").value is not None or _is_old_case(first) or _is_turn(first)
 
 

@@ -107,6 +107,7 @@ def _read(source: Source) -> Imported:
     notes = [not_imported(each.text_of("name"), each.text_of("error")) for each in source.root.items_of("problems")]
     makers: list[Callable[[], ImportedCase]] = []
     every = [case for suite in suites for case in suite.need("cases").items()]
+    # The first case's rubric is the suite's; cases with another one say so themselves.
     usual = _rubric(every[0]) if every else _USUAL
     top: Table = {"limits": {"max_rounds": 1}, "grading": _grading(usual, _USUAL, {"arcade_compatible": True})}
     systems = {case.text_of("system") for case in every}
@@ -273,8 +274,9 @@ def _seconds(node: Node) -> float:
 
 
 def _option(critic: Node, key: str, name: str = "") -> Table:
-    found = critic.get(key)
-    return {} if found is None else {name or key: found.value}
+    if not critic.has(key):
+        return {}
+    return {name or key: critic.value_of(key)}
 
 
 ARCADE = Format(_recognizes, _read, graded_as("last"))

@@ -16,7 +16,7 @@ _NEWEST = 7
 
 
 def _recognizes(source: Source) -> bool:
-    return bool(source.records) and source.records[0].text_of("schema_version").startswith("ATIF-v")
+    return source.beginning.text_of("schema_version").startswith("ATIF-v")
 
 
 def _read(source: Source) -> Imported:
@@ -61,7 +61,9 @@ def _messages(step: Node, has_begun: bool, notes: list[Note]) -> list[JsonValue]
         case "system":
             if has_begun and content:
                 notes.append(Note(step.place, "a step of the system in the midst of it: left out"))
-            return [] if has_begun or not content else [{"role": "system", "content": content}]
+            if has_begun or not content:
+                return []
+            return [{"role": "system", "content": content}]
         case "agent":
             pass
         case source:

@@ -56,7 +56,7 @@ _LEAVE_OUT = ""
 
 
 def _recognizes(source: Source) -> bool:
-    row = source.records[0] if source.records else Node(None)
+    row = source.beginning
     return row.has("id", "function") and isinstance(row.value_of("question"), list)
 
 

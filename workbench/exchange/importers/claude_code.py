@@ -83,6 +83,7 @@ def _is_request(line: Node) -> bool:
 
 def _case(turn: list[Node]) -> ImportedCase:
     messages: list[JsonValue] = []
+    # Answers by the endpoint's id, which all lines of one answer have.
     written: dict[str, dict[str, JsonValue]] = {}
     model = ""
     for line in turn:

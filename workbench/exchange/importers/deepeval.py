@@ -29,8 +29,10 @@ _READ = {"input", "name", "expected_output", "expected_tools", "actual_output", 
 
 def _keys(source: Source) -> set[str]:
     # A CSV file names its columns even if the first record leaves them empty.
-    first = source.records[0].value if source.records else None
-    return {*source.columns, *(first if isinstance(first, dict) else ())}
+    keys = set(source.columns)
+    if isinstance(first := source.beginning.value, dict):
+        keys.update(first)
+    return keys
 
 
 def _recognizes(source: Source) -> bool:

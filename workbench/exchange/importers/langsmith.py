@@ -48,7 +48,7 @@ def is_example(record: Node) -> bool:
 
 
 def _is_agentevals(source: Source) -> bool:
-    return bool(source.records) and is_trajectory(source.records[0]) and not is_example(source.records[0])
+    return is_trajectory(source.beginning) and not is_example(source.beginning)
 
 
 def _read_agentevals(source: Source) -> Imported:

@@ -176,10 +176,10 @@ class _Reading:
 
 def number_of(node: Node | None) -> float | None:
     """Return a number that is not below zero; `None` for any other value."""
-    value = None if node is None else node.value
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if node is None or isinstance(node.value, bool) or not isinstance(node.value, int | float):
         return None
-    return value if 0 <= value < 2**53 else None
+    # From 2**53 on, a float is not exact, and no time or count is that large.
+    return node.value if 0 <= node.value < 2**53 else None
 
 
 def _usage(node: Node | None) -> Usage | None:

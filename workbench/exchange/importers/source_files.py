@@ -272,6 +272,11 @@ class Source:
     columns: tuple[str, ...] = ()
     """Of CSV, the names in the first line, including columns without a value."""
 
+    @property
+    def beginning(self) -> Node:
+        """The first record, by which a form is recognized; a node of `None` where there is none."""
+        return self.records[0] if self.records else Node(None)
+
     @cached_property
     def records(self) -> list[Node]:
         """The elements of a file that is a list; any other file is one record."""

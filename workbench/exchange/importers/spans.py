@@ -131,7 +131,9 @@ def usage_of(span: Attributes) -> Usage | None:
         value = next(filter(lambda number: number is not None, map(whole_number, map(span.values.get, keys))), None)
         if value is not None and value <= MAX_TOKENS:
             counts[name] = value
-    return Usage(**counts) if counts else None
+    if not counts:
+        return None
+    return Usage(**counts)
 
 
 def whole_number(value: JsonValue) -> int | None:
@@ -474,7 +476,7 @@ def _read(source: Source) -> Imported:
 
 def _case(trace: str, spans: list[_Span]) -> ImportedCase:
     """Make a case of the longest conversation of a trace, with the results of its tools. Raises RefusedError."""
-    place = f"trace {trace}" if trace else "the trace"
+    place = f"trace {trace}" if trace else "the trace"  # files made by hand may lack the id
     asked = [(span, messages) for span in spans if (messages := messages_of(span.attributes))]
     if not asked:
         raise RefusedError(

@@ -40,12 +40,12 @@ def _is_task(node: Node) -> bool:
 def _recognizes(source: Source) -> bool:
     if source.root.has("simulations"):
         return source.root.first("tasks", "info") is not None
-    first = source.records[0] if source.records else source.root
+    first = source.beginning
     return first.has("traj", "task_id") or _is_task(first)
 
 
 def _read(source: Source) -> Imported:
-    if source.records and _is_task(source.records[0]):
+    if _is_task(source.beginning):
         raise RefusedError(
             "holds tasks, which need a simulated user and a database: import the results of a run of them"
         )
@@ -166,6 +166,7 @@ def _wanted(record: Node, results: Node | None) -> list[ToolCall] | None:
     task = record.at("info").at("task")
     if results is not None:
         task_id = record.table().get("task_id")
+        # Tasks of a domain are numbered, and a run may hold only some of them.
         same_id = [each for each in results.items_of("tasks") if each.table().get("id") == task_id]
         task = same_id[0].at("evaluation_criteria") if same_id else Node(None)
     if not task.has("actions"):

@@ -151,6 +151,7 @@ class RecordingProxy:
             body += chunk
             if len(body) > MAX_BODY_BYTES:
                 return _plain(413, MAX_BODY_BYTES.reached())
+        # Only POST asks for an answer; other methods of these paths list or delete stored ones.
         wire = wire_at(request.path) if request.method == "POST" else None
         step: Step | None = None
         if wire is not None:
