@@ -28,10 +28,11 @@ BreakOn = Literal["tool", "error", "failed-check", "round", "not-read-only"]
 
 @dataclass(frozen=True)
 class Breakpoint:
-    """Holds a run before calls of a `tool` (with `when`: only those whose arguments meet these checks), after results
-    that are errors, before calls that fail a check of the case, before the request of a `round`, or before calls of a
-    tool that is not marked read-only. With `tool`, the second and third kind apply to that tool alone. A breakpoint
-    that is not `enabled` holds nothing."""
+    """A condition that holds a run.
+
+    It may name calls of a `tool` (with `when`: those whose arguments meet these checks), results that are errors, calls
+    that fail a check of the case, the request of a `round`, or calls of a tool that is not marked read-only. With
+    `tool`, the second and third kind apply to that tool alone. A breakpoint that is not `enabled` holds nothing."""
 
     on: BreakOn
     tool: str | None = None

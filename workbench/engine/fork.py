@@ -69,8 +69,10 @@ def _for_another_model_result(of: ResultReceived | None, call_id: str) -> Result
 
 @dataclass(frozen=True, slots=True)
 class ForkPoint:
-    """Where a fork continues on its own: before the request of a round or, with `answered`, after its answer and the
-    results of that many of its calls."""
+    """The place from which a fork continues on its own.
+
+    It is before the request of a round or, with `answered`, after its answer and the results of that many of its calls.
+    """
 
     round: int
     answered: int | None = None

@@ -147,8 +147,9 @@ def settings_of_batch(
 
 
 def judges_of(runs: Iterable[PlannedRun], specs: Specs) -> dict[str, JsonValue]:
-    """Return how each model is reached that some runs may have something judged by; where a check names none and none
-    is chosen, that stands under an empty name."""
+    """Return the settings of each model that may judge some runs, by name.
+
+    A check without a judge is listed under its model's name, or an empty one, with the problem."""
     judges: dict[str, JsonValue] = {}
     for run in runs:
         for check in judged_checks(run.suite, run.case):
@@ -166,8 +167,7 @@ OWN_MODEL_SETTINGS: dict[str, JsonValue] = {"provider": "python"}
 
 
 def brought_settings(run: PlannedRun) -> dict[str, JsonValue]:
-    """The settings that stand for a model of the caller's, or for the subject of a suite; nothing for any other
-    model."""
+    """Return the settings of a model of the caller's or of a suite's subject; empty for any other model."""
     if run.subject is not None:
         return {"provider": "subject"}
     return OWN_MODEL_SETTINGS if run.own_model is not None else {}

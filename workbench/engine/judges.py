@@ -209,8 +209,9 @@ def prompt_of(criteria: str, value: str, scale: Scale | None = None) -> str:
 
 
 def mark_of(criteria: str, value: str) -> str:
-    """Return the mark of a question: 16 hexadecimal digits that the value cannot contain, because they are part of its
-    digest."""
+    """Return the mark of a question: 16 hexadecimal digits that the value cannot contain.
+
+    They are part of the value's digest, so a value that held them would change them."""
     return hashlib.sha256(f"{criteria}\0{value}".encode(errors="surrogatepass")).hexdigest()[:16]
 
 
@@ -400,7 +401,7 @@ class JudgementCache:
         self._lock = threading.Lock()
 
     def find(self, judge: ModelSpec, criteria: str, value: str, scale: Scale | None = None) -> Finding | None:
-        """The known judgement of a value, `None` where there is none."""
+        """Return the judgement of a value, `None` if there is none."""
         key = self.key(judge, criteria, value, scale)
         with self._lock:
             if key not in self._known and self._reads:
@@ -433,7 +434,7 @@ class JudgementCache:
                 _logger.warning("a judgement is not remembered in %s: %s", self._file, error)
 
     def key(self, judge: ModelSpec, criteria: str, value: str, scale: Scale | None = None) -> _JudgementCacheKey:
-        """Return the key of a judgement: equal for the same model asked in the same way."""
+        """Return the key of a judgement: the same for the same model asked in the same way."""
         params = f" with {json_text(dict(sorted(judge.params.items())))}" if judge.params else ""
         asked = f"{judge.provider}:{judge.model}@{judge.base_url}{params}"
         return asked, criteria, value, scale

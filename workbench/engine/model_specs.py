@@ -30,10 +30,9 @@ _PRICED_TOKENS = 1_000_000
 
 
 def cost_of(trajectory: Trajectory, price: Price | None) -> float | None:
-    """US dollars: nothing where no model was asked, or one that is free, whatever it counted.
+    """Return the cost in US dollars: 0 without a model or with a free one, `None` if price or tokens are unknown.
 
-    `None` where the price is not known, or the tokens of some answer are not. Failed attempts have no count and are
-    not in it; the replayed part of a fork costs nothing."""
+    Failed attempts report no tokens and are left out. Rounds that a fork replays cost nothing."""
     if not trajectory.asked:
         return 0.0
     if price is not None and not any((price.input, price.output, price.cached_input)):

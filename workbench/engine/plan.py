@@ -236,9 +236,10 @@ def plan_runs(
 
 
 def contenders(suite: Suite, models: Iterable[str], variants: Variants) -> tuple[str, ...]:
-    """Return the targets of cases: each model with the suite as written and with each wanted variant, each once.
+    """Return the models and variants that cases are run as, each once.
 
-    A variant with a model of its own is run on that one alone."""
+    That is each model with the suite as written and with each of the wanted variants. A variant with a model of its own
+    is run on that one alone."""
     wanted = [variant for variant in suite.variants if variants.takes(variant)]
     each = (contender(model, variant) for model in models for variant in (*([None] if variants.plain else []), *wanted))
     return tuple(dict.fromkeys(each))

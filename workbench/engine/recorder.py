@@ -12,8 +12,7 @@ from workbench.trajectory.trajectory import Round, Trajectory, TrajectoryFold
 
 
 class TimeLimit:
-    """Raises TimeoutError in the body of the `async with` after the given seconds, not counting time inside
-    `suspended`."""
+    """An `async with` that raises TimeoutError after some seconds, not counting time inside `suspended`."""
 
     def __init__(self, seconds: float) -> None:
         self._timeout = asyncio.timeout(seconds)

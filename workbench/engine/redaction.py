@@ -64,8 +64,10 @@ def redacted_places(
 
 
 def why_not_regraded(result: RunResult, case: Case, *, as_stored: bool) -> str | None:
-    """Return why a stored run cannot be regraded by a case, `None` if it can: it cannot when a check would look at a
-    redacted place. `as_stored` means that the case is the one stored with the run."""
+    """Return why a stored run cannot be regraded by a case, `None` if it can.
+
+    It cannot if a check would look at a redacted place. `as_stored` means that the case is the one stored with the run.
+    """
     for place in result.redacted:
         if place.what == "case":
             if as_stored:

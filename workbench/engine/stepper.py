@@ -37,7 +37,7 @@ OnHeld = Callable[[HoldPoint], Awaitable[object]]
 
 
 async def not_told(point: HoldPoint) -> None:
-    """The default of `Stepper`: nobody is told."""
+    """Do nothing: the default callback of `Stepper`."""
 
 
 async def no_breakpoint(point: HoldPoint) -> str | None:

@@ -60,10 +60,9 @@ def keep_stored(program: Program, history: History, batch: BatchRow) -> None:
 
 
 def learn_secrets_of_runs(program: Program, runs: Iterable[PlannedRun], specs: Specs) -> None:
-    """Have the program learn the secrets of some runs.
+    """Register the secrets of some runs: those that `learn_secrets` finds, and the keys of every model and judge.
 
-    These are those that `learn_secrets` finds for their suites, and the keys of all models that they ask and have
-    judge, whoever names these. The runs report mistakes in the settings."""
+    Errors in the settings are left to the runs, which report them."""
     runs = tuple(runs)
     for run in {run.file.path: run for run in runs}.values():
         with suppress(ConfigError):

@@ -1,5 +1,4 @@
-"""Runs the engine on its own thread with its own event loop, so that neither the engine nor the screen waits for the
-other."""
+"""The engine's own thread and event loop, so that neither the engine nor the screen waits for the other."""
 
 from __future__ import annotations
 
@@ -15,8 +14,7 @@ _Result = TypeVar("_Result")
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
-    """Return an event loop: uvloop's where that is installed (the extra `fast`), which is quicker and otherwise the
-    same, else asyncio's own."""
+    """Return an event loop: uvloop's if the extra `fast` is installed, else asyncio's own."""
     try:
         import uvloop
     except ImportError:

@@ -16,8 +16,7 @@ CONTINUE = "Continue the task to accomplish the original goal."
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One request: the step of a chain it belongs to, counted from 1, and whether the calls in its answer are
-    executed."""
+    """One request: its step in a chain, counted from 1, and whether the calls in its answer are executed."""
 
     step: int | None = None
     user: str | None = None

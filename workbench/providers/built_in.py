@@ -97,8 +97,9 @@ class BuiltInModels:
 
 
 def _recorded_at(name: str, folder: Path) -> tuple[Path, str | None]:
-    """Return the path of the recordings that a name means, and the model behind the `#` after a folder, if one is
-    chosen. An existing path is meant as a whole: names of files, folders and models may contain a `#`."""
+    """Return the path of the recordings that a name means, and the model chosen behind the `#` after a folder.
+
+    An existing path is meant as a whole, because names of files, folders and models may contain a `#`."""
     from workbench.providers.model import ModelError  # the app's first screen needs the names alone
 
     path = name.removeprefix(REPLAY)

@@ -90,8 +90,9 @@ AgentFunction = Callable[[AgentRequest], Awaitable[AgentReply]]
 
 
 class CallerLoop:
-    """The event loop of the caller, on which agents run, with the context variables that were set when this was
-    created. Create it on that loop."""
+    """The event loop of the caller, on which agents run, with the context variables at the time of creation.
+
+    Create it on that loop."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -221,8 +222,9 @@ def _kind(value: object) -> str:
 
 
 def with_ids(calls: Iterable[ToolCall], taken: Iterable[str] = (), first: int = 1) -> Iterator[tuple[str, ToolCall]]:
-    """Yield each call with an id that is unique in its run: its own, or a new one where it has none or one that is
-    taken. `first` is the number of the first of these calls in the run."""
+    """Yield each call with an id that is unique in its run: its own, or a new one if that is missing or taken.
+
+    `first` is the number of the first of these calls in the run."""
     used = set(taken)
     for number, call in enumerate(calls, start=first):
         call_id, extra = call.id or f"call-{number}", 1

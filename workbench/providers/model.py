@@ -85,12 +85,11 @@ class HttpRequest:
 
 
 class ModelError(Exception):
-    """A model could not be asked, or its answer is invalid: unknown name, missing key, unreachable endpoint, cut
-    stream.
+    """A model could not be asked, or its answer is invalid.
 
-    The message names the way out. `retryable` means that the same request may well succeed a little later;
-    `retry_after_s` is how long the endpoint asks to wait before that.
-    """
+    Causes are an unknown name, a missing key, an unreachable endpoint or a cut stream; the message names the way out.
+    `retryable` means that the same request may well succeed a little later; `retry_after_s` is how long the endpoint
+    asks to wait before that."""
 
     def __init__(self, message: str, *, retryable: bool = False, retry_after_s: float | None = None) -> None:
         super().__init__(message)

@@ -38,8 +38,9 @@ _PIECES = (TextDelta, ReasoningDelta, TextWasReasoning, CallStarted, CallArgumen
 
 @dataclass
 class _Attempt:
-    """One recorded request: the pieces of its answer with their milliseconds after the request, and the end or the
-    error."""
+    """One recorded request: the timed pieces of its answer, and its end or error.
+
+    Times are milliseconds after the request."""
 
     began_ms: float
     pieces: list[tuple[float, ModelEvent | AnswerFinished]] = field(default_factory=list)
@@ -127,11 +128,11 @@ class Replays:
         self._models: dict[tuple[str, Path], ReplayModel] = {}
 
     def open(self, name: str, path: Path, of_model: str | None, case_id: str) -> ReplayModel:
-        """Return the model that plays a recording of the case: the file `path`, or the newest of that case in the
-        folder, made on `of_model`; `None` is the only model there is.
+        """Return the model that plays a recording of the case.
 
-        Raises ModelError when there is none, or it cannot be read, or the folder has recordings of several models.
-        """
+        `path` is a file, or a folder of which the newest recording of the case is played, made on `of_model`; `None` is
+        the only model there is. Raises ModelError if there is no such recording, it cannot be read, or the folder has
+        recordings of several models."""
         try:
             file = self._newest_in(path, of_model, name).of(case_id) if path.is_dir() else path
             if (name, file) not in self._models:

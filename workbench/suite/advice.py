@@ -1,8 +1,7 @@
-"""Warns of well-formed settings without the intended effect.
+"""Warnings about well-formed settings that will not do what they say.
 
-These are settings that contradict each other or have no effect, unknown tools, invalid dates, patterns that may
-search for too long, judges that are not models, limits without effect, and checks that `arcade_compatible` cannot
-express."""
+Such settings contradict each other, have no effect, name unknown tools or judges that are not models, hold invalid
+dates or patterns that may search for too long, or cannot be expressed for `arcade_compatible`."""
 
 from __future__ import annotations
 

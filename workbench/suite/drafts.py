@@ -33,8 +33,9 @@ def changed_part(old: str, new: str) -> tuple[int, int, int]:
 
 
 def _common(old: str, new: str, most: int, *, from_end: bool) -> int:
-    """Return how many characters two texts share at one end, at most `most`, by bisection, because comparing slices is
-    fast."""
+    """Return how many characters two texts share at one end, at most `most`.
+
+    Bisection over slices, because comparing slices is fast."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
@@ -76,8 +77,10 @@ class DraftError(Exception):
 
 @dataclass(frozen=True)
 class LeftDraft:
-    """Unsaved changes that a program left behind: `base_text`, which was on the disk as `base_state` (`None`: a suite
-    that was never saved), became `text`. `changed_at` is the time of the last change in seconds since 1970."""
+    """Unsaved changes of an ended program: `base_text`, on the disk as `base_state`, became `text`.
+
+    `base_state` is `None` for a suite that was never saved; `changed_at` is the time of the last change in seconds
+    since 1970."""
 
     path: Path
     base_text: str

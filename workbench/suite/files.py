@@ -36,8 +36,9 @@ def resolved(path: Path) -> Path:
 
 
 def from_here(path: str) -> str:
-    """Return the resolved path relative to the current folder, with slashes; the path unchanged when no file can have
-    it or the current folder no longer exists."""
+    """Return the resolved path relative to the current folder, with slashes.
+
+    The path is unchanged if no file can have it or the current folder no longer exists."""
     try:
         return _from(path, Path.cwd())
     except (OSError, ValueError):
@@ -50,8 +51,9 @@ def _from(path: str, folder: Path) -> str:
 
 
 def from_repository(path: str) -> str:
-    """Return a path relative to the folder of the Git repository that it is in, as services that show a repository know
-    its files; relative to the current folder where there is none."""
+    """Return a path relative to its Git repository, as services that show a repository name files.
+
+    Outside a repository it is relative to the current folder."""
     root = repository_of(resolved(Path(path)).parent)
     return from_here(path) if root is None else _from(path, root)
 
@@ -151,8 +153,9 @@ def why_not_written(error: OSError, folder: Path, way_out: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """A file as it was read or written: the SHA-256 of its bytes in hex (`SuiteFile.hash`), its size in bytes and
-    its modification time in nanoseconds, -1 when not known. Size and time show quickly that it may have changed."""
+    """A file as it was read or written: the SHA-256 of its bytes in hex (`SuiteFile.hash`), its size and time.
+
+    Size in bytes and modification time in nanoseconds show quickly that it may have changed; -1 if unknown."""
 
     hash: str
     size: int = -1

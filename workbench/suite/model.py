@@ -345,8 +345,7 @@ def tool_text(tool: str) -> str:
 
 @lru_cache(maxsize=1024)
 def comparable_name(name: str) -> str:
-    """Return a tool's name without case, and with `-`, `_` and `.` alike, as `critics` and prohibitions compare
-    names."""
+    """Return a tool's name as `critics` and prohibitions compare it: lower case, with `-`, `_` and `.` alike."""
     return name.replace("-", ".").replace("_", ".").lower()
 
 

@@ -17,10 +17,10 @@ Severity = Literal["error", "warning"]
 
 @dataclass(frozen=True)
 class Problem:
-    """One problem of a suite file: the message, its place (file, line from 1, path such as
-    `cases[3].ordered[0].args.city`), and the way out.
+    """One problem of a suite file: what, where, and what to do about it.
 
-    A suite with an error cannot run; a warning only informs."""
+    The place is a file, a line from 1, and a path such as `cases[3].ordered[0].args.city`. A suite with an error cannot
+    run; a warning only informs."""
 
     file: Path
     line: int | None

@@ -1,9 +1,7 @@
-"""Writes a suite's data as TOML the way a person would: short things on one line, expected calls as blocks, long texts
-over several lines.
+"""Suites written as TOML the way a person would: short values on one line, expected calls as blocks.
 
 tomli-w expands every list and makes sections of tables, and tomlkit has no layout; here both depend on the place. So
-the layout is below, and the values are written by the standard library: texts as JSON, which TOML reads the same.
-"""
+the layout is below, and the values are written by the standard library: texts as JSON, which TOML reads the same."""
 
 from __future__ import annotations
 
@@ -127,15 +125,15 @@ def elements_of(value: object) -> list[Table]:
 
 
 def stands_apart(keys: Keys) -> bool:
-    """Return whether a blank line precedes a header: not between an expected call or a tool and the tables inside
-    it."""
+    """Return whether a blank line precedes a header.
+
+    None separates an expected call, or a tool, from the tables inside it."""
     inside = (keys[:length] for length in range(1, len(keys)))
     return not any(outer in ARRAYS_OF_TABLES and outer != ("cases",) for outer in inside) or keys in ARRAYS_OF_TABLES
 
 
 def rank(keys: Keys) -> int:
-    """Return the rank of the last of `keys` among the keys of its table; keys that the format does not have are
-    last."""
+    """Return the rank of the last of `keys` among the keys of its table; unknown keys are last."""
     known = TABLES.get(keys[:-1])
     names = list(known[1].model_fields) if known else []
     return names.index(keys[-1]) if keys[-1] in names else len(names)

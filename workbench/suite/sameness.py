@@ -10,8 +10,7 @@ _NAMES = ("id", "name", "tool", "role")
 
 
 def same(left: object, right: object) -> bool:
-    """Return whether two values are the same in TOML: 1, 1.0 and true all differ, and the order of keys does not
-    matter."""
+    """Return whether two values are the same in TOML: 1, 1.0 and true all differ, the order of keys does not matter."""
     if left is right:
         return True
     if isinstance(left, dict) and isinstance(right, dict):

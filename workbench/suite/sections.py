@@ -19,8 +19,10 @@ _BLANK_AT_END = late_pattern(r"[ \t\r\n]*\Z")
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """`lead` is the comments and the header line, empty at the head of a file; `body` is the pairs, below a header with
-    a line end before them; `gap` begins with the line end of the last of these lines."""
+    """A section of a file: `lead` with comments and header line, `body` with the pairs, and `gap` at the end.
+
+    `lead` is empty at the head of a file. Below a header, `body` begins with a line end; `gap` begins with the line end
+    of the last pair."""
 
     place: Place
     lead: str

@@ -168,8 +168,9 @@ def shape_findings(raw: dict[str, object], error: ValidationError) -> Iterator[F
 
 
 def _is_consequence(place: Place, detail: ErrorDetails) -> bool:
-    """Return whether an error only follows from another: no id because there is no name, a list empty because no
-    element is valid."""
+    """Return whether an error only follows from another.
+
+    Examples are a missing id because there is no name, and an empty list because no element is valid."""
     if detail["type"] == "too_short":
         return bool(detail["input"])
     return detail["type"] == "missing" and keys_of(place) == ("cases", "id")
@@ -304,8 +305,7 @@ def _unknown_key(place: Place, in_group: bool) -> Finding:
 
 
 def _inner_table_hint(key: str, keys: tuple[str, ...]) -> str:
-    """Return the hint for a list of tables that belongs one level further in; empty where there is none of that
-    name."""
+    """Return the header for a list of tables that belongs one level further in; empty if there is none of that name."""
     inner = [found for found in ARRAYS_OF_TABLES if len(found) == len(keys) + 2 and (*keys, found[-2], key) == found]
     return f"write `[[{'.'.join(inner[0])}]]`" if inner else ""
 

@@ -75,9 +75,10 @@ class SuiteFile:
             return None
 
     def case_lines(self, index: int) -> tuple[int, int]:
-        """Return the first and last line (from 1) of a case's block: from the comment lines directly above its header
-        to the next table header that is not below it, without trailing blank lines. Raises IndexError when the text
-        has no such case."""
+        """Return the first and last line (from 1) of a case's block.
+
+        The block runs from the comment lines directly above its header to the next table header that is not below it,
+        without trailing blank lines. Raises IndexError if the text has no such case."""
         try:
             first, last = self.positions.block(("cases", index))
         except KeyError:
@@ -222,8 +223,9 @@ def _read(raw: dict[str, object]) -> tuple[Suite | None, list[Finding]]:
 
 
 def _share_names(models: Iterable[object]) -> None:
-    """Let models, and those in them, share the sets of the names that were written in each: a fifth of a case's memory,
-    of which a large suite has few different ones. A copy gets a set of its own."""
+    """Let equal models share one set of the names that were written in each.
+
+    A large suite has few different sets, and they take a fifth of a case's memory. A copy gets a set of its own."""
     known: dict[frozenset[str], set[str]] = {}
     waiting = list(models)
     while waiting:
@@ -343,8 +345,9 @@ class _Reused:
 
 
 def reread(file: SuiteFile, before: SuiteText, now: SuiteText) -> SuiteFile | None:
-    """Return the suite as `parse_suite` reads the text of `now`, where `file` is the result for the text of `before`;
-    `None` when only reading the whole text can tell."""
+    """Return the suite for the text of `now`, given `file` for the text of `before`.
+
+    The result is that of `parse_suite`; `None` if only reading the whole text can tell."""
     reused = _reused(before, now)
     if reused is None or any(map(_is_of_several, file.problems)):
         return None
@@ -422,8 +425,7 @@ def _id(case: Table) -> object:
 def _alone(
     file: SuiteFile, now: SuiteText, fresh: Sequence[int]
 ) -> tuple[tuple[Case, ...] | None, tuple[Problem, ...]]:
-    """Return some cases read together with everything outside the cases, and the problems with their places in the
-    whole text."""
+    """Return some cases read with everything outside the cases, and the problems with their places in the text."""
     if not fresh:
         return (), ()
     wanted = set(fresh)

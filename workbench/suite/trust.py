@@ -150,8 +150,7 @@ class SuiteNeeds:
 
     @property
     def fingerprint(self) -> str:
-        """Returns the SHA-256 in hex of everything but the folder and the files: it changes when any of the needs
-        does."""
+        """The SHA-256 in hex of everything but the folder and the files: it changes when any of the needs does."""
         parts = asdict(self)
         del parts["folder"], parts["files"]
         if not self.models:
@@ -269,8 +268,9 @@ class TrustStore:
         return entry.files is None or entry.files == needs.files
 
     def changed_files(self, suite_path: Path, needs: SuiteNeeds) -> tuple[str, ...]:
-        """Return the code files whose content is the only change since the suite was trusted; empty when there are
-        none, or something else has changed too."""
+        """Return the code files whose content is the only change since the suite was trusted.
+
+        It is empty if there are none, or something else has changed too."""
         entry = self._read().get(str(_known_as(suite_path)))
         if entry is None or entry.files is None or entry.fingerprint != needs.fingerprint:
             return ()
@@ -283,8 +283,9 @@ class TrustStore:
         self._update(str(_known_as(suite_path)), needs, lambda _entry: True)
 
     def add_files(self, suite_path: Path, needs: SuiteNeeds) -> None:
-        """Complete an entry that was written before the content of code files counted: from now on it covers the files
-        as they are. Raises TrustError as `trust` does."""
+        """Complete an entry written before the content of code files counted, with the files as they are.
+
+        Raises TrustError as `trust` does."""
         known_as = str(_known_as(suite_path))
 
         def lacks_files(entry: _Entry | None) -> bool:
@@ -301,8 +302,7 @@ class TrustStore:
         return _known_as(suite_path).is_relative_to(folder) and resolved(suite_path).is_relative_to(folder)
 
     def is_exempt(self, file: SuiteFile) -> bool:
-        """Return whether real executions of the suite are not asked about: it came with the program and is
-        unchanged."""
+        """Return whether a suite may execute without approval: it came with the program and is unchanged."""
         return not file.as_then and self.is_bundled(file.path)
 
     def _read(self) -> dict[str, _Entry]:
@@ -334,8 +334,9 @@ class TrustStore:
             raise ValueError("nested too deeply") from error
 
     def _load_or_set_aside(self) -> dict[str, _Entry]:
-        """Call it under the lock: a store that is renamed as damaged must not be one that another program has just
-        written."""
+        """Read the store, or rename it if it is damaged.
+
+        Call it under the lock, because another program may have just replaced a damaged store."""
         try:
             return self._load()
         except ValueError:

@@ -35,8 +35,9 @@ class UnknownVariantError(ValueError):
 
 @dataclass(frozen=True)
 class Variants:
-    """Which variants of suites are run: those with one of the `names`, or `all_of_them`; `plain` runs the suite as it
-    is written, too."""
+    """The variants of suites to run: those with one of the `names`, or `all_of_them`.
+
+    `plain` runs the suite as it is written, too."""
 
     names: frozenset[str] = frozenset()
     all_of_them: bool = False

@@ -68,8 +68,9 @@ class SseParser:
         return events
 
     def close(self) -> list[SseEvent]:
-        """Return the events that the end of the stream completes: some servers omit the blank line, or any line end,
-        after the last event."""
+        """Return the events that the end of the stream completes.
+
+        Some servers omit the blank line, or any line end, after the last event."""
         events: list[SseEvent] = []
         self._take(b"".join(self._line_pieces), events)
         self._line_pieces = []
@@ -221,8 +222,9 @@ async def _rest(head: bytes, content: Content, largest: int) -> bytes:
 
 
 def kind_of(head: bytes, content_type: str) -> Kind | None:
-    """Return the kind of a body by its beginning, since content types are unreliable; `None` when more bytes are
-    needed."""
+    """Return the kind of a body, `None` if more bytes are needed.
+
+    The body's beginning decides, because content types are unreliable."""
     if _BYTE_ORDER_MARK.startswith(head):
         return None
     head = head.removeprefix(_BYTE_ORDER_MARK).lstrip()

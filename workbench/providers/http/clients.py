@@ -99,8 +99,9 @@ class Client:
             return bytes(body)
 
     async def get_apart(self, url: str) -> bytes:
-        """Return the body at an address of the same server, soon and on a connection of its own: no later request
-        depends on it. Raises as `post`, and TimeoutError."""
+        """Return the body at an address of the same server, soon and on a connection of its own.
+
+        No later request depends on that connection. Raises as `post`, and TimeoutError."""
         import yarl
 
         async with (
@@ -291,8 +292,9 @@ def _headers(spec: ModelSpec, key: str | None) -> dict[str, str]:
 
 
 def tls_context() -> ssl.SSLContext:
-    """Return what checks certificates: the authorities of the system, or those that SSL_CERT_FILE or SSL_CERT_DIR
-    names. Raises ValueError."""
+    """Return the TLS context that checks certificates.
+
+    It trusts the authorities of the system, or those that SSL_CERT_FILE or SSL_CERT_DIR names. Raises ValueError."""
     import httpx2
 
     try:

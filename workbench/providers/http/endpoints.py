@@ -1,6 +1,4 @@
-"""All endpoints of a session: rate limits for each model, connection pools for each endpoint, its slots, and whether it
-answers.
-"""
+"""All endpoints of a session: rate limits by model, connection pools and slots by endpoint, and their checks."""
 
 from __future__ import annotations
 
@@ -315,9 +313,10 @@ class Flights:
             self._look()
 
     def waited_ms(self, flight: Flight, prompt_ms: float | None) -> float:
-        """Return how long a request waited at the endpoint, as far as that is known: until the endpoint began, by its
-        progress or by the time that it says it took for the prompt, or until enough of those ahead had ended, where it
-        is known how many are computed at a time."""
+        """Return the milliseconds that a request waited at the endpoint, 0 if unknown.
+
+        The wait ends when the endpoint began, by its progress or by the time that it reports for the prompt. Else it
+        ends when enough of the requests ahead had ended, if the number of slots is known."""
         if flight.first_s is None:
             return 0.0
         if flight.computing_s is not None:
@@ -343,8 +342,10 @@ class Flights:
 
 
 def slots_shown_by(seen: deque[tuple[int, float]]) -> int | None:
-    """Return how many requests were computed at a time, by how many were ahead of each and the seconds to its first
-    token; `None` where the first tokens do not come later the more were ahead."""
+    """Return how many requests an endpoint computes at a time, `None` if that does not show.
+
+    `seen` pairs the number of requests ahead of each with the seconds to its first token. It shows where first tokens
+    come later the more requests are ahead."""
     pairs = [
         (one[1] - other[1]) * (one[0] - other[0])
         for one, other in combinations(seen, 2)
@@ -412,8 +413,10 @@ class EndpointModel:
 
     @asynccontextmanager
     async def turn_reporting(self, on_pause: Callable[[float], object]) -> AsyncGenerator[None]:
-        """As `turn`; `on_pause` is called with the seconds for which the endpoint accepts no request, where that delays
-        this one. A model that was not started is started here, where time does not count as the model's."""
+        """Wait as `turn` does, and report pauses.
+
+        `on_pause` is called with the seconds for which the endpoint accepts no request, if that delays this one. A
+        model that was not started is started here, where the time does not count as the model's."""
         await self.start()
         async with self._limiter.turn(on_pause), self._slots.held():
             yield
@@ -497,14 +500,15 @@ class ModelWithPauses:
 
 
 class Endpoints:
-    """The endpoints of a session: one rate limiter for each model at each base URL, and one connection pool for each
-    base URL and key, shared by all models there. Use it on one event loop.
+    """The endpoints of a session; use it on one event loop.
+
+    Each model at a base URL has one rate limiter; all models with the same base URL and key share one connection pool.
 
     `clock` returns monotonic seconds and `sleep` waits seconds, for the rate limiters. `starting` wraps the start of a
     model, such as imports. `on_hold` is called with base URL, model and seconds when an endpoint asks all requests to
-    wait. With `leases`, these limit requests, and not the settings. `share` is how many processes use the endpoints,
-    `tell` is called with a sentence once where an endpoint is sent fewer requests at a time than the settings allow.
-    """
+    wait. With `leases`, these limit requests in place of the settings. `share` is the number of processes that use the
+    endpoints. `tell` is called with a sentence once an endpoint is sent fewer requests at a time than the settings
+    allow."""
 
     def __init__(
         self,

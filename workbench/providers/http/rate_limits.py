@@ -1,5 +1,4 @@
-"""The rate limits of one model at one endpoint: concurrent requests, requests per minute, and the pauses it asks
-for."""
+"""Rate limits of one model at one endpoint: concurrency, requests per minute, and pauses that it asks for."""
 
 from __future__ import annotations
 
@@ -143,9 +142,10 @@ LOOK_S = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A part of what a model at an address allows: so many requests at a time and, where requests per minute are
-    limited, permits. Each is good for one request every `permit_s` seconds; `waits_s` says in how many seconds each is
-    free, since somebody else may have used it just now."""
+    """A part of the limits of a model at an address: requests at a time and, with a rate limit, permits.
+
+    Each permit is good for one request every `permit_s` seconds. `waits_s` has the seconds until each is free, since
+    another process may have used it just now."""
 
     base_url: str
     model: str
@@ -155,8 +155,9 @@ class Lease:
 
 
 class LeasedLimiter(RateLimiter):
-    """Lets requests through as far as leases allow, and as long as they are `good`: who was frozen for a while may have
-    lost them. What the settings of this machine say does not count."""
+    """A rate limiter whose limits are leases, while they are `good`, in place of this machine's settings.
+
+    A process that was frozen for a while may have lost its leases."""
 
     def __init__(
         self,
