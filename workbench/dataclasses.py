@@ -69,8 +69,7 @@ def _frozen(cls: type, options: dict[str, bool]) -> Any:
 
 
 class _Init:
-    """Stands in the place of `__init__` until that is first looked up: most classes that a command imports are for
-    others."""
+    """A stand-in for `__init__` until that is first looked up: a command never creates most classes that it imports."""
 
     def __init__(self, cls: Any) -> None:
         self._cls = cls
@@ -174,11 +173,10 @@ again."""
 
 
 class ByIdentity(Generic[_Subject, _Answer]):
-    """A function that remembers its answer for each object, which must never change, as long as the object lives; with
-    too many of them it forgets all and begins anew.
+    """A function that remembers its answer for each object, which must never change, as long as the object lives.
 
-    Objects are compared by identity, because comparing or hashing a document takes longer than answering. The cache
-    keeps no object alive, so an answer must not hold its own subject.
+    With too many objects it forgets all and begins anew. Objects are compared by identity, because comparing or hashing
+    a document takes longer than answering. The cache keeps no object alive, so an answer must not hold its own subject.
     """
 
     def __init__(self, answer: Callable[[_Subject], _Answer]) -> None:
@@ -264,12 +262,13 @@ def parsed_json(text: str) -> Any:
 
 
 def reader_of(hint: Any) -> Reader:
-    """Return a reader that converts a JSON value to a type: a data class, a named tuple, `str`, `int`, `float`, `bool`,
-    a `Literal` or an enumeration of texts, a homogeneous tuple of any or of a fixed length, a mapping from names to
-    any JSON value, any JSON value, or one of these or `None`. A number may be `Annotated` with `Most`.
+    """Return a reader that converts a JSON value to a type.
 
-    The reader raises ValueError when the value does not fit. Keys that a data class does not have are ignored.
-    """
+    The type is a data class, a named tuple, `str`, `int`, `float`, `bool`, a `Literal` or an enumeration of texts, a
+    homogeneous tuple of any or of a fixed length, a mapping from names to any JSON value, any JSON value, or one of
+    these or `None`. A number may be `Annotated` with `Most`.
+
+    The reader raises ValueError if the value does not fit. Keys that a data class does not have are ignored."""
     return _reader_of(hint)
 
 

@@ -1,7 +1,7 @@
-"""Limits on input from a user, a model, a server or a file: each number with its unit and its reason, and its message
-where a user can reach it.
+"""Limits on the size of what a user, a model, a server or a file may bring, with their units and reasons.
 
-Limits of a layout or of an algorithm stand beside it."""
+A limit that a user can reach has the message that is printed then. Limits of a layout or of an algorithm stand beside
+it."""
 
 from __future__ import annotations
 

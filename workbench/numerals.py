@@ -150,8 +150,9 @@ def _signed(number: float, digits: int, full: float) -> str:
 
 
 def reached_text(reached: float, demanded: float, *, is_rate: bool = False) -> str:
-    """Return a value that was compared with a threshold as a score, or as a rate, with as many decimals as tell them
-    apart: `0.67`, `66.7%`."""
+    """Return a value that was compared with a threshold as a score or a rate: `0.67`, `66.7%`.
+
+    It has as many decimals as tell the two apart."""
     if is_rate:
         return f"{_apart(100 * reached, 100 * demanded, 1, 100)}%"
     return _apart(reached, demanded, 2, 1)

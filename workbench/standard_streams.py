@@ -1,5 +1,6 @@
-"""Keeps the program going where the caller has closed a standard stream (`<&-`, `>&-`), as hooks and supervisors do, or
-where standard error cannot be written."""
+"""Keep the program running if its caller closed a standard stream or standard error cannot be written.
+
+Hooks and supervisors close them (`<&-`, `>&-`)."""
 
 from __future__ import annotations
 

@@ -80,10 +80,10 @@ _options_of = ""
 
 
 def options_module(name: str) -> ModuleType:
-    """Load the module of a command for its options, without the imports below `executes`.
+    """Load the module of a command for its options, without its own imports unless `executes`.
 
-    Those are most of the time of `--help` and of the answer to a mistake. Others import the whole module, so it does
-    not stay in `sys.modules`."""
+    Those imports are most of the time of `--help` and of the answer to a mistake. Others import the whole module, so it
+    does not stay in `sys.modules`."""
     global _options_of
     import sys
     from importlib.util import find_spec, module_from_spec

@@ -121,8 +121,9 @@ class NeverHoldsError(Exception):
 
 
 class UnknownSampleError(Exception):
-    """There may be values that meet the check, but none can be constructed: a judge, a Python function, a pattern that
-    looks ahead."""
+    """No value that meets the check can be constructed, though there may be one.
+
+    Such checks are a judge, a Python function, or a pattern that looks ahead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,10 +196,10 @@ def not_comparable(error: Exception) -> CheckVerdict:
 
 
 class Start(NamedTuple):
-    """The parts of a check that the form keeps when an argument gets another check.
+    """The form's data for an argument that gets another check.
 
-    These are values that the old one expects, at least one; the first of them as text; its numbers with their
-    tolerance, or the bounds of the argument's schema; and the checks that it combines, else itself."""
+    It has the values that the old check expects (at least one), the first of them as text, its numbers with their
+    tolerance or the bounds of the argument's schema, and the checks that it combines, else itself."""
 
     values: list[object]
     text: str
@@ -222,8 +223,10 @@ Weakness = tuple[str, str, Literal["warning", "note"]]
 
 
 class CheckBase(BaseModel):
-    """The fields of every check: its share of the call's score, whether the argument may be left out, and whether
-    the run fails when the check does not hold (`required`; `None` leaves that to the grader)."""
+    """The fields of every check.
+
+    They are its share of the call's score, whether the argument may be left out, and whether the run fails if the check
+    does not hold (`required`; `None` leaves that to the grader)."""
 
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid", strict=True)
 
@@ -328,8 +331,10 @@ class CheckBase(BaseModel):
 
     @property
     def critic_key(self) -> tuple[object, ...]:
-        """A key that is equal for checks that are one critic, of which `arcade_compatible` has one for each argument
-        name of a case: name, weight and options, whatever is expected, optional or required."""
+        """Return a key that is equal for checks that are one critic.
+
+        `arcade_compatible` has one critic for each argument name of a case: name, weight and options, whatever is
+        expected, optional or required."""
         return (self.kind, *self.model_dump(exclude={self.kind, "plain", "optional", "required"}).items())
 
     def bound_to(self, value: JsonValue) -> CheckBase:
@@ -696,8 +701,9 @@ def read_check(written: object) -> CheckBase:
 
 
 def are_named_checks(value: object) -> bool:
-    """Return whether a written `response` is read as checks by name: a table without a check's name, all values
-    tables."""
+    """Return whether `response` is written as checks by name.
+
+    So is a table without the name of a check in which every value is a table."""
     if not isinstance(value, dict) or not value or check_names_in(value):
         return False
     return all(isinstance(inner, dict | CheckBase) for inner in value.values())

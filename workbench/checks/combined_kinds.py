@@ -226,8 +226,10 @@ class Judged(CheckBase):
 
 
 class PythonCheck(CheckBase):
-    """A value for which a Python function in the suite's folder returns true, or a number from `at_least` on; needs
-    trust. With `sees = "run"`, only in the checks of an answer, the function is called with the whole run."""
+    """A check by a Python function in the suite's folder; needs trust.
+
+    The function returns true, or a number from `at_least` on. With `sees = "run"`, only in the checks of an answer, it
+    is called with the whole run."""
 
     kind = "python"
     written = 'python = "module:function"'
@@ -281,11 +283,10 @@ class PythonCheck(CheckBase):
             raise FunctionRaisedError(f"the check {describe(self)!r} {error}") from None
 
     def _returned(self, returned: object) -> CheckVerdict:
-        """Return the verdict that a function's result means: true or false, a score, or a table of either with a
-        reason.
+        """Return the verdict of a function's result: true or false, a score, or a table of either with a reason.
 
-        Raises ValueError for anything else: "no" is true in Python, and a guess at the intention would turn a
-        mistake into a wrong verdict."""
+        Raises ValueError for anything else: "no" is true in Python, and guessing would turn a mistake into a wrong
+        verdict."""
         if isinstance(returned, bool):
             if returned:
                 return HOLDS

@@ -44,9 +44,9 @@ _CLASSES = {
 
 @lru_cache(maxsize=256)
 def repeats_ambiguously(pattern: str) -> bool:
-    """Return whether a pattern repeats something that fits the same text in more than one way, as `(a+)+` does: the
-    ways to try then double with each character. False for an invalid pattern, and for one that is too long to
-    analyse."""
+    """Return whether a pattern repeats something that fits the same text in several ways, as `(a+)+` does.
+
+    The ways to try then double with each character. False for an invalid pattern, and for one too long to analyse."""
     try:
         tree = _parse(pattern)
     except (re.error, OverflowError, RecursionError):
@@ -373,8 +373,9 @@ def _prepared(pattern: str) -> regex.Pattern[str]:
 
 
 def for_regex(pattern: str) -> str:
-    """Return a pattern of Python's `re` so that `regex` reads it the same way: `{e}` is no fuzzy match, `[[:alpha:]]`
-    no class."""
+    """Return a pattern of Python's `re` so that `regex` reads it the same way.
+
+    `{e}` must not become a fuzzy match, nor `[[:alpha:]]` a class."""
     tokens = _TOKENS_OF_VERBOSE if _VERBOSE.search(pattern) else _TOKENS
     return tokens.sub(lambda token: _escaped(token[0]), pattern)
 
@@ -409,8 +410,9 @@ _MAX_CHARS = 10_000
 
 @lru_cache(maxsize=256)
 def matching_text(pattern: str) -> str | None:
-    """Return a short text in which a pattern is found; `None` where none can be constructed, as for most patterns that
-    look ahead, and for those that take too long to search."""
+    """Return a short text in which a pattern is found; `None` if none can be constructed.
+
+    So it is for most patterns that look ahead, and for those that take too long to search."""
     try:
         if prepared_size(pattern) > _MAX_CHARS:
             return None

@@ -1,5 +1,7 @@
-"""JSON values as checks compare, read and show them: equality, numbers, similar texts, times and durations; references
-from a suite to things outside it: environment variables (`$NAME`), modules and Python functions."""
+"""JSON values as checks compare, read and show them, and references from a suite to things outside it.
+
+Values are compared as numbers, similar texts, times or durations; references are environment variables (`$NAME`),
+modules and Python functions."""
 
 from __future__ import annotations
 
@@ -163,8 +165,10 @@ def canonical(value: JsonValue) -> JsonValue:
 
 
 def loose(value: JsonValue) -> JsonValue:
-    """Return the value with its texts in lower case and NFC, without blanks and `, . / - _ * ^`, and with single
-    quotes as double ones, as BFCL standardises texts. Names in objects stay. May raise RecursionError."""
+    """Return the value with its texts standardised as BFCL does.
+
+    Texts become lower case and NFC, without blanks and `, . / - _ * ^`, with single quotes as double ones. Names in
+    objects stay. May raise RecursionError."""
     if isinstance(value, str):
         return canonical_text(value.translate(_LEFT_OUT).lower())
     if isinstance(value, list):
@@ -175,8 +179,9 @@ def loose(value: JsonValue) -> JsonValue:
 
 
 def spelled_number(text: str) -> int | float | None:
-    """Return the number that a text spells by JSON's grammar, with optional JSON white space around it; `None` for any
-    other text, and for an integer of more digits than Python reads (4,300)."""
+    """Return the number that a text spells by JSON's grammar, with optional JSON white space around it.
+
+    `None` for any other text, and for an integer of more digits than Python reads (4,300)."""
     spelled = text.strip(_SPACE)
     if _NUMBER.fullmatch(spelled) is None:
         return None
@@ -218,8 +223,9 @@ _ONE_SIDED_IDF = math.log(3 / 2) + 1
 
 
 def as_text(value: JsonValue) -> str:
-    """Return a value as the text to compare: lists joined by blanks, everything else as Python writes it (null is
-    `None`). Raises RecursionError or ValueError for values nested too deeply or numbers too long to be written."""
+    """Return a value as text to compare: lists joined by blanks, the rest as Python writes it (null is `None`).
+
+    Raises RecursionError or ValueError for values nested too deeply or numbers too long to be written."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):
@@ -322,9 +328,10 @@ def seconds_between(left: datetime, right: datetime) -> float:
 
 
 def timestamp_credit(distance_s: float, tolerance_s: float, max_difference_s: float) -> float:
-    """Return the credit, 0..1, for a time `distance_s` from the expected one: 1 within the tolerance, 0 from the
-    maximum on, and `1 - distance / maximum` in between. It jumps down just past the tolerance, as Arcade's datetime
-    critic does."""
+    """Return the credit, 0..1, for a time `distance_s` from the expected one.
+
+    It is 1 within the tolerance, 0 from the maximum on, and `1 - distance / maximum` in between. It jumps down just
+    past the tolerance, as Arcade's datetime critic does."""
     if distance_s <= tolerance_s:
         return 1.0
     if distance_s >= max_difference_s:

@@ -89,8 +89,9 @@ def home_in(environment: Mapping[str, str]) -> Path | None:
 
 
 def user_folders() -> Folders:
-    """Return the folders of the current user by the conventions of the platform and `XDG_STATE_HOME`, `XDG_CONFIG_HOME`
-    and `XDG_DATA_HOME`."""
+    """Return the folders of the current user.
+
+    They follow the conventions of the platform, or `XDG_STATE_HOME`, `XDG_CONFIG_HOME` and `XDG_DATA_HOME`."""
     return Folders(
         state=platformdirs.user_state_path(APP_NAME, appauthor=False),
         log=platformdirs.user_log_path(APP_NAME, appauthor=False),
@@ -106,8 +107,9 @@ _PROJECT_ROOTS = (".git", "pyvenv.cfg")
 
 
 def project_file(folder: Path, home: Path | None) -> Path | None:
-    """Return the nearest `workbench.toml` in a folder or above it, but not above a repository's root, a virtual
-    environment or the user's home, nor in the root of the file system."""
+    """Return the nearest `workbench.toml` in a folder or above it.
+
+    The search ends at a repository's root, a virtual environment, the user's home and the root of the file system."""
     here = folder.resolve()
     for parent in (here, *here.parents):
         if parent == parent.parent:
@@ -128,8 +130,9 @@ def path_in(project: Path, path: Path) -> str:
 
 
 def project_folder(folder: Path, home: Path | None) -> Path:
-    """Return the folder of the project that a folder belongs to: the nearest one, at it or above, that holds a
-    `workbench.toml` or is a project's root; else the folder itself."""
+    """Return the folder of the project that a folder belongs to, else the folder itself.
+
+    It is the nearest one, at it or above, that holds a `workbench.toml` or is a project's root."""
     here = folder.resolve()
     for parent in (here, *here.parents):
         if parent in (home, parent.parent):
@@ -146,8 +149,7 @@ PROJECT_HISTORY = ".workbench"
 
 
 def history_file(folders: Folders, folder: Path, home: Path | None) -> Path:
-    """Return the history file for suites in a folder: in the folder `.workbench` of their project if there is one, else
-    the user's own."""
+    """Return the history file for suites in a folder: in their project's `.workbench`, else the user's own."""
     beside = project_folder(folder, home) / PROJECT_HISTORY
     return beside / HISTORY_NAME if beside.is_dir() else folders.history
 
@@ -163,8 +165,9 @@ def folder_of(path: Path) -> Path:
 
 
 def history_option(file: Path) -> str:
-    """Return the option that a command needs, typed in the current folder, to use this history: nothing where it finds
-    it by itself, else ` --history FILE`, quoted for a shell."""
+    """Return the option by which a command in the current folder uses this history, ` --history FILE`, quoted.
+
+    It is empty if the command finds the history by itself."""
     try:
         found = history_file(user_folders(), Path(), home_in(os.environ)).resolve() == file.resolve()
     except OSError:  # the current folder no longer exists, and nothing is found from there
@@ -178,8 +181,9 @@ def is_beside_project(file: Path) -> bool:
 
 
 def is_named_as_ours(file: Path) -> bool:
-    """Return whether a history has this program's own name at one of its own places: that file is ours, whatever it
-    holds by now."""
+    """Return whether a history has this program's own name at one of its own places.
+
+    Such a file is ours, whatever it holds by now."""
     return file.name == HISTORY_NAME and file.absolute().parent.name in (PROJECT_HISTORY, APP_NAME)
 
 
@@ -188,8 +192,9 @@ _HERE = "./"
 
 
 def stored_folder(file: Path, folder: Path) -> str:
-    """Return how a history stores the folder of a project: as an absolute path, except for the history's own project
-    and folders below it, because the history moves with them."""
+    """Return the folder of a project as a history stores it: an absolute path, relative within its own project.
+
+    The history moves with its own project and the folders below it."""
     beside = _project_beside(file)
     if beside is None or not folder.is_relative_to(beside):
         return str(folder)

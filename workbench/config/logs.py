@@ -11,13 +11,12 @@ LOG_NAME = "workbench.log"
 
 
 def log_to(folder: Path, secrets: Secrets = NO_SECRETS, *, own_alone: bool = False) -> Path:
-    """Send warnings and errors of the whole process to a file in `folder`, without the secrets known then, and return
-    its path.
+    """Send warnings and errors of the process to a file in `folder`, without the secrets known now; return its path.
 
-    With `own_alone`, only those of Workbench are sent, and go nowhere else: the process belongs to another program.
+    With `own_alone`, only Workbench's own are sent there, and nowhere else, because the process is somebody else's.
 
-    The file is made with its first line. Where it cannot be opened or written, the line is dropped silently, without
-    an effect on the code that logs."""
+    The file is made when the first line is written. Where it cannot be opened or written, the line is dropped silently,
+    without an effect on the code that logs."""
     path = folder / LOG_NAME
     logger = logging.getLogger("workbench" if own_alone else None)
     for handler in tuple(logger.handlers):

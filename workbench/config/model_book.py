@@ -80,12 +80,10 @@ NOTHING_SAID = ModelOptions()
 
 
 class ModelBook:
-    """The models named in a `workbench.toml` in the suites' project and in the user's own, and any that a text like
-    `openai:gpt-6-luna` or `openai:llama-3.1@http://localhost:1234/v1` describes.
+    """The models named in the project's and the user's `workbench.toml`, and those described by a text.
 
-    A `workbench.toml` is read again when it has changed. `home` is the user's: none above it counts. Usable from any
-    thread.
-    """
+    Such a text is `openai:gpt-6-luna` or `openai:llama-3.1@http://localhost:1234/v1`. A `workbench.toml` is read again
+    when it has changed. `home` is the user's: none above it counts. Usable from any thread."""
 
     def __init__(self, config_folder: Path, *, home: Path | None = None, options: ModelOptions = NOTHING_SAID) -> None:
         self._user_file = config_folder / SETTINGS_NAME
@@ -127,8 +125,10 @@ class ModelBook:
         return tuple(spec for spec in self.named(folder) if spec.origin == "project")
 
     def judge(self, folder: Path) -> JudgeChoice | None:
-        """Return the model that judges for the suites in a folder where a check names none: that of the command line,
-        else of the project's `workbench.toml`, else of the user's own. Raises ConfigError as `named` does."""
+        """Return the model that judges for the suites in a folder if a check names none.
+
+        It is that of the command line, else of the project's `workbench.toml`, else of the user's own. Raises
+        ConfigError as `named` does."""
         if self._options.judge is not None:
             return JudgeChoice(self._options.judge)
         project, users = self._settings(folder)
@@ -160,8 +160,7 @@ class ModelBook:
         return {**own, **{name: spec for name, spec in users.models.items() if name not in own}}
 
     def _settings(self, folder: Path) -> tuple[FileSettings | None, FileSettings]:
-        """Return the settings of the project's `workbench.toml`, where it differs from the user's, and those of the
-        user's."""
+        """Return the settings of the project's `workbench.toml`, if it is not the user's, and those of the user's."""
         project = project_file(folder, self._home)
         users = self._read(self._user_file, "user") if self._user_file.is_file() else FileSettings({})
         if project is None or project == self._user_file.resolve():
@@ -183,8 +182,10 @@ class ModelBook:
 
 
 def described(name: str, origin: Origin) -> ModelSpec | None:
-    """Return the model that a text like `anthropic:claude-sonnet-5-5` or `openai:llama@http://localhost:1234/v1`
-    describes; `None` when it does not begin with a provider and `:`. Raises ConfigError when the rest is invalid."""
+    """Return the model that a text describes; `None` if it does not begin with a provider and `:`.
+
+    Examples are `anthropic:claude-sonnet-5-5` and `openai:llama@http://localhost:1234/v1`. Raises ConfigError if the
+    rest is invalid."""
     prefix, colon, rest = name.partition(":")
     provider: Provider | None = next((known for known in PROVIDERS if known == prefix), None)
     if provider is None or not colon:

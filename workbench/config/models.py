@@ -99,8 +99,7 @@ class ModelSpec:
         return f"{self.model} at {self.base_url} with {key}"
 
     def shared_by(self, processes: int, concurrency: int) -> ModelSpec:
-        """Return the spec with the part of its limits that one of some processes has; `concurrency` is the limit where
-        the spec has none."""
+        """Return the spec with one process's part of its limits; `concurrency` is the limit if the spec has none."""
         per_minute = self.requests_per_minute
         return replace(
             self,
@@ -144,8 +143,9 @@ class UnknownModelError(ConfigError):
 
 
 def usual_key_variable(base_url: str) -> str | None:
-    """Return the variable that holds the key by default: the vendor's usual one for the vendor's own address, none for
-    any other, which must not be sent the vendor's key."""
+    """Return the variable that holds the key by default, for the vendor's own address alone.
+
+    Any other address must not be sent the vendor's key."""
     return _KEYS_AT.get(base_url)
 
 
@@ -260,8 +260,9 @@ class Preset:
         return urlsplit(self.base_url).netloc
 
     def model_name(self, model: str) -> str | None:
-        """Return the name by which a model here can be run without a `workbench.toml`; `None` if it needs one, because
-        only a named model can be given another key than the vendor's own."""
+        """Return the name by which a model here runs without a `workbench.toml`; `None` if it needs one.
+
+        Only a named model can be given another key than the vendor's own."""
         if self.api_key_env != usual_key_variable(self.base_url):
             return None
         at = "" if self.base_url == OWN_URLS[self.provider] else f"@{self.base_url}"

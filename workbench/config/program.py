@@ -26,12 +26,10 @@ SERVED = "WORKBENCH_SERVED"
 
 
 class Environment:
-    """Provides the variables that `$NAME` in a suite and `api_key_env` of a model refer to, and adds the secret ones to
-    `secrets`.
+    """The variables to which `$NAME` in a suite and a model's `api_key_env` refer; secret ones join `secrets`.
 
     A folder's variables are read again when a file that holds them has changed. `home` is the user's: no
-    `workbench.toml` above it counts. Usable from any thread.
-    """
+    `workbench.toml` above it counts. Usable from any thread."""
 
     def __init__(self, own: Mapping[str, str], secrets: Secrets, home: Path | None = None) -> None:
         self.own = own
@@ -46,11 +44,10 @@ class Environment:
         return {**self.__dict__, "own": dict(self.own)}
 
     def of(self, folder: Path) -> Mapping[str, str]:
-        """Return the variables for the suites in a folder: the process's own, then those of the folder's `.env`, then
-        those of the one next to its `workbench.toml`.
+        """Return the variables for the suites in a folder.
 
-        Raises ConfigError when a `.env` cannot be read or understood.
-        """
+        The process's own come first, then those of the folder's `.env`, then those of the one next to its
+        `workbench.toml`. Raises ConfigError if a `.env` cannot be read or understood."""
         settings = project_file(folder, self.home)
         folders = [folder.resolve(), *([settings.parent] if settings is not None else [])]
         read = [self._read(place / DOTENV_NAME) for place in dict.fromkeys(folders)]
@@ -119,8 +116,7 @@ class Program:
 
 
 def program_in(folders: Folders, environment: Mapping[str, str], options: ModelOptions = NOTHING_SAID) -> Program:
-    """Return the program with the user's folders, the process's environment and the command line's options for
-    models."""
+    """Return the program with the user's folders, the environment and the command line's options for models."""
     secrets = Secrets()
     home = home_in(environment)
     return Program(

@@ -131,8 +131,9 @@ def forms_in(text: str, begin: int = 0) -> Iterator[FormPlace]:
 
 
 def open_form_from(text: str) -> int:
-    """Return where a secret of a known form may begin that more text would complete or make longer; the text's length
-    where none does."""
+    """Return where a secret of a known form may begin that more text would complete or lengthen.
+
+    It is the text's length if there is none."""
     found = len(text)
     word = max(len(text.rstrip(_OF_WORDS)), found - _MAX_OPEN_CHARS)
     if word < found and (match := _open_token().search(text, word)) is not None:
@@ -237,18 +238,22 @@ _NOTHING = late_pattern(
 
 
 def is_secret_if_used(name: str, value: str) -> bool:
-    """Return whether a value that was really used as a key, a header or a server's setting is secret: all but one
-    character, a word for yes, no or nothing, a path that exists, and two or three characters under an everyday name."""
+    """Return whether a value that was used as a key, a header or a server's setting is secret.
+
+    All are but one character, a word for yes, no or nothing, a path that exists, and two or three characters under an
+    everyday name."""
     shortest = MIN_NAMED_CHARS if _tells(name) else MIN_DECLARED_CHARS
     return len(value) >= shortest and not _NOTHING.fullmatch(value) and not _is_path(value)
 
 
 def is_secret_of_file(name: str, value: str) -> bool:
-    """Return whether a value in a `.env` that was not used is secret.
+    """Return whether an unused value in a `.env` is secret.
 
-    All values are but those that `is_secret_if_used` excludes, numbers, addresses, single words, and values of
-    everyday names such as MODEL or REGION. A name that says "password", "token" or "secret" makes a single word
-    secret too, unless the word is part of the name (`POSTGRES_PASSWORD=postgres`)."""
+    All are but those that `is_secret_if_used` excludes, numbers, addresses, single words, and values of an everyday
+    name such as MODEL or REGION.
+
+    A name that says "password", "token" or "secret" makes a single word secret too, unless the word is part of the name
+    (`POSTGRES_PASSWORD=postgres`)."""
     if len(value) < MIN_DECLARED_CHARS or _NOTHING.fullmatch(value) or _is_path(value):
         return False
     if _KNOWN_BEGINNING.match(value):
@@ -262,8 +267,9 @@ def is_secret_of_file(name: str, value: str) -> bool:
 
 
 def is_secret_by_look(name: str, value: str) -> bool:
-    """Return whether a value of the environment that was not used is secret: its name has to say so, and it has to look
-    like a key. An ordinary word never does."""
+    """Return whether an unused value of the environment is secret: its name says so, and it looks like a key.
+
+    An ordinary word never does."""
     return _tells(name) and looks_like_key(value)
 
 
@@ -310,9 +316,10 @@ def is_reference(value: str) -> bool:
 
 
 def forms_of(value: str) -> set[str]:
-    """Return the texts in which a secret is recognised: unchanged, as Python writes it, in JSON up to `JSON_LEVELS`
-    deep, and, from 12 characters on, percent-encoded and in base64, wherever it begins in the encoded bytes, also of
-    JSON."""
+    """Return the texts in which a secret is recognised.
+
+    It is looked for unchanged, as Python writes it, in JSON up to `JSON_LEVELS` deep, and, from 12 characters on,
+    percent-encoded and in base64, wherever it begins in the encoded bytes, also of JSON."""
     forms = {value, unquote(value)} if "%" in value else {value}
     if len(value) >= MIN_ENCODED_CHARS:
         for each in (value, *_in_json(value)):
@@ -421,8 +428,9 @@ class Finder:
         return (bool(self.values) and self._pattern.search(text) is not None) or self._has_form(text)
 
     def may_be_in_json(self, text: str) -> bool:
-        """Return whether any value may be in a text or a number of a JSON text that leaves all but ASCII unescaped, or
-        a secret of a known form. Takes next to no time where there is none."""
+        """Return whether a JSON text that leaves all but ASCII unescaped may hold a value or a secret of a known form.
+
+        Texts and numbers are searched. It takes next to no time if there is none."""
         may_be = any(map(text.__contains__, self._json_needles)) and self._json_pattern.search(text) is not None
         return may_be or self._has_form(text)
 
@@ -442,8 +450,7 @@ class Finder:
         return "".join((*shown, text[at:])) if at else text
 
     def open_from(self, text: str) -> int:
-        """Return where a value may begin that is not complete at the end of the text; the text's length where none
-        does."""
+        """Return where a value may begin that is not complete at the end of the text; its length if there is none."""
         form = open_form_from(text)
         for begin in self._begins.finditer(text, len(text) - min(self.longest, len(text)), form):
             tail = text[begin.start() :]
@@ -453,8 +460,9 @@ class Finder:
         return form
 
     def decided(self, text: str, begin: int, *, over: bool = False) -> tuple[int, list[Place]]:
-        """Return how far a text that may continue, unless it is `over`, is decided, and the places of values up to
-        there. Text before `begin` was decided earlier."""
+        """Return the length of the decided part of a text, and the places of values in it.
+
+        The text may continue unless it is `over`. Text before `begin` was decided earlier."""
         until = len(text) if over else max(self.open_from(text), begin)
         places = self._places(text, begin)
         for first, end, _ in places:
@@ -541,8 +549,9 @@ def _finding_in_json(value: str) -> tuple[str, ...]:
 
 
 def _needles_of(values: Iterable[str]) -> tuple[str, ...]:
-    """Return as few strings as possible of which at least one is in every text that holds one of the values: most forms
-    of a secret are part of its other forms."""
+    """Return as few strings as possible of which at least one is in every text that holds one of the values.
+
+    Most forms of a secret are part of its other forms."""
     needles: list[str] = []
     for value in sorted(values, key=len):
         if not any(needle in value for needle in needles):
@@ -605,14 +614,12 @@ class Secrets:
 
     @property
     def values(self) -> tuple[tuple[str, str], ...]:
-        """Returns the replacement of each value, without its dollar sign, and the value, in every form, longest
-        first."""
+        """The replacement of each value, without its dollar sign, and the value, in every form, longest first."""
         finder = self.finder
         return tuple((finder.replacements[value].lstrip("$"), value) for value in finder.values)
 
     def add(self, name: str, value: str) -> None:
-        """Add a value that is really used as a key, a header or a server's setting, and the password in it if it is an
-        address with one."""
+        """Add a value that is used as a key, a header or a server's setting, and the password in an address."""
         if is_secret_if_used(name, value):
             self._add(name, value)
         self.add_passwords(name, value)
@@ -657,7 +664,7 @@ class Secrets:
     def keep(self, text: str) -> None:
         """Keep the tokens and passwords of known forms in a text of the user's own, a suite.
 
-        Its expectations are compared with its runs, and stay as the user wrote them. A value that was added stays
+        Its expectations and its runs are compared, so these stay as the user wrote them. A value that was added stays
         secret."""
         own = {form.what for form in forms_in(text)}
         with self._lock:
@@ -682,13 +689,11 @@ class Secrets:
         return self.finder.replaced(text)
 
     def redacted(self, value: _Value) -> _Value:
-        """Return a JSON value, or a record of such values (data class, named tuple, pydantic model), with every text in
-        it redacted.
+        """Return a JSON value, or a record of such values, with every text in it redacted.
 
-        Keys of objects are redacted too; names and words of our own are not. A number that is a secret becomes a text.
-        A value without secrets stays the same object, also as a part of the result: most hold none, which one search
-        through their JSON text shows.
-        """
+        A record is a data class, a named tuple or a pydantic model. Keys of objects are redacted too; names and words
+        of our own are not. A number that is a secret becomes a text. A value without secrets stays the same object,
+        also as a part of the result: most hold none, which one search through their JSON text shows."""
         finder = self.finder
         if not _may_hold(value, finder):
             return value

@@ -167,8 +167,7 @@ def _spec(name: str, written: _Model, file: Path, origin: Origin) -> ModelSpec:
 
 
 def _problem(file: Path, text: str, found: ErrorDetails) -> str:
-    """Return the problem as one sentence, never with the content of the file: it may be a key that was written in the
-    wrong place."""
+    """Return the problem as one sentence, without the file's content, which may be a key in the wrong place."""
     place = tuple(str(part) for part in found["loc"] if part != "[key]")
     line = _line_of(text, place)
     return f"{file}{f':{line}' if line else ''}: {'.'.join(place)} {_problem_text(found, place)}"
@@ -222,8 +221,7 @@ def _unknown(place: tuple[str, ...]) -> str:
 
 
 def _line_of(text: str, place: tuple[str, ...]) -> int | None:
-    """Return the line (from 1) of a model's setting or, failing that, of its table, where it is written in the usual
-    way."""
+    """Return the line (from 1) of a model's setting, else of its table, if it is written in the usual way."""
     lines = text.splitlines()
     if len(place) == 1:
         name = rf"""["']?{re.escape(place[0])}["']?\s*"""

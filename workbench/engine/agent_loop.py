@@ -247,8 +247,10 @@ class ExecutionRefusedError(ToolsError):
 
 @dataclass(frozen=True)
 class Permission:
-    """Which tools of a run may be executed without asking: all of them with `all_tools` or on `exempt` servers,
-    otherwise those marked read-only. `ask` asks a person about the rest; without it they are refused."""
+    """Tools of a run that may be executed without asking.
+
+    With `all_tools` these are all tools, as are those on `exempt` servers; otherwise the tools marked read-only. `ask`
+    asks a person about the rest; without it they are refused."""
 
     all_tools: bool = False
     ask: AskExecution | None = None
@@ -482,9 +484,10 @@ class AgentLoop:
     async def _go_on_from(
         self, turn: Turn, answer: Round, answered: int = 0, *, to_result: bool = False
     ) -> RunFinished | None:
-        """Answer the calls of a round, leaving out the first `answered`; `to_result` holds after the last of those once
-        more. Regenerate the answer as often as a person asks for that. Returns why the run ends, if it ends with
-        that."""
+        """Answer the calls of a round, except the first `answered`, and return the reason if the run ends there.
+
+        `to_result` holds after the last of the skipped calls once more. The answer is regenerated as often as a person
+        asks."""
         while True:
             if answer.stop_reason == "refused":
                 return RunFinished("refused")

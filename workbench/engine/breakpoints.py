@@ -284,8 +284,9 @@ async def _why(each: Breakpoint, point: HoldPoint, holds: Holds, failing: Failin
 
 
 def doubt_about(point: Breakpoint, tools: Iterable[ToolDefinition]) -> str | None:
-    """Return why a breakpoint may never hold, as far as the `tools` of the open suites are known; `None` where nothing
-    suggests that. Names are not doubted while no tool is known."""
+    """Return why a breakpoint may never hold, as far as the `tools` of the open suites are known; else `None`.
+
+    Names are not doubted while no tool is known."""
     if point.tool is None:
         return None
     known = tuple(tools)
@@ -311,8 +312,7 @@ def _with(doubt: str, way_out: str) -> str:
 
 
 def _arguments(tool: ToolDefinition) -> Mapping[str, JsonValue] | None:
-    """Return the schemas of a tool's arguments by name; `None` when other arguments are allowed, or none is
-    described."""
+    """Return the schemas of a tool's arguments by name; `None` if other arguments are allowed or none is described."""
     schema = tool.parameters
     properties = schema.get("properties")
     open_to_others = schema.get("additionalProperties") not in (None, False)

@@ -222,10 +222,11 @@ def in_turn(*listeners: BatchListener) -> BatchListener:
 
 
 def timed(listener: BatchListener, now_ms: Callable[[], float] | None = None) -> BatchListener:
-    """Return a listener that puts into each `RunDone` when the first event of the run came and when it was over, and
-    passes everything on. `now_ms` is the time since 1970; without it, each run has a steady clock of its own. It
-    stands before all others on the engine's thread, so that neither a slow screen nor a slow disk is in these times.
-    A run that was timed where it was made keeps its times."""
+    """Return a listener that adds to each `RunDone` the times of the run's first event and of its end.
+
+    It passes every other event on. `now_ms` is the time since 1970; without it, each run has a steady clock of its own.
+    Put it before all other listeners, on the engine's thread, so that neither a slow screen nor a slow disk counts. A
+    run that was timed in another process keeps its times."""
     began: dict[str, tuple[float, Callable[[], float]]] = {}
 
     def tell(event: BatchEvent) -> None:

@@ -227,8 +227,9 @@ def replayed(fork: Fork, model: str) -> Iterator[EventPayload]:
 
 
 def _round(of: Round, answered: int) -> Iterator[EventPayload]:
-    """Return the events of a round with the results of the first `answered` calls of its last answer, and with all
-    superseded answers. The next call keeps the arguments as edited by a person."""
+    """Yield the events of a round, superseded answers included, with the results of the first `answered` calls.
+
+    The next call keeps the arguments as edited by a person."""
     if of.step is not None:
         yield of.step
     answers = (*of.superseded, of)

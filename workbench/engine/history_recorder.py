@@ -119,12 +119,12 @@ def settings_of_batch(
     confirms: int | None = None,
     cost_limit_usd: float | None = None,
 ) -> dict[str, JsonValue]:
-    """The settings of a batch: how each model and each judge is reached, which tools execute, how many runs at a time.
+    """Return the settings of a batch: how models and judges are reached, which tools execute, how many runs at a time.
 
     Neither keys nor the names of the variables that hold them are among them. `compares` is whether its models are
-    compared, if it has several; `until` is when it stops, if that may be early. A shard has the settings of its
-    whole plan; `min_score` is the gate over the runs of all shards, `cost_limit_usd` the batch's limit. `confirms`
-    is the batch whose broken cases are made again."""
+    compared, if it has several; `until` is when it stops, if that may be early. A shard has the settings of its whole
+    plan; `min_score` is the gate over the runs of all shards, `cost_limit_usd` the batch's limit. `confirms` is the
+    batch whose broken cases are made again."""
     runs = tuple(runs) if shard is None else shard.whole
     models: dict[str, JsonValue] = {}
     for run in runs:

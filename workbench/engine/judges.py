@@ -621,8 +621,9 @@ class RunJudge:
         await asyncio.gather(*(self._ask(asking, key, spec, model) for key, (spec, model) in wanted.items()))
 
     async def judge(self, check: Judged, value: JsonValue) -> CheckVerdict:
-        """Return the known judgement of a value, else the judge's answer; raises CheckError where that is
-        impossible."""
+        """Return the judgement of a value, from a judge if none is known.
+
+        Raises CheckError if that is impossible."""
         try:
             return await asyncio.to_thread(self.known, check, value)
         except JudgementNeededError as needed:

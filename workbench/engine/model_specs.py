@@ -122,8 +122,9 @@ class Specs:
         return self._environments.get(suite, self._unless_sealed(lambda: dict(self._environment.of(suite.parent))))
 
     def of(self, run: PlannedRun) -> ModelSpec | None:
-        """Return how the model of a run is reached, `None` for one that is built in or that the caller brings along,
-        and for a subject; raises ConfigError when that is not known."""
+        """Return how the model of a run is reached, `None` for a built-in model, one of the caller's, or a subject.
+
+        Raises ConfigError if the settings do not say."""
         if run.own_model is not None or run.subject is not None:
             return None
         variant = run.variant
@@ -170,7 +171,7 @@ class Specs:
         return None if self._sealed else find
 
     def price_of(self, run: PlannedRun) -> Price | None:
-        """The price of the model of a run, `None` when it is not known."""
+        """Return the price of a run's model, `None` if it is unknown."""
         if run.own_model is not None or run.subject is not None:
             return None
         try:

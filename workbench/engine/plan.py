@@ -162,8 +162,7 @@ def rule_named(name: object) -> RepeatRule | None:
 
 
 def with_grader(case: Case, grader: GraderName | None, repeat_rule: RepeatRule | None = None) -> Case:
-    """Return the case with `grader` to decide its status, and `repeat_rule` that of its repeats; `None` keeps the
-    case's own."""
+    """Return the case with another grader and another rule for its repeats; `None` keeps the case's own."""
     chosen = {"by": grader, "repeat_rule": repeat_rule}
     update = {key: value for key, value in chosen.items() if value is not None}
     if update:
@@ -325,9 +324,10 @@ def places_in_turn(planned: int, index: int, of: int) -> tuple[int, ...]:
 
 
 def places_by_cost(costs: Sequence[float], index: int, of: int) -> tuple[int, ...]:
-    """Return the places of a shard by which the cost of runs is shared out evenly.
+    """Return the places of a shard, with the cost of the plan shared out evenly.
 
-    The dearest come first, each to the shard with the least so far. The same costs give the same shards."""
+    The dearest run is placed first, each run in the shard that costs least so far (the greedy "longest processing time"
+    rule). The same costs give the same shards."""
     load = [(0.0, shard) for shard in range(of)]
     mine: list[int] = []
     for place in sorted(range(len(costs)), key=lambda place: (-costs[place], place)):
@@ -341,10 +341,10 @@ def places_by_cost(costs: Sequence[float], index: int, of: int) -> tuple[int, ..
 def costs_of(
     runs: Sequence[PlannedRun], means: Mapping[tuple[str, str, str], float], paths: Mapping[str, str]
 ) -> list[float]:
-    """Return the expected duration of each run of a plan, in milliseconds.
+    """Return the expected milliseconds of each run of a plan.
 
-    It is that of its case with its model, else the mean of its model, else that of all models. `means` are by path
-    of the suite in its project, case and model; `paths` has that path of each suite's file."""
+    They are the mean of its case with its model, else of its model, else of all models. `means` are by path of the
+    suite in its project, case and model; `paths` has that path of each suite's file."""
     of_model: dict[str, list[float]] = {}
     for (_, _, model), mean in means.items():
         of_model.setdefault(model, []).append(mean)

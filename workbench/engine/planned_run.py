@@ -279,8 +279,9 @@ class RunGrading:
 
 
 def _is_quick(case: Case, trajectory: Trajectory) -> bool:
-    """Return whether grading is sure to be cheaper than handing it to a thread: few calls, and no check whose work
-    cannot be foreseen or that reads remembered judgements from a file."""
+    """Return whether grading is sure to be cheaper than handing it to a thread.
+
+    So it is with few calls, if no check does work of unknown length or reads remembered judgements from a file."""
     return len(trajectory.calls) <= QUICK_CALLS and all(check.cost != "unbounded" for check in case.written_checks())
 
 

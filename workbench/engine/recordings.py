@@ -111,7 +111,7 @@ class RecordingLines:
         return self._secrets.redacted(texts)
 
     def door(self) -> EventDoor:
-        """The redaction of one run's events before they become lines (`event_to_line`)."""
+        """Return the redaction that the events of one run pass before they become lines (`event_to_line`)."""
         return EventDoor(self._parts)
 
     def result(self, planned: PlannedRun, result: RunResult) -> str:

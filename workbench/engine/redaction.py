@@ -204,8 +204,9 @@ class RunDoor:
         self._cases = cases
 
     def search(self, run: DoneRun) -> Search | None:
-        """Return a search for secrets in the JSON texts of a run: where it finds nothing, the run may be stored as it
-        is. Returns `None` for a run that has to be redacted in any case."""
+        """Return a search for secrets in the JSON texts of a run, `None` if the run has to be redacted in any case.
+
+        A run in which it finds nothing may be stored unchanged."""
         finder = self._parts.secrets.finder
         started = run.events[0].payload if run.events else None
         tools = started.tools if isinstance(started, RunStarted) else ()
@@ -319,8 +320,7 @@ class EventDoor:
         return list(self._free())
 
     def _is_as_it_is(self, what: _Delta, finder: Finder) -> bool:
-        """Return whether a piece may leave at once, as most do: nothing waits, and no secret stands or may begin
-        in it."""
+        """Return whether a piece may leave at once, as most do: nothing waits and no secret may begin in it."""
         if isinstance(what, CallArgumentsDelta):
             text, piece = self._text(what, what.call_id), what.fragment
             if self._parts.secrets.redact(what.call_id) is not what.call_id:
@@ -330,7 +330,7 @@ class EventDoor:
         return text.passes(piece, finder)
 
     def rest(self) -> list[Event]:
-        """The held-back events, since nothing more comes."""
+        """Return the text that was held back, at the end of the stream."""
         finder = self._parts.secrets.finder
         for key in tuple(self._texts):
             self._end(key, finder)

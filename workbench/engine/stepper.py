@@ -189,8 +189,9 @@ class Steppers:
 
 
 class _Conditions:
-    """Evaluates the conditions of breakpoints for one run, in the same way and with the same judge as the checks of its
-    mocks and its case, so that nothing is judged twice."""
+    """The conditions of breakpoints for one run.
+
+    They share the judge of the run's mocks and its case, so that nothing is judged twice."""
 
     def __init__(self, planned: PlannedRun, grading: RunGrading) -> None:
         self._planned = planned

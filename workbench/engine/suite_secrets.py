@@ -33,10 +33,10 @@ _NAMED = re.compile(r"\$([\w-]+)")
 
 
 def learn_secrets(program: Program, folder: Path, suite: Suite | None = None, text: str = "") -> None:
-    """Have the program learn the secrets of the suites in a folder.
+    """Register the secrets of the suites in a folder.
 
-    These are in its `.env`, the keys of the models that are named there, and the settings of the servers of `suite`.
-    A token in the suite's `text` is the user's own. Raises ConfigError."""
+    These are the values of its `.env`, the keys of the models named there, and the settings of the servers of `suite`.
+    A token in the suite's `text` is the user's own and is kept. Raises ConfigError."""
     program.secrets.keep(text)
     environment = program.environment.of(folder)
     names = {spec.api_key_env for spec in program.models.named(folder)}
@@ -78,8 +78,9 @@ def learn_secrets_of_runs(program: Program, runs: Iterable[PlannedRun], specs: S
 
 
 def written_out(file: SuiteFile, secrets: Secrets) -> Iterator[str]:
-    """Say where a suite holds values of secrets, whose variables it should name: each value, else each line (a comment,
-    a text that is no TOML). Quotes no secret."""
+    """Return where a suite holds values of secrets, each of which should be a variable.
+
+    Places are values, else lines (a comment, a text that is no TOML). No secret is quoted."""
     text, found = file.text, False
     if secrets.redact(text) is text and "\\" not in text:  # what is written with escapes is seen in values alone
         return

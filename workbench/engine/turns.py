@@ -108,8 +108,7 @@ def _message(message: PriorMessage) -> Message:
 
 
 def answer_message(answer: Round) -> Message:
-    """Return a finished answer as the assistant's message that goes back to the model, with arguments as edited by a
-    person."""
+    """Return a finished answer as the message that goes back to the model, with arguments as edited by a person."""
     return Message(
         "assistant", answer.text, tuple(record.sent for record in answer.calls), provider_state=answer.provider_state
     )

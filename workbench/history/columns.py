@@ -96,8 +96,7 @@ def tool_arguments(value: Any) -> tuple[ToolArguments, ...]:
 
 
 def score(value: Any) -> float:
-    """Return a score: mostly from 0 to 1, but with `arcade_compatible` arbitrarily far below, even negative
-    infinity."""
+    """Return a score: mostly from 0 to 1, but with `arcade_compatible` as low as negative infinity."""
     if type(value) not in (int, float) or not value < math.inf:
         raise ValueError("must be a score")
     return value  # type: ignore[no-any-return]

@@ -280,7 +280,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 @contextmanager
 def unhurried() -> Iterator[None]:
-    """A step of long work, after which other programs have a moment to write."""
+    """Take a step of long work, and give other programs a moment to write after it."""
     began = time.monotonic()
     yield
     threading.Event().wait((time.monotonic() - began) * _LEFT_TO_OTHERS)
@@ -369,7 +369,7 @@ def _connected(file: Path, how: str) -> sqlite3.Connection:
 
 
 def _refuse_links(file: Path) -> None:
-    """A file that comes with a project must not lead anywhere else."""
+    """Refuse links, because a file that comes with a project must not lead anywhere else."""
     if is_beside_project(file):
         for path in (file.parent, *(Path(f"{file}{ending}") for ending in ("", *_BESIDE))):
             if path.is_symlink():
@@ -401,14 +401,14 @@ def _refuse_what_is_no_history(file: Path) -> None:
 
 
 def _refuse_what_is_not_ours(file: Path) -> None:
-    """A foreign text or an encrypted database, named by mistake, is no damaged history, and keeps its name."""
+    """Refuse a foreign text or an encrypted database, which was named by mistake and keeps its name."""
     with suppress(FileNotFoundError), file.open("rb") as content:  # another program may rename it
         if not is_named_as_ours(file) and content.read(len(_MAGIC)) != _MAGIC:
             raise OtherFileError(f"{file} is not a history", "name another with --history, or move it away")
 
 
 def _for_its_owner_only(file: Path) -> None:
-    """A file that came with a project may be readable by everybody, and prompts are written into it."""
+    """Make the file readable by its owner only: a project's may be readable by everybody, and prompts go into it."""
     if is_beside_project(file):
         for path in (file, *(Path(f"{file}{ending}") for ending in _BESIDE)):
             with suppress(FileNotFoundError, PermissionError):

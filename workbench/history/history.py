@@ -1,5 +1,4 @@
-"""Reads the batches of a history: which there are, how their runs ended, how often they were regraded, how large they
-are."""
+"""Batches of a history: which there are, how their runs ended, how often they were regraded, how large they are."""
 
 from __future__ import annotations
 
@@ -100,10 +99,11 @@ class StoredBatches(StoredRows):
         lacking: bool = False,
         unended: bool = False,
     ) -> Iterator[BatchRow]:
-        """Yield batches, damaged ones included, the newest first, of which a page at a time is read; with `forks`, only
-        forks and reruns, which count for no case, or only others; with `suites`, only those that have one with such
-        an id; with `lacking`, only those with runs that never finished; with `unended`, only those that have not
-        ended."""
+        """Yield batches, damaged ones included, the newest first, reading a page at a time.
+
+        With `forks`, only forks and reruns, which count for no case, or only others; with `suites`, only batches with a
+        suite of such an id; with `lacking`, only those with runs that never finished; with `unended`, only those that
+        have not ended."""
         wanted = ["id < ?"]
         if forks is not None:
             wanted.append(_ASIDE if forks else f"NOT {_ASIDE}")
@@ -122,8 +122,7 @@ class StoredBatches(StoredRows):
             before = page[-1].number if page else 0
 
     def count_batches(self, suites: Collection[int] | None = None) -> tuple[int, int]:
-        """Return how many batches there are, and how many of them are forks or reruns; with `suites`, as
-        `each_batch`."""
+        """Return the number of batches, and of forks and reruns among them; `suites` as in `each_batch`."""
         statement = f"SELECT count(*), coalesce(sum({_ASIDE}), 0) FROM batches"
         values: tuple[str, ...] = ()
         if suites is not None:
@@ -132,8 +131,7 @@ class StoredBatches(StoredRows):
         return (rows[0][0], rows[0][1]) if rows else (0, 0)
 
     def batch(self, which: str, *, damaged: bool = False) -> BatchRow:
-        """Return a batch by its name or its number, with or without a # before it; a damaged one only with
-        `damaged`."""
+        """Return a batch by its name or its number (`#7` or `7`); a damaged one only with `damaged`."""
         number = which.removeprefix("#")
         found = self._batches("WHERE name = ?", (which,))
         if not found and number.isdecimal() and len(number) < 19:
@@ -188,10 +186,10 @@ class StoredBatches(StoredRows):
         return dict(self._stored("SELECT batch, count(*) FROM gradings GROUP BY batch", ()))
 
     def parts_over_time(self, suite: str, model: str, up_to: int) -> Generator[DatedPart]:
-        """Yield how the runs of a suite with a model ended in each batch up to one, newest first, without forks and
-        shards.
+        """Yield how the runs of a suite with a model ended in each batch up to one, the newest first.
 
-        `suite` is a `SuiteRef.key`. Damaged batches are left out. Close the iterator if it is not read to the end."""
+        Forks, shards and damaged batches are left out; `suite` is a `SuiteRef.key`. Close the iterator if it is not
+        read to its end."""
         with self._at_one_moment(), as_history_errors(self.file):
             # Written into the statement, so that SQLite reads those of a single one in the order of the index.
             versions = ", ".join(map(str, self._versions(suite)))
@@ -425,8 +423,9 @@ class History(StoredBatches):
             return [ModelUse(self._suite(suite), model, bool(of_suite)) for suite, model, of_suite in found]
 
     def tallies(self, batch: int) -> list[Tally]:
-        """Return the finished runs of a batch, counted by model and status, with their costs; those of unknown cost
-        apart."""
+        """Return how the finished runs of a batch ended, by model and status, with their cost.
+
+        Runs of unknown cost are counted apart."""
         statement = (
             "SELECT model, status, sum(cost_usd), count(*) FROM runs WHERE batch = ? AND status IS NOT NULL "
             "AND status != 'stopped' GROUP BY model, status, cost_usd IS NULL"
@@ -475,23 +474,26 @@ class History(StoredBatches):
             return self._runs(statement, (case_id, limit), damaged)
 
     def last_runs(self, cases: Mapping[str, Collection[str]], damaged: Say) -> Sequence[RunRow]:
-        """Return the finished runs of each case in the last batch in which it has any, with their latest grades, the
-        oldest first; `cases` are ids by `SuiteRef.key`. Forks do not count. Damaged ones are left out and reported
-        to `damaged`."""
+        """Return the finished runs of each case in the last batch in which it has any, the oldest first.
+
+        They have their latest grades; `cases` are ids by `SuiteRef.key`. Forks do not count. Damaged runs are left out
+        and reported to `damaged`."""
         with self._at_one_moment():
             asked = [[versions, list(ids)] for suite, ids in cases.items() if (versions := self._versions(suite))]
             return self._runs(_LAST, (compact_json(asked),), damaged)
 
     def mean_latencies(self) -> dict[tuple[str, str, str], float]:
-        """Return the mean latency of the finished runs of each case with each model, in milliseconds, by path of the
-        suite in its project, case and model. Shards do not count, damaged ones neither: others may be made now."""
+        """Return the mean latency in milliseconds of each case's finished runs with each model.
+
+        Keys are path of the suite in its project, case and model. Shards and damaged batches do not count."""
         is_shard = "iif(json_valid(settings), json_extract(settings, '$.shard') IS NOT NULL, 1)"
         no_shards = f"batch NOT IN (SELECT batch FROM plans JOIN batches ON batches.id = batch WHERE {is_shard})"
         return self._means("latency_ms", f"{_COUNTS} AND {no_shards}")
 
     def mean_costs(self) -> dict[tuple[str, str, str], float]:
-        """Return the mean cost of the graded runs of each case with each model, in US dollars, as `mean_latencies`
-        does. Runs of unknown cost do not count."""
+        """Return the mean cost in US dollars of each case's graded runs with each model, as `mean_latencies` does.
+
+        Runs of unknown cost do not count."""
         return self._means("cost_usd", f"status IN ('passed', 'warned', 'failed') AND {_COUNTS}")
 
     def _means(self, column: str, where: str) -> dict[tuple[str, str, str], float]:
@@ -504,8 +506,7 @@ class History(StoredBatches):
         return {(path, case_id, model): mean for path, case_id, model, mean in rows}
 
     def case_texts(self, suite: SuiteRef) -> Mapping[str, str]:
-        """Return the text of each case of a suite as it was, redacted, by its id; none where cases do not stand in
-        blocks of their own."""
+        """Return the stored, redacted text of each case of a suite by its id; none if cases are not in blocks."""
         rows = self._stored("SELECT text, blocks FROM suites WHERE id = ?", (suite.id,))
         with self._damage_of(f"the suite {suite.path}"):
             text, blocks = rows[0]
@@ -515,8 +516,9 @@ class History(StoredBatches):
             return {}
 
     def recording(self, run: RunRow, grading: Regrade | None = None) -> Recording:
-        """Return a run with its events, as if it had been recorded next to its suite; with `grading`, with the result
-        of that regrade. Raises for a run that never finished."""
+        """Return a run with its events, as if it had been recorded next to its suite.
+
+        With `grading`, it has the result of that regrade. Raises for a run that never finished."""
         which = f"run {run.place + 1} of batch {run.batch}"
         with self._at_one_moment():
             with self._told_of(which):

@@ -112,7 +112,7 @@ def _plan_of(shard: StoredShard) -> tuple[dict[str, JsonValue], Outline]:
 
 @contextmanager
 def reading(file: Path) -> Iterator[sqlite3.Connection]:
-    """A history as it is at one moment."""
+    """Open a history for reading, as it is at one moment."""
     with as_history_errors(file):
         connection = open_for_reading(file)
     if connection is None:
@@ -475,7 +475,7 @@ class _Merging:
             )
 
     def _end(self, number: int, started_at: str) -> None:
-        """The batch began with its first shard, and ends when nothing is missing in it."""
+        """End the batch, which began with its first shard, once nothing is missing in it."""
         missing, last_ms = self._target.execute(
             f"SELECT {_LACKS}, max(ended_ms) FROM runs WHERE batch = ?",
             (number,),

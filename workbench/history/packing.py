@@ -182,8 +182,9 @@ class RunDoor(Protocol):
     """The redaction and packing that runs of a batch pass before they are stored."""
 
     def search(self, run: DoneRun) -> Search | None:
-        """Return a search for secrets in the JSON texts of a run: where it finds nothing, the run may be stored as it
-        is. Returns `None` for a run that has to be redacted in any case."""
+        """Return a search for secrets in the JSON texts of a run, `None` if the run has to be redacted in any case.
+
+        A run in which it finds nothing may be stored unchanged."""
 
     def redacted(self, run: DoneRun) -> DoneRun:
         """Return the run as it may be stored."""

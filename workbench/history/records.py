@@ -97,9 +97,11 @@ _WORSE_BY: Final = 0.1
 
 @dataclass(frozen=True)
 class Until:
-    """When a batch stops: models compared by an e-value after each case, or at a few `looks`; or pass rates held
-    against a gate. `seed` made the order of its runs. `gate` and `worse` are those of the caller; without `gate`, the
-    suites' own count."""
+    """The condition on which a batch stops early.
+
+    Models are compared by an e-value after each case, or at a few `looks`; or pass rates are held against a gate.
+    `seed` made the order of its runs. `gate` and `worse` are those of the caller; without `gate`, the suites' own
+    count."""
 
     rule: StopRule
     seed: int
@@ -145,8 +147,9 @@ def _float_of(value: JsonValue) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class ShardRef:
-    """Which shard of a plan a batch is: which one, from 1, of how many; `planned` is how many runs the whole plan has,
-    and `plan_id` tells one batch of that plan from the next."""
+    """The place of a shard in its plan: which one, from 1, of how many.
+
+    `planned` is the number of runs in the whole plan; `plan_id` tells one batch of that plan from the next."""
 
     index: int
     of: int
@@ -211,8 +214,7 @@ class MergedShards:
 
 @dataclass(frozen=True)
 class NewShard:
-    """A batch's place in the plan of which it is one shard: the places of its runs there, all runs of the plan, and
-    its suites in the order of the outline."""
+    """The plan of a batch that is one shard: the places of its runs, all runs, and the suites in their order."""
 
     places: tuple[int, ...]
     outline: Outline
@@ -432,7 +434,7 @@ class ModelUse(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """So many runs with a model ended in one way; `cost_usd` is their cost together, `None` where it is not known."""
+    """The number of runs with a model that ended in one way; `cost_usd` is their cost, `None` if unknown."""
 
     model: str
     status: Status
@@ -441,8 +443,7 @@ class Tally(NamedTuple):
 
 
 class DatedPart(NamedTuple):
-    """How the runs of a suite with a model ended in a batch; `stops_early` is whether it was to end when it was
-    decided."""
+    """How the runs of a suite with a model ended in a batch; `stops_early` says that it may stop early."""
 
     batch: int
     part: BatchPart
@@ -450,8 +451,9 @@ class DatedPart(NamedTuple):
 
 
 class CaseOutline(NamedTuple):
-    """A case of a batch: where its runs are in the plan, the first and the last place, and how they ended, each with
-    its model. `None` never finished."""
+    """A case of a batch: the first and last place of its runs in the plan, and how they ended, each with its model.
+
+    `None` never finished."""
 
     suite: SuiteRef
     case_id: str

@@ -70,8 +70,7 @@ class NewSuite:
 
 
 class NewPlan:
-    """The plan of a new batch, to be written into the file `history`: made before the transaction, because a large one
-    takes seconds."""
+    """The plan of a new batch for the file `history`, made before the transaction because a large one takes seconds."""
 
     def __init__(self, connection: sqlite3.Connection, history: Path, batch: NewBatch) -> None:
         self.batch = batch
@@ -239,8 +238,9 @@ def _shared(connection: sqlite3.Connection, batch: int, text: SharedText | None)
 
 
 def insert_suite(connection: sqlite3.Connection, folder: str, row: Sequence[Any]) -> int:
-    """Write a suite of the project that is stored as `folder`, unless it is there; `row` are path, hash, name, number
-    of cases, text and blocks. Returns its id."""
+    """Write a suite of the project stored as `folder`, unless it is there, and return its id.
+
+    `row` is path, hash, name, number of cases, text and blocks."""
     if (known := _known_suite(connection, folder, *row[:2])) is not None:
         return known
     added = connection.execute(
@@ -275,8 +275,9 @@ _Text = TypeVar("_Text")
 
 
 def values_in(table: str, column: str) -> str:
-    """Return a statement that finds the values of a column that begins an index: by one step of the index for each,
-    however many rows there are."""
+    """Return a statement that finds the values of a column that begins an index, in one step of the index for each.
+
+    Its time does not depend on the number of rows."""
     return f"""
     WITH RECURSIVE each({column}) AS (
         SELECT min({column}) FROM {table}
@@ -446,7 +447,7 @@ class StoredRows:
                     connection.execute("ROLLBACK")  # nothing was written
 
     def _forget_what_changed(self, connection: sqlite3.Connection) -> None:
-        """The numbers of removed rows may have been reused by now, if another program has written."""
+        """Forget what another program may have changed: numbers of removed rows may have been reused."""
         (state,) = connection.execute("PRAGMA data_version").fetchone()
         if state != self._as_of:
             self._as_of = state

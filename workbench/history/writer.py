@@ -64,7 +64,7 @@ class BatchHandle:
         return place < len(self._written) and bool(self._written[place])
 
     def wrote(self, run_id: str) -> None:
-        """A run is in the history."""
+        """Note that a run is in the history."""
         place = self.places[run_id]
         self._written.extend(bytes(max(place + 1 - len(self._written), 0)))
         self._written[place] = 1
@@ -186,7 +186,9 @@ class OpenHistory:
                 raise TypeError("a batch begins in a transaction of its own")
 
     def _begin(self, connection: sqlite3.Connection, handle: BatchHandle, batch: NewBatch) -> None:
-        """A large plan is written in steps, between which other programs write; after a failure, from where it was."""
+        """Write the plan of a batch: a large one in steps, between which other programs write.
+
+        After a failure it continues from the last step."""
         plan = NewPlan(connection, self._file, batch)
         if handle.number is None or not is_batch(connection, handle.number, batch.started_at):
             self._start(connection, handle, plan)
@@ -336,12 +338,10 @@ class HistoryWriter:
         return handle
 
     def resume(self, handle: BatchHandle, door: RunDoor | None = None) -> None:
-        """Record further runs of an existing batch: `handle` has its number, and the places of the runs to come, which
-        pass the `door`. Blocks until that is written.
+        """Record further runs of an existing batch; blocks until that is written.
 
-        Raises HistoryError when that batch is already going on, in this program or in another one, and when it cannot
-        be written: its runs would be made for the history alone.
-        """
+        `handle` has its number, and the places of the runs to come, which pass the `door`. Raises HistoryError if a
+        program already continues that batch, or it cannot be written: its runs would be made for the history alone."""
         if handle.claim is None and handle.number is not None:
             handle.claim = claim(self.file, handle.number)
         begun = self._beginning[handle] = Future()
@@ -504,14 +504,14 @@ class HistoryWriter:
         return [self._waiting[0]]
 
     def _count(self, entry: Entry) -> None:
-        """An entry is written."""
+        """Count an entry as written."""
         self._runs_written[entry.handle] += isinstance(entry, WriteRun)
         if isinstance(entry, ResumeBatch):
             self._runs_given[entry.handle] = 0
             self._beginning.pop(entry.handle).set_result(None)
 
     def _give_up(self, entry: Entry, error: Exception) -> None:
-        """An entry can never be written."""
+        """Give up an entry that can never be written."""
         if isinstance(entry, ResumeBatch):
             self._beginning.pop(entry.handle).set_exception(self._cannot_go_on(entry, error))
         else:

@@ -289,7 +289,7 @@ class _Desk:
         return tuple(known[Path(suite).resolve()] for suite in suites) or tuple(known.values())
 
     def _refuse_judged(self, suites: Iterable[LoadedSuite], cases: Sequence[str], tags: Sequence[str]) -> None:
-        """A judge is a model that is asked, so it has to be allowed too."""
+        """Refuse judged cases without approval: a judge is a model that is asked, so it has to be allowed too."""
         if self._allowed.judge is not None:
             return
         for suite in suites:

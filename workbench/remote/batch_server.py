@@ -439,7 +439,7 @@ class Telling:
         return run
 
     def _told(self, run: _UnderWay) -> Iterator[bytes]:
-        """Yield the events of a run that were not told so far, as lines, as far as they may leave."""
+        """Return the lines of a run that were not sent so far and may leave."""
         while run.events:
             # One that waits for the next piece comes with that.
             yield from self._kept(run, run.door.take(run.events.pop(0)))
@@ -464,7 +464,7 @@ class Telling:
             _logger.exception("the end of a run cannot be told")
 
     def _snapshot(self) -> Iterator[bytes]:
-        """Return the lines for a new viewer; finished runs are in the history."""
+        """Return the state for a viewer that begins to watch; finished runs are in the history."""
         yield packed(over=self._over)
         for line in self._said:
             yield packed(said=line)

@@ -55,12 +55,12 @@ def unpacked(line: bytes) -> Mapping[str, Any]:
 
 
 def greeting(**more: object) -> bytes:
-    """Return the first message of each side: its protocol and its version."""
+    """Return how each side begins: which protocol it speaks, and its version."""
     return packed(protocol=PROTOCOL, version=__version__, **more)
 
 
 def begun_line(place: int, ago_ms: float) -> bytes:
-    """Return the line of a run under way: its place in the plan, and its age in milliseconds. Its events follow."""
+    """Return the run at a place of the plan is under way, since so many milliseconds; its events follow."""
     return packed(place=place, begun_ago_ms=round(ago_ms))
 
 
@@ -78,7 +78,7 @@ def done_line(place: int, line: str, done: RunDone) -> bytes:
 
 
 def news_line(event: BatchEvent, place: int | None, redact: Any) -> bytes | None:
-    """Return the line of an event that belongs to no single run; `None` for one that no viewer shows.
+    """Return the line of an event beside those of runs; `None` for one that no viewer shows.
 
     `redact` takes secrets out of values."""
     match event:
@@ -170,9 +170,7 @@ def is_running(folders: Folders, detached: Detached) -> bool:
 
 
 def records(folders: Folders) -> list[Detached]:
-    """Return the records of all batches, the one that began last first.
-
-    Unreadable ones are left out."""
+    """Return the records of all batches, the one that began last first, without unreadable ones."""
     found = [known for file in _files(folders) if (known := _read(file)) is not None]
     return sorted(found, key=lambda known: known.started_at, reverse=True)
 
@@ -219,8 +217,9 @@ def socket_places(folders: Folders) -> list[Path]:
 
 
 def socket_folder(folders: Folders) -> Path:
-    """Return the folder of sockets: beside the state, or where the system has one for such things if that path is too
-    long. Raises AttachError."""
+    """Return the folder of sockets: beside the state, or the system's own if that path is too long.
+
+    Raises AttachError."""
     problems = []
     for place in dict.fromkeys(socket_places(folders)):
         if len(os.fsencode(place)) + len("/0123456789ab.sock") > MAX_SOCKET_PATH_BYTES:
@@ -305,8 +304,9 @@ def running_ones(folders: Folders) -> list[Found]:
 
 
 def found(folders: Folders, history: Path, which: str | None) -> Found:
-    """Return the batch that is meant: of the history, by its number or its name, else one of this number that goes on
-    without a terminal and is in another history. Without `which`, the only one that goes on. Raises AttachError,
+    """Return the batch of the history with a number or a name, else one that runs in the background under it.
+
+    The latter may be in another history. Without `which`, it is the only batch in the background. Raises AttachError,
     HistoryError."""
     running = running_ones(folders)
     if which is None:
@@ -356,8 +356,7 @@ def _only(running: list[Found], folders: Folders) -> Found:
 
 
 def going_in(history: Path) -> list[BatchRow]:
-    """Return the batches of a history that some program makes runs of now, the newest first; none where it cannot be
-    read."""
+    """Return the batches of a history whose runs some program makes now, the newest first; none if it is unreadable."""
     with suppress(HistoryError), History(history) as opened:
         unended = (batch for batch in opened.each_batch(unended=True) if batch.damage is None)
         return [batch for batch in unended if claimed(history, batch.number)]

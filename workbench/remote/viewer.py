@@ -294,8 +294,9 @@ def _planned(row: RunRow, file: SuiteFile, case: Case | None) -> PlannedRun:
 
 
 def _settled(history: History, known: Detached, over: int) -> Sequence[RunRow]:
-    """Return the runs of a batch, once its plan is stored, which takes a while for a large one, and as many runs as are
-    over, if that does not take long."""
+    """Return the runs of a batch once its plan is stored, with as many finished runs as are soon read.
+
+    Storing a large plan takes a while."""
     began = time.monotonic()
     while True:
         rows, waited_s = history.runs(known.batch), time.monotonic() - began

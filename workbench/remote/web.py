@@ -94,8 +94,9 @@ SECURITY = {
 
 
 def policy(socket: str) -> str:
-    """Return what a page may load: its own scripts, fonts and styles, those that its terminal makes too, and one
-    WebSocket. Nothing on other machines."""
+    """Return what a page may load: its own scripts, fonts and styles, its terminal's, and one WebSocket.
+
+    Nothing comes from other machines."""
     connects = socket or "'none'"
     return (
         "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; font-src 'self'; "
@@ -316,12 +317,12 @@ class Connections:
         return True
 
     def let_in(self, connection: object) -> None:
-        """It has asked as only a visitor can."""
+        """Mark the visitor as let in: it has asked as only a visitor can."""
         if isinstance(connection, Connection) and (ending := self._outside.pop(connection, None)) is not None:
             ending.cancel()
 
     def lost(self, connection: Connection) -> None:
-        """It has ended."""
+        """Note that the connection has ended."""
         self.let_in(connection)
         self._open.discard(connection)
 

@@ -181,9 +181,9 @@ class Drafts:
             self._end(journal)
 
     def left_behind(self, roots: Iterable[Path]) -> LeftBehind:
-        """Return the drafts of ended programs for suites at or below some paths, and reserves them for this program
-        until `close`. Those that equal the file on the disk are removed. Raises DraftError when the folder cannot be
-        read."""
+        """Return the drafts of ended programs for suites at or below some paths, reserved until `close`.
+
+        Drafts equal to the file on the disk are removed. Raises DraftError if the folder cannot be read."""
         places = tuple(place for root in roots for place in self.places(root))
         drafts: list[LeftDraft] = []
         damaged: list[Path] = []
@@ -309,8 +309,9 @@ class Drafts:
     # Reading
 
     def _found(self, file: Path, places: tuple[Path, ...]) -> LeftDraft | None:
-        """Return the draft in a journal, locked; `None` when a program holds it, it is about another suite, or nothing
-        would be lost without it."""
+        """Return the draft in a journal, locked, or `None`.
+
+        It is `None` if a program holds it, it is about another suite, or nothing would be lost without it."""
         if file in self._offered or any(journal.file == file for journal in self._journals.values()):
             return None
         try:

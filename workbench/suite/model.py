@@ -443,8 +443,7 @@ class Step(Frozen):
 
 
 def derived_id(name: str) -> str:
-    """Return the id of a case that writes none: lower case, runs of characters that are not letters or digits become
-    `-`, trimmed."""
+    """Return the id of a case that writes none: lower case, with `-` for runs of other characters, trimmed."""
     return re.sub(r"[\W_]+", "-", name.lower()).strip("-") or "case"
 
 
@@ -491,8 +490,9 @@ class Case(Frozen):
         return raw
 
     def expected_calls(self) -> tuple[ExpectedCall, ...]:
-        """Return the expected calls in order, groups flattened in place: the ordered list, then the unordered one; for
-        a chain, those of its steps. The same case returns the same objects."""
+        """Return the expected calls: the ordered list, then the unordered one; for a chain, those of its steps.
+
+        Groups are flattened in place. The same case returns the same objects."""
         return _expected_calls(self)
 
     def placed_expected_calls(self) -> Iterator[tuple[Place, ExpectedCall]]:
@@ -505,8 +505,9 @@ class Case(Frozen):
         yield from _placed(self.unordered, ("unordered",))
 
     def written_calls(self) -> Iterator[tuple[Place, ExpectedCall | Step]]:
-        """Everything that describes a call, with its place in the case: the expected calls, the disallowed ones and the
-        steps. Trust relies on this: it includes everything that may hold a check on arguments."""
+        """Return everything that describes a call, with its place: expected calls, disallowed ones and steps.
+
+        Trust relies on this: it includes everything that may hold a check on arguments."""
         yield from self.placed_expected_calls()
         yield from _placed(self.disallowed, ("disallowed",))
         yield from _placed(self.steps, ("steps",))
@@ -646,8 +647,7 @@ class Suite(Frozen):
 
 
 def started_by(suite: Suite) -> tuple[Server, ...]:
-    """Return everything that a suite starts or reaches: its servers, those of its variants, and its subject in the form
-    of one."""
+    """Return everything that a suite starts or reaches: its servers, its variants' servers, and its subject as one."""
     of_variants = tuple(server for variant in suite.variants for server in variant.servers)
     subject = () if suite.subject is None else (suite.subject.as_server,)
     return (*suite.servers, *subject, *of_variants)

@@ -136,8 +136,10 @@ def is_suite(path: Path) -> bool:
 
 
 def _by_its_lines(path: Path) -> bool | None:
-    """Return whether a file is a suite: it is one if its first key is `format`, and none if no line begins with `format
-    =`. Otherwise `None`. Most files need not be parsed twice then, and a big one is not held in memory."""
+    """Return whether a file is a suite, by its lines; `None` if only parsing can tell.
+
+    It is one if its first key is `format`, and none if no line begins with `format =`. So most files need not be parsed
+    twice, and a big one is not held in memory."""
     tail = b""
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK_BYTES):

@@ -258,8 +258,9 @@ def models_named_by(suite: Suite) -> tuple[str, ...]:
 
 
 def judged_checks(suite: Suite, case: Case, *, mocks: bool = True) -> Iterator[Judged]:
-    """Return the judged checks that a run of the case may need: its own and, unless `mocks` is false, those in the
-    conditions of its mocks and the suite's."""
+    """Return the judged checks that a run of the case may need.
+
+    These are its own and, unless `mocks` is false, those in the conditions of its mocks and the suite's."""
     for check in case.written_checks():
         if isinstance(check, Judged):
             yield check

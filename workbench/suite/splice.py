@@ -76,8 +76,7 @@ class SuiteText:
         return self.header
 
     def block(self, index: int) -> str:
-        """Return the text of a case, with `\n` as line ends; where cases are not in blocks, the text that would be
-        written.
+        """Return the text of a case with `\n` as line ends, as it would be written if cases are not in blocks.
 
         Raises IndexError when there is no such case.
         """
@@ -88,8 +87,9 @@ class SuiteText:
 
     @property
     def head(self) -> str:
-        """The text before the first case, with `\n` as line ends, without trailing blank lines; everything where cases
-        are not in blocks."""
+        """The text before the first case, or all of it if cases are not in blocks.
+
+        It has `\n` as line ends, and no trailing blank lines."""
         return self.between[0].removeprefix(_BYTE_ORDER_MARK).replace("\r\n", "\n").rstrip("\n")
 
     def with_head(self, text: str) -> SuiteText:
@@ -195,11 +195,10 @@ class SuiteText:
         return replace(self, blocks=_moved(self.blocks, index, to), cases=cases)
 
     def with_header(self, key: str, value: object) -> SuiteText:
-        """Change something outside the cases: a key's value, a table (`limits`), or a list of tables (`servers`);
-        `None` removes it. Tables of a list that are still in it keep their comments, wherever they are now.
+        """Change something outside the cases: a key's value, a table (`limits`), or a list of tables (`servers`).
 
-        Raises SpliceError for values that TOML lacks, and ValueError for `cases`.
-        """
+        `None` removes it. Tables that stay in a list keep their comments, wherever they are now. Raises SpliceError for
+        values that TOML lacks, and ValueError for `cases`."""
         if key == "cases":
             raise ValueError("cases are changed one by one")
         header = {name: inner for name, inner in self.header.items() if name != key or value is not None}
@@ -307,8 +306,9 @@ def _taken_apart(text: str, document: Table) -> SuiteText:
 
 
 def _blocks(text: str) -> tuple[list[str], list[str]] | None:
-    """Return the text between the blocks of cases, and the blocks; `None` when a case is not all in one place, or the
-    text cannot be cut."""
+    """Return the text between the blocks of cases, and the blocks.
+
+    It is `None` if a case is not all in one place, or the text cannot be cut."""
     between, blocks = [text[: text.startswith(_BYTE_ORDER_MARK)]], list[str]()
     gap = ""
     inside = False

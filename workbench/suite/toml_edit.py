@@ -257,8 +257,7 @@ class _Editor:
         return text.replace("\n", self._line_end)
 
     def _below(self, unit: _Unit, old: Table, new: Table, keys: Keys) -> list[tuple[str, list[_Piece]]]:
-        """Return the tables below one, each with its key; new elements of an array are placed next to their
-        neighbours."""
+        """Return the tables below one, each with its key; new elements of an array go next to their neighbours."""
         arrays = {
             key: self._elements(unit, key, old[key], new.get(key), keys)
             for key in dict.fromkeys(key for key, index in unit.below if index is not None)
@@ -276,7 +275,7 @@ class _Editor:
         return groups
 
     def _elements(self, unit: _Unit, key: str, old: object, new: object, keys: Keys) -> list[list[_Piece]]:
-        """Returns the replacement of each element that an array of tables had."""
+        """Return the replacement of each element that an array of tables had."""
         units = [table for (name, _), table in unit.below.items() if name == key]
         if not isinstance(old, list) or len(old) != len(units):
             raise CannotEditError(f"`{key}` is written in more than one way")
@@ -336,8 +335,7 @@ def _place_for(wanted: int, groups: list[tuple[str, list[_Piece]]], keys: Keys) 
 
 
 def _in_slots(units: list[_Unit], sequence: list[tuple[bool, list[_Piece]]]) -> list[list[_Piece]]:
-    """Return the text for each element's place, given all elements in their new order and whether each had a place
-    before.
+    """Return the element for each place, given all elements in their new order and whether each had a place before.
 
     The gaps between elements stay where they are when elements change places."""
     slots: list[list[_Piece]] = []

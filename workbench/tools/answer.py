@@ -67,8 +67,10 @@ class UnknownToolError(ToolsError):
 
 
 def answer_of(result: CallToolResult) -> ToolAnswer:
-    """Return texts joined by line breaks, a short placeholder for everything else, and structured content as compact
-    JSON when there is no text."""
+    """Return the content of a result as text.
+
+    Texts are joined by line breaks, everything else is a short placeholder; without text, it is structured content as
+    compact JSON."""
     parts = [_text_of(block) for block in result.content]
     has_text = any(block.type == "text" for block in result.content)
     if result.structured_content is not None and not has_text:

@@ -44,8 +44,7 @@ class AuditError(ToolsError):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """On whose behalf a tool is executed: the suite's file and, unless it is done by hand, the case, the model and the
-    run."""
+    """The origin of an execution: the suite's file and, unless it is done by hand, the case, the model and the run."""
 
     suite: str
     case: str | None = None

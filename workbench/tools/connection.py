@@ -24,8 +24,10 @@ ServerState = Literal["not started", "starting", "running", "down"]
 
 @dataclass(frozen=True)
 class ServerStatus:
-    """The state of a server, with its tools when it runs, for how long it has been starting, and when it is down the
-    reason and the end of its standard error. `task_tools` are not offered: only tasks may call them."""
+    """The state of a server, with its tools when it runs and the time for which it has been starting.
+
+    When it is down, it has the reason and the end of its standard error. `task_tools` are not offered: only tasks may
+    call them."""
 
     state: ServerState = "not started"
     tools: tuple[ToolDefinition, ...] = ()
@@ -37,8 +39,10 @@ class ServerStatus:
 
 @dataclass(frozen=True, slots=True)
 class TimeLimits:
-    """How long a server may take, in seconds: to start and list its tools, to answer one call, to end once its input is
-    closed, and to end after SIGTERM."""
+    """How long a server may take, in seconds.
+
+    The limits are for starting and listing its tools, for one call, for ending once its input is closed, and after
+    SIGTERM."""
 
     start_s: float = 30.0
     call_s: float = 60.0

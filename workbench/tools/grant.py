@@ -15,8 +15,10 @@ from workbench.tools.python_code import FoundCode, PythonFunctions
 
 @dataclass(frozen=True)
 class Grant:
-    """The approved needs of one suite, the environment variables at that time (or why they could not be read), and the
-    code behind its modules and functions at that time."""
+    """The approved needs of one suite, with the environment and the code at that time.
+
+    The environment variables may be the reason why they could not be read; the code is that of its modules and
+    functions."""
 
     needs: SuiteNeeds
     environment: Mapping[str, str] | ConfigError = field(repr=False)

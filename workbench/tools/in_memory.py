@@ -124,7 +124,7 @@ class ModuleConnection:
         return f"{type(error).__name__}: {first_line(error)}"
 
     def _run(self, ready: asyncio.Future[None]) -> None:
-        """The main function of the server's thread."""
+        """Run the server on its own thread."""
         try:
             server = _server_in(self._module, self._name, self._code)
             asyncio.run(self._serve(server, ready))

@@ -1,5 +1,6 @@
-"""Definitions of tools: those written in a suite, and those that servers last listed, remembered so that a suite can be
-used while its servers do not run."""
+"""Definitions of tools: those written in a suite, and those that servers last listed.
+
+The latter are remembered so that a suite can be used while its servers do not run."""
 
 from __future__ import annotations
 
@@ -182,8 +183,7 @@ def definitions_for(suite: Suite, case: Case) -> list[ToolDefinition]:
 
 
 def with_listed_names(file: SuiteFile, listings: Listings) -> SuiteFile:
-    """Return the file with a warning for each tool name that neither the suite nor the remembered listings of its
-    servers have."""
+    """Return the file with a warning for each tool name that neither the suite nor remembered listings have."""
     suite = file.suite
     if suite is None or not suite.servers:
         return file

@@ -84,8 +84,9 @@ class Mocks:
         return None
 
     def count(self, call: ToolCall, answer: ToolAnswer) -> None:
-        """Count a replayed call that was already answered, without asking a judge or Python: a mock whose condition
-        needs one matches if the answer is its own. Raises ToolsError as `plan` does."""
+        """Count a replayed call that was already answered, without asking a judge or Python.
+
+        A mock whose condition needs one matches if the answer is its own. Raises ToolsError as `plan` does."""
         for index, (mock, _) in enumerate(self._mocks):
             if mock.tool != call.tool:
                 continue

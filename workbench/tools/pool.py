@@ -147,8 +147,10 @@ class ServerPool:
         return ServerStatus("running", started.server.listed, task_tools=started.server.task_tools)
 
     async def changed(self, suite_file: Path, server: Server, seen: tuple[ToolDefinition, ...] = ()) -> None:
-        """Wait until a starting server has started or failed, or until a running one is down or lists other tools than
-        those `seen` in its status."""
+        """Wait for a change of a server.
+
+        A starting server has then started or failed; a running one is down or lists other tools than those `seen` in
+        its status."""
         started = self._servers.get(_key(suite_file, server))
         if started is None or started.server.down is not None:
             return

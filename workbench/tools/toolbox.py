@@ -147,8 +147,9 @@ class Toolbox:
 
 
 def _refusal_of(tool: ToolDefinition, call: ToolCall) -> ToolAnswer | None:
-    """Return the tool error by which a real server would refuse the arguments of a call; `None` for valid ones, and
-    where the tool's schema is invalid."""
+    """Return the tool error by which a real server would refuse the arguments of a call.
+
+    It is `None` for valid ones, and if the tool's schema is invalid."""
     try:
         found = argument_problems(call.arguments, tool.parameters)
     except BrokenSchemaError:

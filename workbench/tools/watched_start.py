@@ -53,10 +53,10 @@ def main() -> None:
 
 
 def _close_all_but(*needed: int) -> None:
-    """Close every other open descriptor, except for the standard streams.
+    """Close everything else that was left open, except for the standard streams.
 
-    uvloop leaves open the descriptors behind these streams, and a process that holds them hides the end of the
-    command's output."""
+    uvloop leaves open the descriptors of which it made these streams, and a process that holds them hides the end of
+    the command's output."""
     try:
         names = os.listdir("/dev/fd")  # noqa: PTH208 (pathlib's import takes longer than all the rest)
     except OSError:  # a system without such a list
@@ -108,10 +108,10 @@ def _watch(alive: int, workbench: int, others: list[int], mark: bytes) -> None:
 
 
 def end_marked(mark: bytes, group: int = 0) -> list[tuple[int, bytes]]:
-    """Kill every process that has a mark in the environment it was started with, except for those in a process group
-    that was killed already. Returns their ids and command lines.
+    """Kill every process with a mark in its initial environment; return their ids and command lines.
 
-    Finds nothing where the system has no /proc, and no process that was started with another environment."""
+    Processes in a group that was killed already are left out. It finds nothing on a system without /proc, and no
+    process that was started with another environment."""
     ended: dict[int, bytes] = {}
     for _ in range(_PASSES if mark else 0):
         found = _marked(b"%s=%s" % (MARK.encode(), mark), ended, group)

@@ -236,8 +236,9 @@ class ReasoningDelta:
 
 @dataclass(frozen=True, slots=True)
 class TextWasReasoning:
-    """The text of the answer so far was reasoning: it turned out to end with a mark such as `</think>`, and its
-    beginning was not marked."""
+    """The text of the answer so far was reasoning.
+
+    It turned out to end with a mark such as `</think>`, and its beginning was not marked."""
 
     round: int
 
@@ -385,8 +386,7 @@ class ExecutionStarted:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionProgress:
-    """The progress that a server reports for an execution: `progress` of `total`, if known, in the server's own
-    unit."""
+    """The progress that a server reports for an execution: `progress` of `total`, if known, in its own unit."""
 
     call_id: str
     progress: float
@@ -410,8 +410,10 @@ class ResultReceived:
 
 @dataclass(frozen=True, slots=True)
 class RunFinished:
-    """The run is over; `error` is the infrastructure's error when the reason is `error` or `timed out`, and
-    `server_output` is of the server that failed, if one did."""
+    """The end of a run.
+
+    `error` is the failure of the infrastructure if the reason is `error` or `timed out`; `server_output` is of the
+    server that failed, if one did."""
 
     reason: FinishReason
     error: str | None = None
@@ -448,8 +450,9 @@ EventPayload = (
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event: the run it belongs to, its sequence number in the run (from 0), and the milliseconds since the run
-    began on a monotonic clock."""
+    """One event of a run: its number in the run (from 0) and its time.
+
+    The time is in milliseconds since the run began, on a monotonic clock."""
 
     run_id: str
     sequence: int
@@ -458,7 +461,7 @@ class Event:
 
 
 def usable(finished: CallFinished) -> CallFinished:
-    """Return the call unchanged, or marked as broken when its arguments are nested too deeply or cannot be JSON."""
+    """Return the call, marked as broken if its arguments are nested too deeply or hold values that JSON lacks."""
     problem = problem_of(finished.arguments)
     if problem is None:
         return finished

@@ -253,8 +253,9 @@ def _values(schema: object, root: Schema, depth: int) -> list[JsonValue] | None:
 
 
 def parts_of(schema: object, root: Schema, depth: int = _DEEPEST) -> Iterable[Schema]:
-    """Yield the schema and everything that applies together with it: its `$ref`, `allOf`, and its only alternative that
-    is not null. `root` resolves references."""
+    """Yield the schema and everything that applies with it: its `$ref`, `allOf`, and its only non-null alternative.
+
+    `root` resolves references."""
     if not isinstance(schema, Mapping) or depth == 0:
         return
     yield schema

@@ -190,8 +190,9 @@ SUFFIX = ".run.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class RecordedSuite:
-    """The suite of a recorded run: its file's name, the SHA-256 of its bytes, and the text of the suite, cut down to
-    the run's case where possible."""
+    """The suite of a recorded run: its file's name, the SHA-256 of its bytes, and its text.
+
+    The text is cut down to the run's case if possible."""
 
     path: str
     hash: str

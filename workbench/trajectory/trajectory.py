@@ -464,12 +464,12 @@ class TrajectoryFold:
         return max(since_last_ms - inside_ms, 0.0)
 
     def _begin_again(self, failed: _OpenRound) -> None:
-        """A retry voids the answer of the failed attempt but keeps its error."""
+        """Void the answer of the failed attempt before a retry, but keep its error."""
         self._forget_calls(failed)
         self._rounds[-1] = failed.unanswered(errors=failed.errors)
 
     def _supersede(self, answered: _OpenRound) -> None:
-        """The same request is sent again; its answer is kept as superseded, and so are the messages added before it."""
+        """Keep the answer as superseded, with the messages added before it, and send the same request again."""
         self._forget_calls(answered)
         asked = answered.unanswered()
         asked.added += self._added

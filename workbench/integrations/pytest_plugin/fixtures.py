@@ -87,8 +87,10 @@ class Settings:
 
 
 class Workbench:
-    """What `import workbench` offers, with the settings of the session: the models and the approval that pytest's
-    command line names, and with pytest-xdist a share of the concurrency for each worker. Arguments come first."""
+    """The functions of `import workbench` with the settings of the session.
+
+    These are the models and the approval of pytest's command line and, with pytest-xdist, a share of the concurrency
+    for each worker. Arguments of a call take precedence."""
 
     load = staticmethod(workbench.load)
     grade = staticmethod(workbench.grade)
