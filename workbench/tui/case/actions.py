@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 def _edit_held(now: MainSituation) -> str | None:
-    return why_not_edit_held(now) if now.pane == "run" and now.held is not None else now.not_editable
+    if now.pane == "run" and now.held is not None:
+        return why_not_edit_held(now)
+    return now.not_editable
 
 
 def _undo(now: MainSituation) -> str | None:
@@ -36,8 +38,8 @@ def _open_in_editor(now: MainSituation) -> str | None:
     if not now.has_file:
         return "put the cursor on a suite or a case"
     if now.dirty:
-        what_is_shown = f"or {key_for('toml.outside')} for what is shown"
-        return f"this suite has changes that are not saved: save it first ({key_for('save')}), {what_is_shown}"
+        part = f"{key_for('toml.outside')} opens the part shown"
+        return f"this suite has unsaved changes: save it first ({key_for('save')}), or {part}"
     return None if now.editor else now.no_editor
 
 

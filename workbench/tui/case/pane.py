@@ -65,7 +65,7 @@ class CasePane(Vertical):
         """Called when the form's cursor moved, or typing there ended."""
         self.view: View = "form"
         self._stood: tuple[OpenSuite, int, str | None, int] | None = None
-        """What was shown last: the suite, the case by index and key, and the number of cases."""
+        """The last shown suite, its case by index and key, and the number of cases."""
         self._step: int | None = None
         """The step of the case that was shown last."""
         self._forms = 0

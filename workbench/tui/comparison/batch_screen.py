@@ -221,7 +221,7 @@ class ComparedBatchScreen(CompareScreen):
         return after, changed_cases(before, after)
 
     async def _take(self, stored: StoredRuns, others: list[tuple[str, str]] | None, *, asked: bool) -> None:
-        """Show what was read.
+        """Show the batch as it was read.
 
         `others` are the cases with changed cells."""
         over = stored.batch.missing - self._stored.batch.missing

@@ -41,26 +41,20 @@ if TYPE_CHECKING:
 
 
 class RepeatChoiceScreen(Dialog[int]):
-    """Asks for a repeat, also one of those under way, which are at `going`: the first of these is preselected, else the
-    deciding one."""
+    """Asks for a repeat of a cell, finished or running.
+
+    The first of those that are `going` is preselected, otherwise the deciding one."""
 
     TITLE_LINE: ClassVar[str] = "Which run?"
     DEFAULT_CSS = "RepeatChoiceScreen #repeats { max-height: 16; }"
 
     def __init__(self, cell: Cell, going: Sequence[int]) -> None:
         super().__init__(keys_line(("Enter", "show"), ("Esc", "leave")))
-        options = {
-            run.repeat: Option(
-                f"{run.repeat + 1:>3}  {run.status.sign} {run.status:<8} {score_text(run.score, ''):>4}",
-                f"{duration_text(run.limited_ms) if run.limited_ms else '–':>8}  {one_line(run.reason or '')}",
-            )
-            for run in cell.runs
-        }
-        options |= {
-            repeat: Option(f"{repeat + 1:>3}  {GLYPHS.running} running", "")
-            for repeat in going
-            if repeat not in options
-        }
+        options = {repeat: Option(f"{repeat + 1:>3}  {GLYPHS.running} running", "") for repeat in going}
+        for run in cell.runs:
+            name = f"{run.repeat + 1:>3}  {run.status.sign} {run.status:<8} {score_text(run.score, ''):>4}"
+            took = duration_text(run.limited_ms) if run.limited_ms else "–"
+            options[run.repeat] = Option(name, f"{took:>8}  {one_line(run.reason or '')}")
         self._repeats = sorted(options)
         self._options = [options[repeat] for repeat in self._repeats]
         self._first = self._repeats.index(min(going, default=to_look_at(cell.runs)))
@@ -81,7 +75,7 @@ class RepeatChoiceScreen(Dialog[int]):
 class CellsScreen(FilterScreen[None]):
     """The keys for cells.
 
-    `place` is what is compared: a suite, a folder, a batch."""
+    `place` names the subject: a suite, a folder, a batch."""
 
     def __init__(self, stage: Workbench, state: CompareState, place: str) -> None:
         super().__init__(stage)
@@ -177,13 +171,17 @@ class CellsScreen(FilterScreen[None]):
             then()
 
     def _estimate(self, cells: Sequence[CellKey], times: int | None = None) -> tuple[Estimate, int]:
-        """Return what running cells will probably take, and how many of them ran before, in this session or not."""
+        """Estimate the cost of running cells, and count those that ran before, in this session or not.
+
+        Other cases on the same models count for the estimate too."""
         state = self.state
-        known = {
-            case.on(model): cell.runs if (cell := state.at(case.on(model)).cell) else self._before(case.on(model))
-            for case in state.cases
-            for model in {key[2] for key in cells}
-        }
+        models = {key[2] for key in cells}
+        known: dict[CellKey, Sequence[RunSummary]] = {}
+        for case in state.cases:
+            for model in models:
+                key = case.on(model)
+                cell = state.at(key).cell
+                known[key] = cell.runs if cell is not None else self._before(key)
         planned = [(key, times or state.repeats(key) or len(known[key]) or 1) for key in cells]
         return estimate(planned, known, is_free=is_built_in), sum(bool(known[key]) for key in cells)
 
@@ -194,25 +192,30 @@ class CellsScreen(FilterScreen[None]):
         changes=True,
     )
     def do_run_all(self) -> None:
-        """Run what is missing of the displayed cells.
+        """Run the displayed cells without a finished run.
 
-        With nothing missing, a second press runs all again."""
+        If there are none, a second press runs all again."""
         state = self.state
         planned = state.planned()
         missing = [key for key in planned if state.at(key).is_missing]
         over = [key for key in planned if state.at(key).stage == "done"]
         wanted = missing or over
-        if not missing and not over:
-            self.announce("Nothing is left to run: the rest is running" if planned else "No model is chosen: m chooses")
+        if not planned:
+            self.announce("No model is chosen: m chooses")
+            return
+        if not wanted:
+            self.announce("Nothing is left to run: the rest is running")
             return
         if not missing and not self._asked_again:
             self._asked_again = True
             runs = sum(state.at(key).planned for key in over)
-            finished = f"All {count_text(runs)} runs are finished" if runs > 1 else "The run is finished"
+            text = "The run is finished. Press R again to rerun it"
+            if runs > 1:
+                text = f"All {count_text(runs)} runs are finished. Press R again to rerun them all"
+            text += f" ({estimate_text(self._estimate(over)[0])})"
             errors = sum(state.at(key).is_in_error for key in over)
-            only = f"; F reruns the {counted(errors, 'cell')} in error" if 0 < errors < len(over) else ""
-            took = estimate_text(self._estimate(over)[0])
-            text = f"{finished}. Press R again to rerun {'them all' if runs > 1 else 'it'} ({took}){only}"
+            if 0 < errors < len(over):
+                text += f"; F reruns the {counted(errors, 'cell')} in error"
             self.announce(text, "warned", GLYPHS.warned)
             return
         self._asked_again = False

@@ -14,7 +14,7 @@ from workbench.analysis.paired import Pair, Paired
 from workbench.analysis.statistics import LEVEL
 from workbench.numerals import count_text, counted, p_text
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Message, Span, cut_line, plain, wrap
+from workbench.show.spans import EMPTY, Line, Message, Role, Span, cut_line, plain, wrap
 from workbench.show.views.comparison import both_verdicts, rules_text
 from workbench.show.visible import one_line
 from workbench.tui.kit.actions import Situation, action
@@ -43,12 +43,11 @@ class PairedState(ListState[Pair]):
         """Return the results of the tests and the numbers they are based on."""
         found = self.found
         room = max(width - 2, 10)
-        sentences = found.sentences(self.first, self.second)
-        lines: list[Line] = [
-            (Span(" "), Span(row, "strong" if at == 0 else "text"))
-            for at, sentence in enumerate(sentences)
-            for row in wrap(one_line(sentence), room)
-        ]
+        lines: list[Line] = []
+        role: Role = "strong"
+        for sentence in found.sentences(self.first, self.second):
+            lines += [(Span(" "), Span(row, role)) for row in wrap(one_line(sentence), room)]
+            role = "text"
         lines += [(Span(" "), Span(row, "muted")) for row in wrap(one_line(self._numbers()), room)]
         return [*lines, EMPTY]
 
@@ -59,13 +58,16 @@ class PairedState(ListState[Pair]):
     def _numbers(self) -> str:
         found = self.found
         alike = len(found.pairs) - len(found.discordant)
-        others = f" ({count_text(found.other_scores)} of these with different scores)" if found.other_scores else ""
-        parts = [
-            f"The models disagree on {counted(len(found.discordant), 'case')} and agree on {count_text(alike)}{others}"
-        ]
-        parts += [f"by the {self._rules} of the repeats"] if self._rules else []
-        tests = [found.by(measure) for measure in QUESTIONS.values()]
-        parts += [f"{test.method} {p_text(test.p, LEVEL)}" for test in tests if test.p is not None]
+        text = f"The models disagree on {counted(len(found.discordant), 'case')} and agree on {count_text(alike)}"
+        if found.other_scores:
+            text += f" ({count_text(found.other_scores)} of these with different scores)"
+        parts = [text]
+        if self._rules:
+            parts.append(f"by the {self._rules} of the repeats")
+        for measure in QUESTIONS.values():
+            test = found.by(measure)
+            if test.p is not None:
+                parts.append(f"{test.method} {p_text(test.p, LEVEL)}")
         return f" {GLYPHS.dot} ".join(parts)
 
     def row_line(self, index: int, width: int) -> Line:
@@ -116,9 +118,9 @@ class PairedScreen(SearchedScreen[None]):
 
     @property
     def situation(self) -> Situation:
-        return Situation(
-            has_text=True, refuses={} if self.state.rows else {"paired.open": "no case was graded with both"}
-        )
+        if self.state.rows:
+            return Situation(has_text=True)
+        return Situation(has_text=True, refuses={"paired.open": "no case was graded with both"})
 
     def on_rows_view_opened(self) -> None:
         self.action_do("paired.open")

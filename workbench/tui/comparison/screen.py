@@ -1,5 +1,6 @@
-"""The screen of the comparison: models side by side, with cells that fill in as runs progress, or a batch of the
-history.
+"""The screen of the comparison: models side by side.
+
+Its cells fill in as runs progress, or are those of a batch of the history.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ CATCH_UP_S, CATCH_UP_LIVE_S = 0.03, 0.25
 class CompareScreen(CellsScreen):
     """Shows `state`.
 
-    `place` is what is compared: a suite, a folder, a batch."""
+    `place` names the subject: a suite, a folder, a batch."""
 
     DEFAULT_CSS = "CompareScreen { overflow: hidden; }"
     NAME = "compare"
@@ -122,7 +123,9 @@ class CompareScreen(CellsScreen):
     def _place_totals(self) -> None:
         height = self.app.size.height
         room = max(int(height * TOTALS_SHARE), height - AROUND_ROWS - len(self.state.rows))
-        rows = min(len(self.totals.rows) + 1, room) if self._shows_totals and height > AROUND_ROWS else 0
+        rows = 0
+        if self._shows_totals and height > AROUND_ROWS:
+            rows = min(len(self.totals.rows) + 1, room)
         if rows != self._totals_rows:  # a new layout redraws everything
             self._totals_rows = rows
             self._sums_shown = ((), None)
@@ -131,7 +134,7 @@ class CompareScreen(CellsScreen):
 
     @on(CompareTable.Moved)
     def _show_cell(self) -> None:
-        """Show what depends on the cursor: heads, the cell in words, keys, and totals."""
+        """Update everything that follows the cursor: heads, the cell in words, keys, and totals."""
         table = self.table
         head, state = table.head, self.state
         self.query_one("#compare-head", CompareHead).say(lambda _: head)
@@ -152,18 +155,20 @@ class CompareScreen(CellsScreen):
             Span(f"{self._filter_text}{only}", "accent"),
         )
         shown, cases = len(state.cases_shown), len(state.cases)
-        text = counted(cases, "case") if shown == cases else counted_of(shown, cases, "case")
-        short = text if shown == cases else of_text(shown, cases)
+        text = short = counted(cases, "case")
+        if shown != cases:
+            text, short = counted_of(shown, cases, "case"), of_text(shown, cases)
         about = (f"{text} {GLYPHS.dot} {counted(len(state.models), 'model')}", text, short)
         ends = self._title_ends([(Span(f"{each} ", "muted"),) for each in about])
         self.query_one("#compare-title", Bar).say(lambda width: title_line(left, ends, width))
         self._show_cell()
 
     def _title_ends(self, about: Sequence[Line]) -> Sequence[Line]:
-        """Return possible ends of the title, the longest first: the progress of runs, otherwise `about`, which has
-        shorter versions."""
+        """Return possible ends of the title, the longest first: the progress of runs, otherwise the texts `about`."""
         progress = self._book.progress()
-        return progress_ends(progress, about[0]) if progress.under_way else (*about, EMPTY)
+        if progress.under_way:
+            return progress_ends(progress, about[0])
+        return (*about, EMPTY)
 
     # News
 
@@ -263,12 +268,10 @@ class CompareScreen(CellsScreen):
                 why |= dict.fromkeys(("open", "mark"), f"this case has not run on this model{run}")
             elif standing.stage == "to come" and standing.cell is None:
                 why |= dict.fromkeys(("open", "mark"), "this run has not started yet")
-            going = standing.stage in GOING
-            why |= (
-                {"run": f"this cell is running; {key_for('compare.stop')} stops it"}
-                if going
-                else {"stop": "this cell is not running"}
-            )
+            if standing.stage in GOING:
+                why["run"] = f"this cell is running; {key_for('compare.stop')} stops it"
+            else:
+                why["stop"] = "this cell is not running"
         if not self._book.progress().under_way:
             why["stop_all"] = "nothing is running"
         if nothing is not None:

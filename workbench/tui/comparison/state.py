@@ -97,7 +97,7 @@ class CompareState:
         self._rebuild()
 
     def follow(self) -> None:
-        """Take over what may have changed, and sort again."""
+        """Take over changes of the source, and sort again."""
         self.delivered(())
         if self.sorting is not None and not self._under_way:
             self._rebuild()

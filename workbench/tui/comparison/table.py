@@ -215,7 +215,7 @@ def totals_line(row: tuple[str, Sequence[str]], columns: Columns) -> Line:
 
 
 def cell_text(state: CompareState, width: int) -> Line:
-    """Describe the selected cell: what it is, and why it did not pass.
+    """Describe the selected cell: case, model and status, and why it did not pass.
 
     Case and model are cut first, since row and head name them as well."""
     key = state.key
@@ -458,7 +458,7 @@ class CompareTable(LineView):
         self._names: tuple[object, bool, int] = ((), False, 0)
         """The width of names, and the cases and option that it was computed for."""
         self._lines: dict[int, tuple[tuple[object, ...], Line]] = {}
-        """Drawn rows, each with what it depends on."""
+        """Drawn rows, each with the values that it depends on."""
 
     @property
     def has_cursor(self) -> bool:

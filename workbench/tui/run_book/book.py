@@ -477,7 +477,7 @@ class RunBook:
             batch.counted.ended(record.run_id, record.model, result.status, result.cost_usd)
 
     def _touch(self, record: RunRecord) -> None:
-        """Clear what is cached for the record's case."""
+        """Clear the caches for the record's case."""
         case = (record.path, record.case_id)
         self._forget(case)
         self._uncounted.add(case)

@@ -490,7 +490,7 @@ class RunRecord:
 
     @property
     def to_save(self) -> tuple[PlannedRun, RunResult | None]:
-        """What a recording contains: the run with its current grade.
+        """The content of a recording: the run with its current grade.
 
         If the case asks something different now, it is the original grade."""
         if self.original is None or same_question(self.made, self.planned.suite, self.planned.case):

@@ -180,7 +180,7 @@ def _changed(before: Suite | None, now: Suite) -> Iterable[Case]:
 
 
 def _by_suite(suite: Suite) -> tuple[object, ...]:
-    """Return what a suite says about the grading of all its cases."""
+    """Return the settings of a suite for the grading of all its cases."""
     return suite.grading, suite.limits, suite.variants, suite.gate.endpoint_faults
 
 

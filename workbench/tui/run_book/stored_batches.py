@@ -102,7 +102,7 @@ def read_going(file: Path, numbers: Iterable[int]) -> tuple[list[BatchRow], froz
 
 
 class OutdatedError(Exception):
-    """What was looked for is no longer wanted."""
+    """Raised when the result of a search is no longer wanted."""
 
 
 def read_cases(
@@ -120,7 +120,7 @@ def read_cases(
 
 
 def case_text(suite: str, name: str, case_id: str, tags: Iterable[str], ended: Iterable[tuple[str, str]]) -> str:
-    """Return what the words of a filter are looked for in; `ended` is how a case ended with each model."""
+    """Return the text that a filter searches; `ended` has the status of the case on each model."""
     statuses = (f"{model}:{status}" for model, status in ended)
     return " ".join((suite, name, case_id, *tags, *statuses)).casefold()
 

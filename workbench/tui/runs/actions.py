@@ -134,7 +134,7 @@ class RunActions(MainActions):
         words="repeat pass@k consistency flaky",
     )
     def run_repeats(self) -> None:
-        """Ask how often to run what is selected, and run it."""
+        """Ask how often to run the selected cases, and run them."""
         from workbench.tui.runs.dialogs import RepeatsScreen
 
         row = self.app.selection.row

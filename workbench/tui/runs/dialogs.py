@@ -35,8 +35,10 @@ _LABEL_WIDTH = 8
 
 
 class ExecutionScreen(AskScreen[ExecutionAnswer]):
-    """Asks for permission: yes for this call, for this tool in this run or in all runs of the batch, no (the run ends
-    as an error), or stop the run. Closes with `None` when the question is withdrawn. The keys for stopping all runs and
+    """Asks for permission to execute a call.
+
+    The answers are yes for this call, for this tool in this run or in all runs of the batch, no (the run ends as an
+    error), or stop the run. Closes with `None` when the question is withdrawn. The keys for stopping all runs and
     quitting work as usual."""
 
     TITLE_LINE = "A run wants to execute a tool for real"
@@ -88,7 +90,7 @@ class CostLimitScreen(AskScreen[CostLimitAnswer]):
 
 
 def cost_limit_lines(reached: CostLimitReached, left: int, width: int) -> list[Line]:
-    """Return what was spent, and what is left to do."""
+    """Return the cost so far, and the number of runs left."""
     spent = f"{cost_text(reached.spent_usd)} of {cost_text(reached.limit_usd)} is spent, judges included."
     waiting = f"{counted(left, 'run')} left: the next one would probably go beyond the limit."
     return [EMPTY, *with_margin(spent, width, "strong"), *with_margin(waiting, width), EMPTY]
@@ -228,7 +230,7 @@ def _title(needs: SuiteNeeds) -> str:
 
 
 def trust_lines(path: Path, allowed: Sequence[str], width: int) -> list[Line]:
-    """Return exactly what trust allows."""
+    """List everything that trust allows."""
     room = max(width - 4, 10)
     lines: list[Line] = [EMPTY]
     lines += with_margin(str(path.absolute()), width, "strong")

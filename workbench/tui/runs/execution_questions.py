@@ -32,8 +32,9 @@ def _tool(question: Question) -> _Tool:
 
 
 class Questions:
-    """Shows the oldest open question as soon as nothing else has the focus, so that a key for a dialog or the filter
-    cannot answer it."""
+    """Shows the oldest open question as soon as nothing else has the focus.
+
+    So a key that is meant for a dialog or the filter cannot answer it."""
 
     def __init__(
         self, stage: Workbench, book: RunBook, runner: Runner, secrets: Secrets, may_ask: Callable[[], bool]

@@ -84,7 +84,7 @@ class Regrader:
             self._grade()
 
     def _grade(self) -> str:
-        """Regrade what can be done at once and schedule the rest.
+        """Regrade a few runs at once and schedule the rest.
 
         Returns a description of moved grades."""
         first = self._state.due(AT_ONCE_RUNS + 1)
@@ -100,7 +100,7 @@ class Regrader:
         return self._state.take_summary()
 
     def _begin(self) -> None:
-        """Start regrading what is due.
+        """Start regrading the runs that are due.
 
         An earlier run of this is cancelled, and the rest of it stays due."""
         self._worker = self._stage.work(self._grade_waiting, group="regrade", exclusive=True)
@@ -119,10 +119,9 @@ class Regrader:
             if self._clock() - max(began_s, shown_s) > LONG_S:
                 shown_s = self._clock()
                 self._stage.announce(f"Regrading: {of_text(max(total - state.waiting, 0), total)} cases", gently=True)
-        parts = [
-            state.take_summary(),
-            *(f"{counted(runs, 'run')} not regraded ({why}): r runs them again" for why, runs in not_regraded.items()),
-        ]
+        parts = [state.take_summary()]
+        for why, runs in not_regraded.items():
+            parts.append(f"{counted(runs, 'run')} not regraded ({why}): r runs them again")
         self._stage.services.all_graded()
         if any(parts) or shown_s:
             self._stage.announce("; ".join(filter(None, parts)) or "Regraded: no grade changed", gently=True)
@@ -132,7 +131,8 @@ class Regrader:
     ) -> dict[int, RunResult]:
         """Return the results of runs, computed in a thread, by the identity of their records.
 
-        Missing ones are counted in `kept` by reason. `refused` has, by suite, why its Python code is no longer called.
+        Missing ones are counted in `not_regraded` by reason. `refused` has, by suite, why its Python code is no longer
+        called.
         """
         results: dict[int, RunResult] = {}
         codes: dict[Path, FoundCode] = {}

@@ -1,4 +1,4 @@
-"""Starts runs: reloads changed suites, asks for trust if necessary, and plans what may run."""
+"""Starts runs: reloads changed suites, asks for trust if necessary, and plans the runs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ RunOf = tuple[Path, str, str]
 
 
 class Starter:
-    """Starts cases, after asking what they may use, and remembers trust until the program ends."""
+    """Starts cases, after asking for trust, which it remembers until the program ends."""
 
     def __init__(
         self,
@@ -394,12 +394,12 @@ class Starter:
             return None
 
     async def approval_to_run(self, plan: Plan) -> Approval | str:
-        """Return what the runs of a plan made elsewhere may use, after asking for trust, or what is not trusted."""
+        """Return the approval of a plan made elsewhere, after asking for trust, or which suite is not trusted."""
         async with self._alone():
             return await self._approval(await asyncio.to_thread(needs, plan), "ask no model")
 
     async def approval_to_grade(self, cases: Sequence[tuple[SuiteFile, Case]]) -> Approval | str:
-        """Return what grading some cases may call, after asking for trust, or which suite is not trusted."""
+        """Return the approval for grading cases, after asking for trust, or which suite is not trusted."""
         proposal = await asyncio.to_thread(Needs.of_grading, cases, self._program)
         return await self._approval(proposal, "grade nothing")
 
@@ -477,7 +477,7 @@ class Starter:
         return decision
 
     async def approval_of_servers(self, file: SuiteFile, program: Program | None = None) -> Approval | str:
-        """Return what the servers of a valid suite may use, after asking for trust, or why they may not be started.
+        """Return the approval for the servers of a valid suite, after asking for trust, or why they may not start.
 
         `program` has another environment for them."""
         refusal = self._refusal(file)

@@ -62,7 +62,7 @@ class ViewActions(MainActions):
 
     @action("y", "Copy what the cursor is on", name="copy", label="copy", needs=_copy, words="yank clipboard")
     def copy(self) -> None:
-        """Copy what the cursor is on."""
+        """Copy the item under the cursor."""
         text, what = self._text_to_copy()
         self.app.copy(text, what, self.app.main.announce)
 
@@ -285,7 +285,7 @@ class SetupActions(MainActions):
 
     @action("", "Run as written and as all variants", name="variant.run", needs=_run, changes=True)
     def run_variants(self) -> None:
-        """Run what is selected as written and as all variants."""
+        """Run the selected cases as written and as all variants."""
         from workbench.tui.variants.maker import VariantMaker
 
         self.app.part(VariantMaker).run_all()
@@ -480,7 +480,7 @@ class ScreenActions(MainActions):
         show_stored(self.app, shown, lambda: batch_screen(self.app, batch, grading, place))
 
     def show_changes(self, shown: SideScreen[Any], wanted: Sequence[tuple[int, int | None]]) -> None:
-        """Show what changed between two batches, above a screen.
+        """Show the changes between two batches, above a screen.
 
         Each has its number and the id of a grading."""
         from workbench.tui.history.changes import changes_screen

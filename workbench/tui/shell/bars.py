@@ -21,7 +21,10 @@ from workbench.tui.kit.actions import (
     HELD_KINDS,
     PANES,
     Action,
+    MainActions,
     MainSituation,
+    Pane,
+    Typing,
     actions_of,
     is_offered,
     why_unavailable,
@@ -65,17 +68,19 @@ class MainBars:
     def show_titles(self) -> None:
         """Update the titles of the panes."""
         screen, run, shown = self._screen, self._screen.selection.run, self._screen.panes_in_sight
-        about = {
-            "suites": f"/{screen.selection.tree.filter}" if screen.selection.tree.filter else "",
-            "case": screen.selection.title,
-            "run": model_label(run.model) if run is not None and len(screen.selection.runs) == 1 else "",
-        }
+        about = {"suites": "", "case": screen.selection.title, "run": ""}
+        if screen.selection.tree.filter:
+            about["suites"] = f"/{screen.selection.tree.filter}"
+        if run is not None and len(screen.selection.runs) == 1:
+            about["run"] = model_label(run.model)
+        right = {"suites": EMPTY, "case": self._views(), "run": self._news()}
         for pane in shown:
-            sharing = [other for other in PANES if other == pane or other not in shown]
-            panes = PANES if len(shown) == 1 else (pane,) if pane == "suites" else tuple(sharing)
+            # A pane names those that are hidden behind it; the tree hides none, unless it is alone.
+            panes: tuple[Pane, ...] = tuple(other for other in PANES if other == pane or other not in shown)
+            if pane == "suites" and len(shown) > 1:
+                panes = (pane,)
             title = screen.query_one(f"#{pane}-title", PaneTitle)
-            right = {"suites": EMPTY, "case": self._views(), "run": self._news()}[pane]
-            title.show(panes, pane, pane == screen.pane, about[pane], right)
+            title.show(panes, pane, pane == screen.pane, about[pane], right[pane])
 
     def show_status(self) -> None:
         """Update counts, models and progress."""
@@ -86,7 +91,8 @@ class MainBars:
         variants = _variants_label(screen.selection.variants)
         counts, spend, progress = screen.book.counts(), screen.book.spend(), screen.book.progress()
         place, cases = screen.selection.open_suites.workspace.place, screen.selection.tree.case_count
-        place += " (read-only)" if is_read_only() else ""
+        if is_read_only():
+            place += " (read-only)"
         status = screen.query_one("#status", Bar)
         status.say(
             lambda width: status_line(
@@ -103,8 +109,10 @@ class MainBars:
         self._role, self._text = role, text
         if self._notice is not None:
             self._notice.stop()
-        message = f" {sign} {one_line(text)}" if sign else f" {one_line(text)}"
-        self._keys.announce((Span(message, role),))
+        message = one_line(text)
+        if sign:
+            message = f"{sign} {message}"
+        self._keys.announce((Span(f" {message}", role),))
         self._notice = self._screen.set_timer(NOTICE_S, self.end_notice)
 
     def end_notice(self, only: str | None = None) -> None:
@@ -134,58 +142,69 @@ class MainBars:
         run, row = screen.selection.run, screen.selection.row
         if run is not None and row is not None and row.open is not None and not run.is_of(row.open, row.case):
             return (Span("changed since", "warned"),)
-        came_to = verdict(run) if run is not None and run.figures is not None else EMPTY
-        if run is not None and run.recorded:
-            return (Span("recorded", "muted"), *((Span("  "), *came_to) if came_to else ()))
-        return came_to
+        if run is None:
+            return EMPTY
+        if run.figures is None:
+            return (Span("recorded", "muted"),) if run.recorded else EMPTY
+        if run.recorded:
+            return (Span("recorded", "muted"), Span("  "), *verdict(run))
+        return verdict(run)
 
     def _suite_models(self) -> tuple[str, ...]:
         """Return the models that the suites name, or that they were recorded on."""
         open_suites = self._screen.selection.open_suites
+        # A recorded case runs on its recorded model, whatever its suite names.
         recorded = {run.planned.file.path: run.planned.model for run in open_suites.workspace.recorded if run.known}
         named: dict[str, None] = {}
         for suite in open_suites.suites:
-            if (read := suite.file.suite) is not None:
-                models = (recorded[suite.path],) if suite.path in recorded else models_of(read)
-                named.update(dict.fromkeys(models))
+            if suite.path in recorded and suite.file.suite is not None:
+                named[recorded[suite.path]] = None
+            elif suite.file.suite is not None:
+                named.update(dict.fromkeys(models_of(suite.file.suite)))
         return tuple(named)
 
 
 def shown_keys(now: MainSituation) -> list[tuple[Action, bool]]:
     """Return the keys for the main screen's key bar, the most important first, each with whether it is available."""
-    if now.typing == "a filter":
-        return [(action, True) for action in FILTERING]
-    if now.typing in HELD_KINDS:
-        own = [action for action in TYPING_HELD if action.id != "step.error" or now.typing in ANSWERS]
-        return [(action, True) for action in own]
-    if now.typing == "toml":
-        return [(action, True) for action in TYPING_TOML]
     if now.typing is not None:
-        return [(action, True) for action in TYPING if now.typing == "a line" or action.id != "typing.done"]
+        return [(action, True) for action in _typing_keys(now.typing)]
     places = places_of(now)
     own = [action for action in MAIN_ACTIONS if action.label and action.where in places]
-    taken = {name for action in own for name in (*action.keys, action.label)}
-    common = [
-        action
-        for action in MAIN_ACTIONS
-        if action.label and action.where == "everywhere" and taken.isdisjoint((*action.keys, action.label))
-    ]
-    stopping = ("run.stop", "run.stop_all")
-    rest = [action for action in common if action.id not in stopping or now.running]
-    own, rest = ([action for action in actions if _is_of_now(action, now)] for actions in (own, rest))
+    taken: set[str] = set()
+    for action in own:
+        taken.update((*action.keys, action.label))
+    common = [action for action in MAIN_ACTIONS if action.label and action.where == "everywhere"]
+    if not now.running:
+        common = [action for action in common if action.id not in ("run.stop", "run.stop_all")]
+    # A key of the pane hides the same key, or word, of the whole screen.
+    rest = [action for action in common if taken.isdisjoint((*action.keys, action.label))]
+    own = [action for action in own if _is_of_now(action, now)]
+    rest = [action for action in rest if _is_of_now(action, now)]
     wanted = {
         "save": now.dirty,
         "accept": now.pane == "run" and now.shown == "a finished run",
         "grades": now.pane == "run" and (now.graded or now.ran_before),
     }
     next_up = [action for action in rest if wanted.get(action.id)]
-    names = _FIRST if now.held is None else _HELD
-    first = [action for name in names for action in (*own, *rest) if action.id == name]
+    offered = {action.id: action for action in (*own, *rest)}
+    first = [offered[name] for name in (_FIRST if now.held is None else _HELD) if name in offered]
     others = sorted(rest, key=lambda action: _rank(action, now))
     ordered = {action.id: action for action in (*first, *next_up, *own, *others)}
     if now.ran_before and "run.expand" in ordered:
         ordered["run.expand"] = OF_STORED_RUN
-    return [(action, why_unavailable(action, now) is None) for action in ordered.values() if is_offered(action)]
+    shown = [action for action in ordered.values() if is_offered(action)]
+    return [(action, why_unavailable(action, now) is None) for action in shown]
+
+
+def _typing_keys(typing: Typing) -> list[Action]:
+    """Return the keys while text is typed."""
+    if typing == "a filter":
+        return list(FILTERING)
+    if typing == "toml":
+        return list(TYPING_TOML)
+    if typing in HELD_KINDS:
+        return [action for action in TYPING_HELD if action.id != "step.error" or typing in ANSWERS]
+    return [action for action in TYPING if action.id != "typing.done" or typing == "a line"]
 
 
 _FIRST = ("run.case", "run.suite", "step", "step.held")
@@ -195,10 +214,14 @@ _HELD = (
 )
 """The first keys in the bar, normally and while the displayed run is held."""
 
-_OF_HELD_RUNS, _OF_THE_PROGRAM, _OF_RUNS = (
-    frozenset(action.id for group in groups for action in actions_of(group))
-    for groups in ((StepActions,), (ProgramActions,), (ShownRunActions, ViewActions))
-)
+
+def _ids_of(*groups: type[MainActions]) -> frozenset[str]:
+    return frozenset(action.id for group in groups for action in actions_of(group))
+
+
+_OF_HELD_RUNS = _ids_of(StepActions)
+_OF_THE_PROGRAM = _ids_of(ProgramActions)
+_OF_RUNS = _ids_of(ShownRunActions, ViewActions)
 
 
 def _is_of_now(action: Action, now: MainSituation) -> bool:
@@ -229,10 +252,11 @@ def _rank(action: Action, now: MainSituation) -> int:
 
 def _variants_label(variants: Variants) -> str:
     """Return which variants are run, in a few words, empty for none."""
+    text = one_line("".join(variants.names))
     if variants.all_of_them:
         text = "all variants"
     elif len(variants.names) > 1:
         text = counted(len(variants.names), "variant")
-    elif not (text := one_line("".join(variants.names))):
+    if not text:
         return ""
-    return f"{SEPARATOR}{text}{'' if variants.plain else ' alone'}"
+    return f"{SEPARATOR}{text}" if variants.plain else f"{SEPARATOR}{text} alone"

@@ -163,7 +163,7 @@ class MainScreen(PanesScreen):
 
     @property
     def shows_summary(self) -> bool:
-        """Whether the run pane says what the last runs of a suite or folder came to."""
+        """Whether the run pane sums up the last runs of a suite or folder."""
         row = self.selection.row
         return row is not None and row.case is None and not self.is_covered
 
@@ -276,7 +276,7 @@ class MainScreen(PanesScreen):
 
     @property
     def is_catching_up(self) -> bool:
-        """Whether the tree's cursor has moved on from what the other panes show."""
+        """Whether the other panes still show another row than the tree's cursor is on."""
         return self._resting is not None
 
     def _settle(self) -> None:

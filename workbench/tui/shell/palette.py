@@ -382,7 +382,7 @@ class Palette(Dialog[str]):
 
 
 def open_palette(app: Workbench, main: MainScreen, memory: Memory) -> None:
-    """Show the palette over the main screen or a side screen, and remember what is chosen."""
+    """Show the palette over the main screen or a side screen, and remember the chosen action."""
     screen = app.screen
     side = screen if isinstance(screen, SideScreen) else None
     situation: Situation = side.situation if side is not None else situation_of(main)

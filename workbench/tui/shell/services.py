@@ -225,7 +225,7 @@ class Services:
         self._tell_side_screens(cases, False)
 
     def all_graded(self) -> None:
-        """Show what depends on the grades of many runs, after all were regraded."""
+        """Update the screens after many runs were regraded."""
         self._main.follow_grades()
         for screen in self._app.side_screens():
             screen.follow_grades()

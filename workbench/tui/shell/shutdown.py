@@ -13,6 +13,7 @@ import traceback
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from threading import Event, Lock, Thread, current_thread
 from threading import enumerate as all_threads
@@ -193,7 +194,7 @@ class Leaving:
         os._exit(code)
 
     def _last_words(self, is_closed: bool) -> None:
-        """Restore the terminal and log what hangs.
+        """Restore the terminal and log the part that hangs.
 
         Unsaved changes are in the journals."""
         if (driver := self._app.staged_driver) is not None:
@@ -202,12 +203,12 @@ class Leaving:
         with suppress(OSError):  # the terminal may be gone
             os.write(2, f"workbench did not respond and was ended (details in {log})\n".encode())
         if not self._leaving:
-            what = "the app does not respond"
+            why = "the app does not respond"
         elif not is_closed:
-            what = "runs, servers or the history do not close"
+            why = "runs, servers or the history do not close"
         else:
-            what = f"{self._finishing or 'the app'} does not end"
-        _log.critical("ended by force: %s; at\n%s", what, _stacks(self._loop))
+            why = f"{self._finishing or 'the app'} does not end"
+        _log.critical("ended by force: %s; at\n%s", why, _stacks(self._loop))
 
     @property
     def _finishing(self) -> str | None:
@@ -224,15 +225,19 @@ class Leaving:
         from workbench.tui.storage.dialogs import UnsavedScreen
 
         app = self._app
-        running = len(self._services.book.under_way())
-        stoppable = self._services.begun_batch_work.stoppable if self._services.begun_batch_work is not None else None
-        under_way = " and ".join(filter(None, (counted(running, "run") if running else "", stoppable)))
+        under_way: list[str] = []
+        if running := len(self._services.book.under_way()):
+            under_way.append(counted(running, "run"))
+        batch_work = self._services.begun_batch_work
+        if batch_work is not None and batch_work.stoppable:
+            under_way.append(batch_work.stoppable)
         without = [suite for suite in self._services.open_suites.suites if suite.invalid_texts]
-        invalid_texts = tuple(one for suite in without for one in suite.invalid_texts.values())
+        invalid_texts = tuple(chain.from_iterable(suite.invalid_texts.values() for suite in without))
         text = None
         if under_way and not self._asked_just_now:
             self._asked_at_s = asyncio.get_running_loop().time()
-            text = f"{under_way[:1].upper()}{under_way[1:]} still under way: q again stops and quits"
+            names = " and ".join(under_way)
+            text = f"{names[:1].upper()}{names[1:]} still under way: q again stops and quits"
         elif invalid_texts and invalid_texts != self._asked_without:
             self._asked_without = invalid_texts  # it is not part of any draft
             text = f"Ctrl+Q again quits without {without[0].invalid_text_message}"
@@ -315,7 +320,7 @@ class Leaving:
 
 
 def _stacks(loop: asyncio.AbstractEventLoop | None) -> str:
-    """Return where each thread is, but for this one, and what each task of the loop waits for."""
+    """Return the stacks of all other threads, and of the tasks of the loop."""
     frames = sys._current_frames()
     found = {
         thread.name: "".join(traceback.format_stack(frames[thread.ident]))

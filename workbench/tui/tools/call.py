@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -111,8 +112,8 @@ class CallForm:
 
     def choose_next(self, name: str, step: int) -> None:
         """Select the next choice; after the last one comes none."""
-        choices = ("", *self.choices(name))
-        at = choices.index(self.text(name)) if self.text(name) in choices else 0
+        choices, text = ("", *self.choices(name)), self.text(name)
+        at = choices.index(text) if text in choices else 0
         self.set(name, choices[(at + step) % len(choices)])
 
     def _read(self) -> None:
@@ -138,8 +139,10 @@ class CallForm:
         for problem in found:
             place, _, message = problem.partition(": ")
             name = self._field_at(place)
-            if name or not self.problems:
-                self.problems.setdefault(name, message if name else problem)
+            if name:
+                self.problems.setdefault(name, message)
+            elif not self.problems:
+                self.problems[""] = problem
 
     def _value(self, name: str, text: str) -> JsonValue:
         schema = self._schemas[name]
@@ -151,9 +154,12 @@ class CallForm:
         """Return the parameter that contains a place such as `args.to[0]`, the longest match.
 
         Empty if the place is about all arguments."""
+        if place == "args":
+            return ""
         inside = place.removeprefix("args.")
+        # A name may contain dots, so the longest one is meant.
         names = [field.name for field in self.fields if inside == field.name or _is_inside(inside, field.name)]
-        return max(names, key=len, default="") if place != "args" else ""
+        return max(names, key=len, default="")
 
 
 def _is_inside(place: str, name: str) -> bool:
@@ -215,20 +221,27 @@ def call_picture(form: CallForm, outcome: CallOutcome, width: int, secrets: Secr
 
 
 def _kind(form: CallForm, name: str) -> str:
-    choices = f"{GLYPHS.result}{GLYPHS.call} " if form.choices(name) else ""
-    return f"{choices}{one_line(form.type_of(name))}"
+    kind = one_line(form.type_of(name))
+    if form.choices(name):
+        return f"{GLYPHS.result}{GLYPHS.call} {kind}"
+    return kind
 
 
 def _value_room(form: CallForm, room: int) -> int:
     """Return how many cells of `room` values and types take, so that types stand near the values."""
-    values = [cells(_value(form, field.name, field.schema.get("default"))) for field in form.fields]
-    kinds = [cell_len(_kind(form, field.name)) for field in form.fields]
-    return max(min(max([MIN_VALUE_CELLS, *values]) + 2 + max(kinds, default=0), room), 10)
+    value, kind = MIN_VALUE_CELLS, 0
+    for field in form.fields:
+        value = max(value, cells(_value(form, field.name, field.schema.get("default"))))
+        kind = max(kind, cell_len(_kind(form, field.name)))
+    return max(min(value + 2 + kind, room), 10)
 
 
 def _field(form: CallForm, name: str, name_width: int, room: int, width: int) -> list[Line]:
     parameter = next(field for field in form.fields if field.name == name)
-    label = padded(f"{one_line(name)}{'*' if parameter.required else ''}", name_width)
+    label = one_line(name)
+    if parameter.required:
+        label += "*"
+    label = padded(label, name_width)
     line = _value(form, name, parameter.schema.get("default"))
     kind = _kind(form, name)
     kind = cut(kind, max(room // 2, room - cells(line) - 2))
@@ -255,7 +268,9 @@ def _value(form: CallForm, name: str, default: JsonValue) -> Line:
         return value_line(one_line(shown_value(value) if isinstance(value, str) else text))
     if name in form.problems:
         return (Span(f"{GLYPHS.warned} {form.problems[name]}", "warned"),)
-    return (Span("not given" if default is None else f"not given: {one_line(shown_value(default))}", "muted"),)
+    if default is None:
+        return (Span("not given", "muted"),)
+    return (Span(f"not given: {one_line(shown_value(default))}", "muted"),)
 
 
 def _request(form: CallForm, width: int, secrets: Secrets) -> list[Line]:
@@ -269,21 +284,18 @@ def _answer(outcome: CallOutcome, width: int) -> list[Line]:
     if outcome.running:
         return [(Span(f" {GLYPHS.running} calling; x stops waiting", "running"),)]
     if outcome.error is not None:
-        return [
-            (Span(" No answer", "heading"),),
-            *signed(GLYPHS.error, outcome.error, "error", width, INDENT),
-            *(server_output_lines(outcome.output, width, INDENT) if outcome.output is not None else ()),
-        ]
+        lines: list[Line] = [(Span(" No answer", "heading"),)]
+        lines += signed(GLYPHS.error, outcome.error, "error", width, INDENT)
+        if outcome.output is not None:
+            lines += server_output_lines(outcome.output, width, INDENT)
+        return lines
     if outcome.executed is None:
         return []
-    answer, took = outcome.executed.answer, duration_text(outcome.executed.duration_ms)
-    text = (
-        Span(f" {GLYPHS.failed} Tool error", "failed")
-        if answer.is_error
-        else Span(f" {GLYPHS.passed} Answer", "passed")
-    )
-    body = _content(answer.content, width, "failed" if answer.is_error else "text")
-    return [(text, Span(f"  {took}", "muted")), *body]
+    answer = outcome.executed.answer
+    took = Span(f"  {duration_text(outcome.executed.duration_ms)}", "muted")
+    if answer.is_error:
+        return [(Span(f" {GLYPHS.failed} Tool error", "failed"), took), *_content(answer.content, width, "failed")]
+    return [(Span(f" {GLYPHS.passed} Answer", "passed"), took), *_content(answer.content, width, "text")]
 
 
 def _content(content: str, width: int, role: Role) -> Sequence[Line]:
@@ -294,7 +306,7 @@ def _content(content: str, width: int, role: Role) -> Sequence[Line]:
             return JsonLines(json.loads(content), width, INDENT)
         except (ValueError, RecursionError):
             pass  # displayed as text
-    rows = [row for text in safe_lines(content) for row in wrap(text, width - INDENT)]
+    rows = chain.from_iterable(wrap(text, width - INDENT) for text in safe_lines(content))
     lines = indented([(Span(row, role),) for row in rows], INDENT)
     if len(content) > DISPLAY_LIMIT:
         left = f"{GLYPHS.running} {count_text(len(content) - DISPLAY_LIMIT)} more characters; y copies all of them"
@@ -342,9 +354,11 @@ class CallView(LineView):
     @property
     def parameter(self) -> str | None:
         """The parameter under the cursor."""
-        return self._picture.fields[self.cursor] if self.cursor < self.line_count() else None
+        if self.cursor >= self.line_count():
+            return None
+        return self._picture.fields[self.cursor]
 
-    def show_anew(self) -> None:
+    def rebuild(self) -> None:
         """Update the lines.
 
         The cursor stays on its parameter."""
@@ -362,8 +376,8 @@ class CallView(LineView):
     def _go(self, step: int) -> None:
         """Go to the next (1) or previous (-1) parameter, if there is one."""
         fields, now = self._picture.fields, self.parameter
-        rest = range(self.cursor, len(fields)) if step > 0 else range(self.cursor, -1, -1)
-        other = next((fields[at] for at in rest if fields[at] not in (None, now)), now)
+        rest = fields[self.cursor :] if step > 0 else fields[self.cursor :: -1]
+        other = next((name for name in rest if name not in (None, now)), now)
         if other is not None:
             self.move_cursor(fields.index(other))
 
@@ -397,13 +411,13 @@ class CallView(LineView):
             self._form.set(name, self._before)
         self.query_one(LineField).remove_class("open")
         self.screen.set_focus(self)
-        self.show_anew()
+        self.rebuild()
 
     @on(Input.Changed)
     def _text_changed(self, event: Input.Changed) -> None:
         if self._typed is not None and event.value != self._form.text(self._typed):
             self._form.set(self._typed, event.value)
-            self.show_anew()
+            self.rebuild()
 
     def _leave_field(self, how: Leave) -> None:
         self.close_field(keep=how != "back")
@@ -428,13 +442,13 @@ class CallView(LineView):
         name = self.parameter
         if name is not None and self._form.choices(name):
             self._form.choose_next(name, step)
-            self.show_anew()
+            self.rebuild()
 
     def clear_argument(self) -> None:
         """Remove the argument."""
         if (name := self.parameter) is not None:
             self._form.set(name, "")
-            self.show_anew()
+            self.rebuild()
 
 
 TYPING: tuple[Action, ...] = (
@@ -518,11 +532,11 @@ class CallScreen(SearchedScreen[None]):
     def on_mount(self) -> None:
         tool = self._form.tool
         left: Line = (Span(" Call ", "badge"), Span(f" {one_line(tool.name)}", "tool"))
-        marks: Role = "passed" if is_read_only(tool.annotations) else "warned"
-        text = "read-only " if is_read_only(tool.annotations) else "not read-only: asks first "
-        end: Line = (Span(text, marks),)
-        full: Line = (Span(f"on {one_line(self._server.server.name)} {GLYPHS.dot} ", "muted"), *end)
-        self.query_one("#call-title", Bar).say(lambda width: title_line(left, (full, end), width))
+        kind = Span("not read-only: asks first ", "warned")
+        if is_read_only(tool.annotations):
+            kind = Span("read-only ", "passed")
+        full: Line = (Span(f"on {one_line(self._server.server.name)} {GLYPHS.dot} ", "muted"), kind)
+        self.query_one("#call-title", Bar).say(lambda width: title_line(left, (full, (kind,)), width))
         self._show_bars()
 
     def on_unmount(self) -> None:
@@ -546,7 +560,9 @@ class CallScreen(SearchedScreen[None]):
             return [(action, True) for action in TYPING]
         # Unavailable actions are hidden here, since most are unavailable before the call.
         offered = [each for each in super()._offered() if each[1]]
-        return [each for each in offered if each[0].id == "call.stop"] if self._outcome.running else offered
+        if self._outcome.running:
+            return [each for each in offered if each[0].id == "call.stop"]
+        return offered
 
     def on_descendant_focus(self) -> None:
         self._show_bars()
@@ -578,10 +594,12 @@ class CallScreen(SearchedScreen[None]):
         """Call the tool, after confirmation if it may change something."""
         problems = self._form.problems
         if problems:
-            first = next(iter(problems))
-            more = f" (and {counted(len(problems) - 1, 'more problem')})" if len(problems) > 1 else ""
-            place = f"{first}: " if first else ""
-            self.announce(f"Not called: {place}{problems[first]}{more}", "warned", GLYPHS.warned)
+            name, text = next(iter(problems.items()))
+            if name:
+                text = f"{name}: {text}"
+            if len(problems) > 1:
+                text += f" (and {counted(len(problems) - 1, 'more problem')})"
+            self.announce(f"Not called: {text}", "warned", GLYPHS.warned)
             return
         self.run_worker(self._call(), group="start")
 
@@ -616,7 +634,7 @@ class CallScreen(SearchedScreen[None]):
     def _show(self, outcome: CallOutcome) -> None:
         if self.is_mounted:
             self._outcome = outcome
-            self._view.show_anew()
+            self._view.rebuild()
             self._view.show_answer()
             self._show_bars()
 

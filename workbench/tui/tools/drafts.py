@@ -1,8 +1,9 @@
-"""New cases for a tool, drafted by a model: the questions before it and after it, and what becomes of the suite."""
+"""New cases for a tool, drafted by a model: the questions before and after it, and the change of the suite."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -40,7 +41,7 @@ class NotDraftedError(Exception):
 class ToolDrafter:
     """Drafts cases for one tool at a time.
 
-    What is drafted becomes one undo step, if the user agrees."""
+    The drafts become one undo step, if the user agrees."""
 
     def __init__(self, app: Workbench) -> None:
         self._stage = app
@@ -52,7 +53,7 @@ class ToolDrafter:
     def draft_or_stop(
         self, suite_file: Path, tool: ToolDefinition, tools: Sequence[ToolDefinition], announce: Announce
     ) -> None:
-        """Draft cases for a tool in the background, or stop what is being drafted."""
+        """Draft cases for a tool in the background, or stop drafting."""
         if self._worker is not None:
             announce("Drafting was stopped; nothing changed", "warned", GLYPHS.warned)
             self._worker.cancel()
@@ -85,20 +86,25 @@ class ToolDrafter:
         )
 
         suite = self._selection.open_suites.editable(path)
-        now = suite.file.suite
-        model = next(iter(self._selection.models or (now.models if now is not None else ())), "")
-        if is_built_in(model) or not model:
-            raise NotDraftedError(f"{model or 'nothing'} is no language model; {key_for('models')} chooses one")
+        now, models = suite.file.suite, self._selection.models
+        system: str | None = None
+        before: list[str] = []
+        if now is not None:
+            models, system = models or tuple(now.models), now.system
+            before = [case.user for case in now.cases if case.user]
+        if not models:
+            raise NotDraftedError(f"no model is chosen; {key_for('models')} chooses one")
+        model = models[0]
+        if is_built_in(model):
+            raise NotDraftedError(f"{model} is no language model; {key_for('models')} chooses one")
         options, by_name = DraftOptions(model, model), draftable(tools)
         if tool.name not in by_name:
             raise NotDraftedError(f"a suite cannot hold the definition of {tool.name}")
-        system = now.system if now is not None else None
         asking = plan_of_asking(asking_suite([tool.name], by_name, path, system=system), options, self._program)
         expected = use_text(options, 1, expected_use(asking, by_name, options))
         if await self._stage.ask(_BeforeScreen(tool.name, expected)) != "ask":
             return
         announce(f"Asking {model_label(model)} for cases; {key_for('tools.draft')} stops it", "running", GLYPHS.running)
-        before = [case.user for case in now.cases if case.user] if now is not None else []
         answered = await self._results(asking)
         found = drafts_in(answered, [tool.name], by_name, before, self._program.secrets)
         if not found.kept:
@@ -106,9 +112,9 @@ class ToolDrafter:
         runs = f"{counted(len(found.kept), 'draft')}, {counted(options.repeats, 'time')} each"
         announce(f"Running {runs}; {key_for('tools.draft')} stops it", "running", GLYPHS.running)
         checking = checking_suite(found.kept, by_name, path, now, None)
-        held = checked(
-            found.kept, await self._results(plan_of_checking(checking, options, self._program)), options.repeats
-        )
+        results = await self._results(plan_of_checking(checking, options, self._program))
+        held = checked(found.kept, results, options.repeats)
+        # The suite may have changed while models answered or a question was open, so it is read again each time.
         suite = self._selection.open_suites.editable(path)
         change = self._change(suite, tool, held)
         if await self._stage.ask(_AfterScreen(suite, change, (found, held))) != "add":
@@ -165,21 +171,23 @@ class _BeforeScreen(AskScreen[Literal["ask", "no"]]):
 
 
 class _AfterScreen(AskScreen[Literal["add", "no"]]):
-    """Shows the change of a suite, and what was dropped, before anything is added."""
+    """Shows the change of a suite, and the dropped drafts, before anything is added."""
 
     TITLE_LINE = "Add the drafted cases?"
     REST_S = 0.4  # it comes after a while, when keys may be meant for something else
     DEFAULT_CSS = "_AfterScreen > Vertical { width: 116; }"
 
     def __init__(self, suite: OpenSuite, change: Restructured | None, came_of: Sequence[Drafts]) -> None:
-        dropped = [each for drafts in came_of for each in drafts.dropped]
+        dropped = list(chain.from_iterable(drafts.dropped for drafts in came_of))
         after = change.document.text if change is not None else suite.document.text
         changed = difference(suite.document.text, after)
 
         def lines(width: int) -> list[Line]:
-            said = [line for each in dropped for line in with_margin(f"{GLYPHS.missing} {each}", width, "muted")]
             head = f"{counted(len(dropped), 'draft')} dropped:" if dropped else "No draft was dropped."
-            return [EMPTY, *with_margin(head, width), *said, EMPTY, *changed.drawn(width)]
+            found = [EMPTY, *with_margin(head, width)]
+            for each in dropped:
+                found += with_margin(f"{GLYPHS.missing} {each}", width, "muted")
+            return [*found, EMPTY, *changed.drawn(width)]
 
         add = Option("add", f"to {one_line(suite.path.name)}, with the tag draft")
         no = Option("no", "the suite stays as it is")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 
-from workbench.show.spans import Line, Span, title_line, wrap
+from workbench.show.spans import ELLIPSIS, Line, Role, Span, title_line, wrap
 from workbench.show.visible import one_line
 from workbench.tui.kit.actions import Situation, action
 from workbench.tui.kit.bars import KeyBar
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 LOOK_EVERY_S = 0.5
-"""How often an open log is looked at. Nothing is drawn while it stays the same."""
+"""How often an open log is read. Nothing is drawn while it stays the same."""
 
 MAX_LINE_CHARS = 4_000
-"""Characters that are shown of a line; a longer one is cut, and copied whole."""
+"""The characters shown of a line; a longer one is cut, and copied whole."""
 
 
 def _copy(now: Situation) -> str | None:
@@ -48,11 +48,14 @@ class LogView(LineView):
         if self._laid_out != self.text_width:
             self._laid_out = self.text_width
             room = max(self.text_width - 2, 10)
-            self._rows = [
-                (Span(f" {row}", "muted" if text.startswith(("== ", "[workbench] ")) else "text"),)
-                for text in self._lines
-                for row in wrap(one_line(text[:MAX_LINE_CHARS]) + "…" * (len(text) > MAX_LINE_CHARS), room)
-            ]
+            self._rows = []
+            for text in self._lines:
+                # Lines of Workbench itself stand out less than those of the server.
+                role: Role = "muted" if text.startswith(("== ", "[workbench] ")) else "text"
+                shown = one_line(text[:MAX_LINE_CHARS])
+                if len(text) > MAX_LINE_CHARS:
+                    shown += ELLIPSIS
+                self._rows += [(Span(f" {row}", role),) for row in wrap(shown, room)]
         return self._rows
 
     @property
@@ -69,7 +72,8 @@ class LogView(LineView):
         """Show other lines."""
         follows = self.cursor >= len(self.rows) - 1
         self._lines, self._laid_out = lines, -1
-        self.move_cursor(len(self.rows) - 1 if follows else min(self.cursor, len(self.rows) - 1))
+        last = len(self.rows) - 1
+        self.move_cursor(last if follows else min(self.cursor, last))
         self.repaint()
 
 
@@ -118,9 +122,12 @@ class LogScreen(SearchedScreen[None]):
             return self._file.read_text(encoding="utf-8", errors="backslashreplace")
         except OSError as error:
             now = -1, error.errno or 0
-            changed, self._seen = now != self._seen, now
-            missing = isinstance(error, FileNotFoundError)
-            return ("" if missing else f"{self._file} cannot be read: {error.strerror}") if changed else None
+            if now == self._seen:
+                return None
+            self._seen = now
+            if isinstance(error, FileNotFoundError):
+                return ""
+            return f"{self._file} cannot be read: {error.strerror}"
 
     @property
     def situation(self) -> Situation:

@@ -118,17 +118,21 @@ class ToolServers:
 
 def server_of(source: ServerTools) -> ServerOf | None:
     """Return the server of a source, `None` for tools defined in the suite."""
-    return ServerOf(source.file.path, source.server) if source.server is not None else None
+    if source.server is None:
+        return None
+    return ServerOf(source.file.path, source.server)
 
 
 @dataclass(frozen=True)
 class ToolsNow(Situation):
-    """The situation of the screen of tools: whether the cursor is on a tool, and the state of its server, `None` for
-    tools defined in the suite. `running` is the number of active runs."""
+    """The situation of the screen of tools."""
 
     on_tool: bool = False
+    """Whether the cursor is on a tool."""
     server: ServerState | None = None
+    """The state of its server, `None` for tools defined in the suite."""
     running: int = 0
+    """The number of active runs."""
 
 
 _WRITTEN_OUT = "these tools are defined in the suite: there is no server"
@@ -138,13 +142,15 @@ _NEEDED = "runs are under way and may need this server: stop them first"
 def _start(now: ToolsNow) -> str | None:
     if now.server == "running":
         return f"this server is already running; {key_for('tools.renew')} restarts it"
-    return "this server is starting" if now.server == "starting" else None if now.server else _WRITTEN_OUT
+    if now.server == "starting":
+        return "this server is starting"
+    return _log(now)
 
 
 def _stop(now: ToolsNow) -> str | None:
     if now.server in ("running", "starting"):
         return _NEEDED if now.running else None
-    return "this server is not running" if now.server else _WRITTEN_OUT
+    return _log(now) or "this server is not running"
 
 
 def _renew(now: ToolsNow) -> str | None:
@@ -152,13 +158,13 @@ def _renew(now: ToolsNow) -> str | None:
         return "this server is starting"
     if now.server == "running" and now.running:
         return _NEEDED
-    return None if now.server else _WRITTEN_OUT
+    return _log(now)
 
 
 def _call(now: ToolsNow) -> str | None:
-    if not now.on_tool:
-        return _tool(now)
-    return None if now.server else "this tool is defined in the suite: there is no server to call"
+    if now.on_tool and now.server is None:
+        return "this tool is defined in the suite: there is no server to call"
+    return _tool(now)
 
 
 def _tool(now: ToolsNow) -> str | None:
@@ -170,7 +176,7 @@ def _copy(now: Situation) -> str | None:
 
 
 def _log(now: ToolsNow) -> str | None:
-    return None if now.server else _WRITTEN_OUT
+    return None if now.server is not None else _WRITTEN_OUT
 
 
 class ToolsScreen(ListScreen[None, ToolList]):
@@ -217,9 +223,8 @@ class ToolsScreen(ListScreen[None, ToolList]):
         listings = self.stage.main.known_tools.listings
 
         def remembered() -> ToolList:
-            return ToolList(
-                self._files, {file.path: listings.of(file.suite, file.path) for file in self._files if file.suite}
-            )
+            known = {file.path: listings.of(file.suite, file.path) for file in self._files if file.suite}
+            return ToolList(self._files, known)
 
         self.state = await asyncio.to_thread(remembered)
         self._list.state = self.state
@@ -259,9 +264,11 @@ class ToolsScreen(ListScreen[None, ToolList]):
 
     def _detail_lines(self, width: int) -> Sequence[Line]:
         row = self.state.selected
-        if row is None:
-            return message_lines((("Looking for tools …", "muted"),) if self._loading else (), width)
-        return detail_lines(self.state, row, width, self._now())
+        if row is not None:
+            return detail_lines(self.state, row, width, self._now())
+        if self._loading:
+            return message_lines((("Looking for tools …", "muted"),), width)
+        return message_lines((), width)
 
     def _show_state(self, *, moved: bool = True) -> None:
         if self.is_mounted:  # a server may report after the screen was closed
@@ -273,18 +280,16 @@ class ToolsScreen(ListScreen[None, ToolList]):
 
     def _title(self) -> tuple[Line, Sequence[Line]]:
         state = self.state
-        tokens = sum(source.tokens for source in state.sources)
-        known = (
-            f"{counted(state.tool_count, 'tool')} {GLYPHS.dot} about {count_text(tokens)} tokens "
-            if state.tool_count
-            else ""
-        )
-        sign, role = finding_sign(state.findings)
-        findings: Line = (Span(f"{sign} {counted(state.finding_count, 'finding')} ", role),)
-        found: Line = findings if state.finding_count else EMPTY
-        right: Line = (Span(known, "muted"), *found)
+        known = ""
+        if state.tool_count:
+            tokens = sum(source.tokens for source in state.sources)
+            known = f"{counted(state.tool_count, 'tool')} {GLYPHS.dot} about {count_text(tokens)} tokens "
+        found = EMPTY
+        if state.finding_count:
+            sign, role = finding_sign(state.findings)
+            found = (Span(f"{sign} {counted(state.finding_count, 'finding')} ", role),)
         left: Line = (Span(" Tools ", "badge"), Span(f" {one_line(self._place)}{self._filter_text}"))
-        return left, (right, found)
+        return left, ((Span(known, "muted"), *found), found)
 
     # Actions
 
@@ -295,7 +300,9 @@ class ToolsScreen(ListScreen[None, ToolList]):
     @property
     def situation(self) -> ToolsNow:
         row = self.state.selected
-        server = row.source.state if row is not None and row.source.server is not None and row.kind != "suite" else None
+        server: ServerState | None = None
+        if row is not None and row.source.server is not None and row.kind != "suite":
+            server = row.source.state
         return ToolsNow(
             typing="a filter" if self._filtering else None,
             has_text=row is not None,
@@ -391,21 +398,23 @@ class ToolsScreen(ListScreen[None, ToolList]):
             self.run_worker(self._serve(what, row.source, server), group="start")
 
     async def _serve(self, what: Literal["start", "stop", "renew"], source: ServerTools, server: ServerOf) -> None:
-        grant = await self._grant(source.file) if what != "stop" else None
-        if what != "stop" and grant is None:
-            return
-        if what != "start":
+        if what == "stop":
             await self._servers.stop(source.key, server)
-        if grant is not None:
-            status = await self._servers.start(source.key, server, grant)
-            if status.state == "running":
-                listed = f"{server.server.name} runs: {counted(len(status.tools), 'tool')}"
-                self.announce(listed, "passed", GLYPHS.passed)
-            else:
-                self.announce(_failure(status), "error", GLYPHS.error)
+            return
+        grant = await self._grant(source.file)
+        if grant is None:
+            return
+        if what == "renew":
+            await self._servers.stop(source.key, server)
+        status = await self._servers.start(source.key, server, grant)
+        if status.state == "running":
+            listed = f"{server.server.name} runs: {counted(len(status.tools), 'tool')}"
+            self.announce(listed, "passed", GLYPHS.passed)
+        else:
+            self.announce(_failure(status), "error", GLYPHS.error)
 
     async def _grant(self, file: SuiteFile) -> Grant | None:
-        """Return what the servers of a suite may use, after asking for trust, `None` if they may not be started."""
+        """Return the grant for the servers of a suite, after asking for trust, `None` if they may not be started."""
         approval = await self.stage.services.starter.approval_of_servers(file)
         if isinstance(approval, str):
             self.announce(approval, "warned", GLYPHS.warned)

@@ -39,7 +39,7 @@ class ServerOffers:
     ) -> None:
         """Create the offers.
 
-        `approve` returns what the servers of a suite may use, after asking, or why nothing."""
+        `approve` asks for trust and returns the approval for the servers of a suite, or why there is none."""
         self._stage = stage
         self._open_suites = open_suites
         self._runner = runner
@@ -71,15 +71,18 @@ class ServerOffers:
         for path in tuple(self._edited):
             self._edited.discard(path)
             suite = self._open_suites.at(path)
-            file = suite.settings_file if suite is not None else None
-            if suite is not None and file is not None and (fresh := self._see(suite)):
-                self._stage.work(self._offer(file, fresh), "start")
+            if suite is None or suite.settings_file is None:
+                continue
+            fresh = self._see(suite)
+            if fresh:
+                self._stage.work(self._offer(suite.settings_file, fresh), "start")
 
     def _see(self, suite: OpenSuite) -> list[Server]:
         """Return the servers of a suite that were not seen before."""
         file, seen = suite.settings_file, self._seen.setdefault(suite.path, set())
-        servers = file.suite.servers if file is not None and file.suite is not None else ()
-        fresh = [server for server in servers if server.model_dump_json() not in seen]
+        if file is None or file.suite is None:
+            return []
+        fresh = [server for server in file.suite.servers if server.model_dump_json() not in seen]
         seen.update(server.model_dump_json() for server in fresh)
         return fresh
 
@@ -87,9 +90,11 @@ class ServerOffers:
         from workbench.engine.server_calls import ServerOf
 
         approval = await self._approve(file)
-        grant = approval.grant(file.path) if not isinstance(approval, str) else None
+        if isinstance(approval, str):
+            self._stage.announce(approval, "warned", GLYPHS.warned)
+            return
+        grant = approval.grant(file.path)
         if grant is None:
-            self._stage.announce(str(approval), "warned", GLYPHS.warned)
             return
         serving = await self._runner.open_serving()
         for server in servers:

@@ -46,7 +46,9 @@ class AuditBook:
         """Return the cases of some rows that have not been audited in their current state, each once."""
         found: dict[CaseKey, ToAudit] = {}
         for row in rows:
-            asked = _to_audit(row.open, row.case.index) if row.open is not None and row.case is not None else None
+            if row.open is None or row.case is None:
+                continue
+            asked = _to_audit(row.open, row.case.index)
             if asked is not None and self._known(asked) is None:
                 found[asked.key] = asked
         return list(found.values())
@@ -64,8 +66,9 @@ class AuditBook:
         if row.open is None or row.case is None or not self._audited:
             return False
         asked = _to_audit(row.open, row.case.index)
-        known = self._known(asked) if asked is not None else None
-        return known is not None and any(finding.weight == "warning" for finding in known)
+        if asked is None:
+            return False
+        return any(finding.weight == "warning" for finding in self._known(asked) or ())
 
     def _known(self, asked: ToAudit) -> tuple[AuditFinding, ...] | None:
         audited = self._audited.get(asked.key)
@@ -82,8 +85,8 @@ def _to_audit(suite: OpenSuite, index: int) -> ToAudit | None:
 
 
 def _identity(asked: ToAudit) -> tuple[object, ...]:
-    """Return what the audit of a case depends on.
+    """Return the objects on which the audit of a case depends.
 
-    Edits of other cases do not change it."""
+    Edits of other cases leave them the same."""
     suite = asked.suite
     return asked.case, suite.grading, suite.limits, suite.tools, suite.servers

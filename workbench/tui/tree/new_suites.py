@@ -1,4 +1,4 @@
-"""New suites: empty, or with the tools of a server; and what an empty folder offers."""
+"""New suites: empty, or with the tools of a server; and the offers of an empty folder."""
 
 from __future__ import annotations
 
@@ -303,7 +303,7 @@ def _about(server: ConfiguredServer) -> str:
 class ListingScreen(Dialog[Listed]):
     """Waits for servers to list their tools, which `ask` has begun.
 
-    Closes with them, or without an answer after the end of what a server said."""
+    Closes with them, or without an answer after the end of a server's output."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "again", "Try again", show=False)]
@@ -377,7 +377,7 @@ class ListingScreen(Dialog[Listed]):
 
 
 def first_suite_lines(asked: ServersToAsk, made: SuiteFile, tools: int, width: int) -> list[Line]:
-    """Return what is made for a server, before it is."""
+    """Describe the suite for a server before it is made."""
     cases = len(made.suite.cases) if made.suite is not None else 0
     lines = [
         EMPTY,
@@ -434,7 +434,7 @@ class NewSuites:
         return f"The file, in {resolved(self._folder())}:"
 
     def named(self, text: str) -> Path | str:
-        """Return the file of a new suite by what was typed, or why there can be none."""
+        """Return the file of a new suite with the typed name, or why it cannot be made."""
         folder = self._folder()
         return named_path(folder, text, lambda path: self._why_not_new(folder, path))
 

@@ -149,7 +149,7 @@ class HistoryReader:
             self._read_changed()
 
     def read_again(self) -> None:
-        """Read what other programs have run since."""
+        """Read the runs that other programs have stored since."""
         if self._read is not None:
             self._read = {}
             self._read_changed()

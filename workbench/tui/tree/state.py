@@ -234,7 +234,7 @@ class TreeState:
         return True
 
     def select(self, path: Path, case: str | None = None) -> bool:
-        """Select a case, by its key, or a suite, unfolding what hides it.
+        """Select a case, by its key, or a suite, unfolding the branches that hide it.
 
         Returns whether there is such a row."""
         wanted = RowKey("suite", path) if case is None else RowKey("case", path, case)

@@ -46,7 +46,7 @@ class Offer:
 
 
 def offer_at(lines: Sequence[str], cursor: Place, tools: Sequence[ToolDefinition]) -> Offer | None:
-    """Return what can be typed at the cursor, `None` if nothing is known."""
+    """Return the completions at the cursor, `None` if nothing is known."""
     line, column = cursor
     before, after = lines[line][:column], lines[line][column:]
     if (typed := TYPED_TOOL.search(before)) is not None:
@@ -81,17 +81,19 @@ def _of_arguments(piece: str, start: int, tool: ToolDefinition | None, used: Seq
         return _offer(start + typed.start(2), [(one, f"{one.text} = ") for one in names])
     if (typed := _TYPED_VALUE.fullmatch(piece)) is not None:
         argument = argument_of(tool, typed[1])
-        values = allowed_values(argument.schema) if argument is not None else None
-        texts = [value_text((), value) for value in values or ()]
+        if argument is None:
+            return None
+        texts = [value_text((), value) for value in allowed_values(argument.schema) or ()]
         wanted = typed[2].casefold()
-        return _offer(
-            start + typed.start(2), [(Completion(text, text), text) for text in texts if wanted in text.casefold()]
-        )
+        fitting = [text for text in texts if wanted in text.casefold()]
+        return _offer(start + typed.start(2), [(Completion(text, text), text) for text in fitting])
     return None
 
 
 def _offer(start: int, found: Sequence[tuple[Completion, str]]) -> Offer | None:
-    return Offer(start, tuple(replace(one, text=text) for one, text in found)) if found else None
+    if not found:
+        return None
+    return Offer(start, tuple(replace(one, text=text) for one, text in found))
 
 
 def _table(lines: Sequence[str], line: int) -> tuple[int, tuple[str, ...]]:
@@ -207,7 +209,7 @@ class TomlCompleting:
 
     def _is_all_there(self, offer: Offer) -> bool:
         """Return whether the only completion is the text that is already there."""
+        if len(offer.found) != 1:
+            return False
         line, column = self._editor.typed.cursor
-        return len(offer.found) == 1 and self._editor.typed.lines[line][offer.start : column] == offer.found[
-            0
-        ].text.rstrip('"')
+        return self._editor.typed.lines[line][offer.start : column] == offer.found[0].text.rstrip('"')

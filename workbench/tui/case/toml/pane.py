@@ -47,17 +47,23 @@ class TomlPart:
 
         Raises IndexError if the case no longer exists."""
         document = self.suite.document
-        return document.text if self.index is None else document.block(self.index)
+        if self.index is None:
+            return document.text
+        return document.block(self.index)
 
     @property
     def first(self) -> int:
         """The line number in the file of its first line."""
-        return 1 if self.index is None or self.index == HEAD else self.suite.document.first_line(self.index)
+        if self.index is None or self.index == HEAD:
+            return 1
+        return self.suite.document.first_line(self.index)
 
     @property
     def problems(self) -> tuple[Problem, ...]:
         """The problems of the part."""
-        return self.suite.file.problems if self.index is None else self.suite.problems_of(self.index)
+        if self.index is None:
+            return self.suite.file.problems
+        return self.suite.problems_of(self.index)
 
     @property
     def name(self) -> str:
@@ -92,7 +98,9 @@ class TomlPart:
     def with_text(self, text: str) -> Document:
         """Return the document with different text in this part, valid or not."""
         document = self.suite.document
-        return document.with_text(text) if self.index is None else document.with_block(self.index, text)
+        if self.index is None:
+            return document.with_text(text)
+        return document.with_block(self.index, text)
 
 
 def part_of(row: Row | None) -> TomlPart | None:
@@ -101,7 +109,9 @@ def part_of(row: Row | None) -> TomlPart | None:
         return None
     if not row.open.document.in_blocks:
         return TomlPart(row.open, None)
-    return TomlPart(row.open, row.case.index, row.case.key) if row.case is not None else TomlPart(row.open, HEAD)
+    if row.case is None:
+        return TomlPart(row.open, HEAD)
+    return TomlPart(row.open, row.case.index, row.case.key)
 
 
 def found_in(lines: Sequence[str], text: str, current: Place | None = None) -> Found:
@@ -124,7 +134,9 @@ def _edit(now: MainSituation) -> str | None:
 
 
 def _outside(now: MainSituation) -> str | None:
-    return now.not_editable or (None if now.editor else now.no_editor)
+    if now.not_editable or now.editor:
+        return now.not_editable
+    return now.no_editor
 
 
 def _shown(now: MainSituation) -> str | None:
@@ -417,10 +429,12 @@ class TomlPane(SearchedPane):
 
     def go_to_text(self, text: str, column: int) -> None:
         """Move the cursor to a column of the first line that has a text, if there is one."""
-        lines = self.part.text.split("\n") if self.part is not None else []
-        at = next((at for at, line in enumerate(lines) if text in line), None)
-        if at is not None:
-            self._go_to(at, lines[at].index(text) + column)
+        if self.part is None:
+            return
+        for at, line in enumerate(self.part.text.split("\n")):
+            if text in line:
+                self._go_to(at, line.index(text) + column)
+                return
 
     def _go_to(self, line: int, column: int | None = None) -> None:
         if self._typing:
@@ -435,16 +449,26 @@ class TomlPane(SearchedPane):
         if not places:
             return
         here = self.editor.typed.cursor if self._typing else (self.view.line, self._column)
-        after = [place for place in places if place > here] if step > 0 else [p for p in places if p < here]
-        at = (after or places)[0 if step > 0 else -1]
+        # Beyond the last match comes the first, and the other way round.
+        if step > 0:
+            at = next((place for place in places if place > here), places[0])
+        else:
+            at = next((place for place in reversed(places) if place < here), places[-1])
         self._column = at[1]
         self._go_to(*at)
         self._find(at)
 
     def _places(self) -> list[tuple[int, int]]:
-        lines = self.editor.typed.lines if self._typing else self.view.excerpt.lines if self.view.excerpt else ()
-        searched = self.searched
-        return [(line, begin) for line, spans in found_in(lines, searched).items() for begin, _, _ in spans]
+        """Return the line and column of every match."""
+        lines: Sequence[str] = ()
+        if self._typing:
+            lines = self.editor.typed.lines
+        elif self.view.excerpt is not None:
+            lines = self.view.excerpt.lines
+        places: list[tuple[int, int]] = []
+        for line, spans in found_in(lines, self.searched).items():
+            places += [(line, begin) for begin, _, _ in spans]
+        return places
 
     def _find(self, current: Place | None = None) -> None:
         """Mark the matches of the search.
@@ -457,7 +481,8 @@ class TomlPane(SearchedPane):
             self.view.highlight(found_in(self.view.excerpt.lines, searched, current))
         if searched:
             places = self._places()
-            self.say_found((places.index(current) if current is not None else None, len(places)))
+            at = places.index(current) if current is not None else None
+            self.say_found((at, len(places)))
 
     def mark_found(self) -> None:
         self._find()
