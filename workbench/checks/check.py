@@ -468,7 +468,9 @@ class CheckBase(BaseModel):
         """
         if self.listed is not None:
             reasons = [refused(value) for value in self.listed]
-            return None if not reasons or None in reasons else reasons[0]
+            if not reasons or None in reasons:
+                return None
+            return reasons[0]
         if (why := self._fits_listed(schema)) is not None:
             return why
         types = {*(type_names(schema) or ())}
@@ -671,7 +673,9 @@ def check_name(written: object) -> str | None:
 
 
 def _kind_of(value: Any) -> str | None:
-    return value.kind if isinstance(value, CheckBase) else check_name(value)
+    if isinstance(value, CheckBase):
+        return value.kind
+    return check_name(value)
 
 
 class _AnyKind:
@@ -710,7 +714,9 @@ def are_named_checks(value: object) -> bool:
 
 
 def _one_or_named(value: Any) -> str:
-    return NAMED_CHECKS if are_named_checks(value) else ONE_CHECK
+    if are_named_checks(value):
+        return NAMED_CHECKS
+    return ONE_CHECK
 
 
 ONE_CHECK: Final = "one check"
@@ -754,7 +760,9 @@ def evaluate(
     raises, and for `pattern` when its search takes too long. Raises nothing else.
     """
     if not given:
-        return _LEFT_OUT_ALLOWED if check.optional else _NOT_GIVEN
+        if check.optional:
+            return _LEFT_OUT_ALLOWED
+        return _NOT_GIVEN
     return check.verdict(value, equal or by_json, context)
 
 

@@ -242,7 +242,9 @@ class _Automaton:
         elif 1 < most != least:
             again = self._sequence(tree)
             part = self._joined(part, again._replace(empty=True))
-        return part._replace(empty=True) if least == 0 else part
+        if least == 0:
+            return part._replace(empty=True)
+        return part
 
     def _position(self, characters: frozenset[str]) -> _Part:
         if len(self._characters) == _MAX_POSITIONS:

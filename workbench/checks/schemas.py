@@ -343,7 +343,9 @@ def result_problem(content: JsonValue, schema: Mapping[str, JsonValue]) -> str |
         return None
     with _broken_schema():
         problem = next(validator_of(schema, of_its_dialect=True).iter_errors(content), None)
-    return _short(problem.message) if problem is not None else None
+    if problem is not None:
+        return _short(problem.message)
+    return None
 
 
 def _violations_of(error: ValidationError) -> Iterator[Violation]:

@@ -344,7 +344,9 @@ class OfType(CheckBase):
 
     @property
     def value_types(self) -> frozenset[str]:
-        return NUMBERS if self.type == "number" else frozenset({self.type})
+        if self.type == "number":
+            return NUMBERS
+        return frozenset({self.type})
 
     def samples(self) -> tuple[JsonValue, ...]:
         return (_OF_TYPE[self.type],)

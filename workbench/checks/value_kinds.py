@@ -100,9 +100,13 @@ class Equals(CheckBase):
     def verdict(self, value: JsonValue, equal: EqualsRule, context: CheckContext) -> CheckVerdict:
         expected = self.equals
         if type(value) is type(expected) and type(value) in _COMPARED_ALIKE and expected != "None":
-            return HOLDS if value == expected else _unequal(expected, value)
+            if value == expected:
+                return HOLDS
+            return _unequal(expected, value)
         try:
-            return HOLDS if equal(self, value) else _unequal(expected, value)
+            if equal(self, value):
+                return HOLDS
+            return _unequal(expected, value)
         except (OverflowError, RecursionError, ValueError) as error:
             return not_comparable(error)
 
@@ -212,7 +216,9 @@ class OneOf(CheckBase):
 
     @classmethod
     def carried(cls, expected: object) -> list[object]:
-        return expected if isinstance(expected, list) else [expected]
+        if isinstance(expected, list):
+            return expected
+        return [expected]
 
     @classmethod
     def started(cls, start: Start) -> Mapping[str, object]:
@@ -418,7 +424,9 @@ def _unequal(expected: JsonValue, value: JsonValue) -> CheckVerdict:
 def _tolerant_closeness(near: float, actual: float, tolerance: float) -> float:
     if not (math.isfinite(near) and math.isfinite(actual)):
         away = abs(near - actual)
-        return away if math.isnan(away) else float(away <= tolerance)
+        if math.isnan(away):
+            return away
+        return float(away <= tolerance)
     distance = abs(Fraction(near) - Fraction(actual))
     if distance <= tolerance:
         return 1.0

@@ -87,7 +87,9 @@ def json_text(value: JsonValue) -> str:
 def cut(text: str, cells: int = SHOWN_CELLS) -> str:
     """Return the text cut to a number of terminal cells, ending in an ellipsis when it was longer."""
     if text.isascii():
-        return text if len(text) <= cells else text[: cells - 1] + "…"
+        if len(text) <= cells:
+            return text
+        return text[: cells - 1] + "…"
     width = 0
     keep = 0
     for index, character in enumerate(text):
@@ -102,7 +104,9 @@ def cut(text: str, cells: int = SHOWN_CELLS) -> str:
 def _cells(character: str) -> int:
     if unicodedata.combining(character):
         return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    if unicodedata.east_asian_width(character) in "WF":
+        return 2
+    return 1
 
 
 def json_equal(left: JsonValue, right: JsonValue) -> bool:
@@ -130,7 +134,9 @@ def json_equal(left: JsonValue, right: JsonValue) -> bool:
 
 def canonical_text(text: str) -> str:
     """Return the text in NFC."""
-    return text if text.isascii() else unicodedata.normalize("NFC", text)
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFC", text)
 
 
 def keyword_text(text: str) -> str:
@@ -238,7 +244,9 @@ def similarity(expected: str, actual: str, metric: SimilarityMetric = "cosine") 
 
     Two blank texts are equal; a blank text and any other have nothing in common."""
     if not expected.strip() or not actual.strip():
-        return 1.0 if not expected.strip() and not actual.strip() else 0.0
+        if not expected.strip() and not actual.strip():
+            return 1.0
+        return 0.0
     if metric == "cosine":
         return cosine(expected, actual)
     from rapidfuzz import fuzz  # on use: by default similarity is the cosine
@@ -293,7 +301,9 @@ def _offset(name: str | None, seconds: int | None) -> tzinfo | None:
     """Only offsets that are written count; the meaning of a bare zone name depends on the machine."""
     from dateutil.tz import tzoffset
 
-    return None if seconds is None else tzoffset(name, seconds)
+    if seconds is None:
+        return None
+    return tzoffset(name, seconds)
 
 
 @lru_cache(maxsize=1024)

@@ -151,7 +151,9 @@ PROJECT_HISTORY = ".workbench"
 def history_file(folders: Folders, folder: Path, home: Path | None) -> Path:
     """Return the history file for suites in a folder: in their project's `.workbench`, else the user's own."""
     beside = project_folder(folder, home) / PROJECT_HISTORY
-    return beside / HISTORY_NAME if beside.is_dir() else folders.history
+    if beside.is_dir():
+        return beside / HISTORY_NAME
+    return folders.history
 
 
 def project_paths(files: Iterable[Path], home: Path | None) -> dict[Path, str]:
@@ -172,7 +174,9 @@ def history_option(file: Path) -> str:
         found = history_file(user_folders(), Path(), home_in(os.environ)).resolve() == file.resolve()
     except OSError:  # the current folder no longer exists, and nothing is found from there
         found = False
-    return "" if found else f" --history {shlex.quote(str(file))}"
+    if found:
+        return ""
+    return f" --history {shlex.quote(str(file))}"
 
 
 def is_beside_project(file: Path) -> bool:

@@ -134,7 +134,9 @@ class ModelBook:
         project, users = self._settings(folder)
         if project is not None and project.judge is not None:
             return JudgeChoice(project.judge, by_suite=True)
-        return JudgeChoice(users.judge) if users.judge is not None else None
+        if users.judge is not None:
+            return JudgeChoice(users.judge)
+        return None
 
     def problems(self, folder: Path) -> tuple[str, ...]:
         """Return everything that is wrong with the project's `workbench.toml` and with the user's own."""

@@ -735,7 +735,9 @@ class _Walk:
             return self._json(value)
         if kind is tuple:
             items = [self.redacted(item) for item in value]
-            return value if _are_same(items, value) else tuple(items)
+            if _are_same(items, value):
+                return value
+            return tuple(items)
         names = _text_fields(kind)
         if names is None:
             if isinstance(value, Mapping):
@@ -769,10 +771,14 @@ class _Walk:
             keys = [self._finder.replaced(key) if type(key) is str else key for key in value]
             items = [self._walked(item) for item in value.values()]
             same = _are_same(items, value.values()) and _are_same(keys, value)
-            return value if same else dict(zip(keys, items, strict=True))
+            if same:
+                return value
+            return dict(zip(keys, items, strict=True))
         if kind is list:
             items = [self._walked(item) for item in value]
-            return value if _are_same(items, value) else items
+            if _are_same(items, value):
+                return value
+            return items
         return self.redacted(value)
 
 

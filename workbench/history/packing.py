@@ -331,7 +331,9 @@ def figure_values(figures: RunSummary) -> Mapping[str, object]:
 
 def metrics_text(figures: RunSummary) -> str | None:
     """Return the metrics of a run as they are stored."""
-    return compact_json(dict(figures.metrics)) if figures.metrics else None
+    if figures.metrics:
+        return compact_json(dict(figures.metrics))
+    return None
 
 
 def arguments_text(figures: RunSummary) -> str | None:

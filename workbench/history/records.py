@@ -69,7 +69,9 @@ ResumedBy = Literal["run", "compare"]
 
 def resumed_by(settings: Mapping[str, JsonValue]) -> ResumedBy:
     """Return the command that resumes a batch with these settings."""
-    return "compare" if settings.get("compares") is True else "run"
+    if settings.get("compares") is True:
+        return "compare"
+    return "run"
 
 
 REACHED_BY = ("provider", "model", "base_url", "params")
@@ -142,7 +144,9 @@ _RULES: Final[tuple[StopRule, ...]] = ("e-value", "looks", "gate")
 
 
 def _float_of(value: JsonValue) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
+    if isinstance(value, int | float):
+        return float(value)
+    return None
 
 
 @dataclass(frozen=True, slots=True)

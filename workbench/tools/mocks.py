@@ -103,7 +103,9 @@ class Mocks:
             holds = all_hold(known, arguments)
         except CheckError as error:
             raise _condition_error(mock, error) from error
-        return None if holds and len(known) < len(when) else holds
+        if holds and len(known) < len(when):
+            return None
+        return holds
 
     async def _holds(self, mock: Mock, call: ToolCall, judge: AskJudge | None) -> bool:
         try:
@@ -229,4 +231,6 @@ def _argument(match: re.Match[str], arguments: Mapping[str, JsonValue]) -> str:
     if match[1] not in arguments:
         return match[0]
     value = arguments[match[1]]
-    return value if isinstance(value, str) else json_text(value)
+    if isinstance(value, str):
+        return value
+    return json_text(value)

@@ -271,7 +271,9 @@ class StdioTransport:
     @property
     def pid(self) -> int | None:
         """The process id, which is also that of its group; `None` before the start."""
-        return self._process.pid if self._process is not None else None
+        if self._process is not None:
+            return self._process.pid
+        return None
 
     @property
     def lost(self) -> asyncio.Task[None]:
@@ -584,7 +586,9 @@ class CommandConnection:
 
     @property
     def pid(self) -> int | None:
-        return self._transport.pid if self._transport is not None else None
+        if self._transport is not None:
+            return self._transport.pid
+        return None
 
     @property
     def output(self) -> ServerOutput | None:

@@ -148,7 +148,9 @@ class UrlConnection:
             return None  # the server's own error may read like this
         if reason in _REFUSED:
             return f"it answered with {self._refusal or 'an HTTP error'}"
-        return reason if reason.startswith(_NO_ANSWER) else None
+        if reason.startswith(_NO_ANSWER):
+            return reason
+        return None
 
     def _client(self, headers: Mapping[str, str]) -> httpx2.AsyncClient:
         import httpx2

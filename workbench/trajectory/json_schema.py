@@ -24,7 +24,9 @@ ALTERNATIVES = (*UNIONS, "allOf")
 def properties_of(schema: Schema) -> Mapping[str, JsonValue]:
     """Return the schemas under `properties` by name."""
     properties = schema.get("properties")
-    return properties if isinstance(properties, Mapping) else {}
+    if isinstance(properties, Mapping):
+        return properties
+    return {}
 
 
 def required_names(schema: Schema) -> tuple[str, ...]:
@@ -99,7 +101,9 @@ def type_of(value: object) -> str:
         case int():
             return "integer"
         case float():
-            return "integer" if value.is_integer() else "number"
+            if value.is_integer():
+                return "integer"
+            return "number"
         case Mapping():
             return "object"
         case None:
@@ -214,7 +218,9 @@ def type_words(schema: Schema | None) -> str:
 def with_definitions(schema: Schema, root: Schema) -> Schema:
     """Return a part of a schema as a schema of its own, with the definitions of the whole."""
     definitions = {name: root[name] for name in ("$defs", "definitions") if name in root and name not in schema}
-    return {**schema, **definitions} if definitions else schema
+    if definitions:
+        return {**schema, **definitions}
+    return schema
 
 
 def _types(schema: object, root: Schema, depth: int) -> frozenset[str]:
@@ -249,7 +255,9 @@ def _values(schema: object, root: Schema, depth: int) -> list[JsonValue] | None:
     types = _types(schema, root, depth)
     if types == {"null"}:
         return [None]
-    return [True, False] if types - {"null"} == {"boolean"} else None
+    if types - {"null"} == {"boolean"}:
+        return [True, False]
+    return None
 
 
 def parts_of(schema: object, root: Schema, depth: int = _DEEPEST) -> Iterable[Schema]:

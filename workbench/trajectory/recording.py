@@ -389,6 +389,8 @@ def _known_time(text: str) -> str:
         at = datetime.fromisoformat(text)
         if not _FIRST_YEAR <= at.year <= _LAST_YEAR:
             return ""
-        return text if at.tzinfo is not None else at.astimezone().isoformat()
+        if at.tzinfo is not None:
+            return text
+        return at.astimezone().isoformat()
     except (ValueError, OverflowError):
         return ""

@@ -190,26 +190,34 @@ class Trajectory:
     @property
     def offered(self) -> tuple[ToolDefinition, ...]:
         """The tools offered to the model."""
-        return self.start.tools if self.start is not None else ()
+        if self.start is not None:
+            return self.start.tools
+        return ()
 
     @property
     def finish_reason(self) -> FinishReason | None:
         """Why the run ended; `None` before it does."""
-        return self.finish.reason if self.finish is not None else None
+        if self.finish is not None:
+            return self.finish.reason
+        return None
 
     @property
     def notices(self) -> tuple[str, ...]:
         """Differences from the suite (`RunStarted.notices`), and a cut-off answer."""
         of_start = self.start.notices if self.start is not None else ()
         is_cut_off = self.finish is not None and self.finish.reason == "truncated"
-        return (*of_start, CUT_OFF) if is_cut_off else of_start
+        if is_cut_off:
+            return (*of_start, CUT_OFF)
+        return of_start
 
     @property
     def server_outputs(self) -> tuple[ServerOutput, ...]:
         """The standard error of servers that failed: those that did not start, then the one that ended the run."""
         at_start = self.start.server_outputs if self.start is not None else ()
         last = self.finish.server_output if self.finish is not None else None
-        return at_start if last is None else (*at_start, last)
+        if last is None:
+            return at_start
+        return (*at_start, last)
 
     @property
     def final_answer(self) -> str:

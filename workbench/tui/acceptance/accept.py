@@ -242,7 +242,9 @@ class AcceptLines(LineView):
         """Return the call and argument of a row with a choice of checks."""
         number, at = self._rows[row] if row < len(self._rows) else (0, None)
         is_argument = at is not None and at < len(self.proposal.calls[number].arguments)
-        return (number, at) if at is not None and is_argument else None
+        if at is not None and is_argument:
+            return (number, at)
+        return None
 
     def chosen(self, index: int) -> None:
         self.other_check(1)

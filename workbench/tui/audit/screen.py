@@ -107,7 +107,9 @@ def _coverage_rows(each: AuditedSuite, home: Target, width: int) -> Iterator[Aud
 
 
 def _found(now: Situation) -> str | None:
-    return None if now.has_text else "nothing has been audited yet"
+    if now.has_text:
+        return None
+    return "nothing has been audited yet"
 
 
 class AuditList(LineView):

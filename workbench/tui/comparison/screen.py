@@ -113,7 +113,9 @@ class CompareScreen(CellsScreen):
         return not self._filtering
 
     def _floors(self) -> Mapping[str | None, int]:
-        return self.totals.floors if self._shows_totals else {}
+        if self._shows_totals:
+            return self.totals.floors
+        return {}
 
     def _show_state(self) -> None:
         self._place_totals()

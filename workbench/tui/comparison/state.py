@@ -179,12 +179,16 @@ class CompareState:
     @property
     def case(self) -> ComparedCase | None:
         """The selected case."""
-        return self.rows[self.cursor].case if self.rows else None
+        if self.rows:
+            return self.rows[self.cursor].case
+        return None
 
     @property
     def model(self) -> str | None:
         """The selected column."""
-        return self.models[self.column] if self.models else None
+        if self.models:
+            return self.models[self.column]
+        return None
 
     @property
     def key(self) -> CellKey | None:
@@ -214,7 +218,9 @@ class CompareState:
             self.marked = here
             return None
         self.marked = None
-        return (before, here) if here is not None and before != here else None
+        if here is not None and before != here:
+            return (before, here)
+        return None
 
     # Display
 

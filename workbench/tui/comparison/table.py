@@ -329,7 +329,9 @@ def _beside(state: CompareState, key: CellKey) -> Span:
     against = state.against_base(key) if state.has_base else 0
     if against == 0:
         return Span(" ")
-    return Span("+", "passed") if against > 0 else Span("-", "failed")
+    if against > 0:
+        return Span("+", "passed")
+    return Span("-", "failed")
 
 
 SHARE = 0.05
@@ -414,7 +416,9 @@ def _place(row: tuple[str, Sequence[str]]) -> int:
     name = row[0]
     if name.startswith("gate"):
         name = "gate"
-    return _FIRST.index(name) if name in _FIRST else len(_FIRST)
+    if name in _FIRST:
+        return _FIRST.index(name)
+    return len(_FIRST)
 
 
 KEPT_LINES = 200

@@ -109,7 +109,9 @@ class FailureList(FoldingState[FailureRow]):
         return row.key
 
     def _group(self, row: FailureRow) -> Cause | None:
-        return row.group.cause if row.group is not None else None
+        if row.group is not None:
+            return row.group.cause
+        return None
 
     def _found(self) -> list[FailureRow]:
         """Return the rows that match the filter, which searches suite, case, model, tools and parameters."""

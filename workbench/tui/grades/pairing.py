@@ -355,7 +355,9 @@ def argument_lines(
 def _actual_value(state: GradesState, pairing: CallPairing, verdict: ArgumentVerdict) -> str:
     """Return the value of an argument in the call, or that there is none; empty without a call."""
     if not verdict.given and verdict.got is None:
-        return "not given" if pairing.call is not None else ""
+        if pairing.call is not None:
+            return "not given"
+        return ""
     value = compact_json(verdict.got, UNFOLDED if state.more else _FOLDED)
     return value if verdict.given else f"{value} by default"
 
@@ -379,8 +381,12 @@ def _below(text: str, width: int, whole: bool) -> list[Line]:
 def _value(text: str, given: bool, room: int, *, whole: bool) -> list[Line]:
     """Return a value in one row, or the `whole` of it in as many as it needs."""
     if given:
-        return wrap_line(json_line(text), room) if whole else [cut_json(text, room)]
-    return wrap_line((Span(text, "muted"),), room) if whole else [(Span(cut(text, room), "muted"),)]
+        if whole:
+            return wrap_line(json_line(text), room)
+        return [cut_json(text, room)]
+    if whole:
+        return wrap_line((Span(text, "muted"),), room)
+    return [(Span(cut(text, room), "muted"),)]
 
 
 def with_earned(line: Line, earned: str, role: Role, width: int) -> Line:
@@ -435,7 +441,9 @@ def step_label(number: int | None) -> str:
 
 def shown_steps(state: GradesState) -> Sequence[StepGrade]:
     """Return the steps of a chain as judged by the deciding grader, none for other graders."""
-    return state.result.steps if state.decides(state.selected) else ()
+    if state.decides(state.selected):
+        return state.result.steps
+    return ()
 
 
 def step_lines(state: GradesState, width: int) -> list[Line]:

@@ -41,7 +41,9 @@ class GradesNow(Situation):
 
 
 def _other_run(now: GradesNow) -> str | None:
-    return None if now.runs > 1 else "this case has no other run with grades"
+    if now.runs > 1:
+        return None
+    return "this case has no other run with grades"
 
 
 class GradeList(LineView):

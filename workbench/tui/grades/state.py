@@ -91,7 +91,9 @@ class GradesState:
         made = self._step_of_call.get(pairing.call)
         if made == self.step_of(pairing):
             return ""
-        return f"in step {made}" if made is not None else "after the steps"
+        if made is not None:
+            return f"in step {made}"
+        return "after the steps"
 
     def decides(self, grade: Grade) -> bool:
         """Return whether the grade decides the run's status."""

@@ -93,7 +93,9 @@ class BatchWork:
         """The operation that occupies a thread, if any.
 
         Waiting for an answer does not count."""
-        return self._begun if not self._idle.is_set() else None
+        if not self._idle.is_set():
+            return self._begun
+        return None
 
     @property
     def stoppable(self) -> str | None:
@@ -323,7 +325,9 @@ class BatchWork:
             return f"there is a question about {called(resumption.batch)}, but the history was closed"
         question = ResumeScreen(resumption.batch, parts, today=bool(resumption.differences))
         answer = await self._stage.ask(question)
-        return None if answer == "resume" else "the batch stays as it is"
+        if answer == "resume":
+            return None
+        return "the batch stays as it is"
 
     # Regrading
 
@@ -366,7 +370,9 @@ class BatchWork:
         from workbench.evaluation.regrade import plan_regrading
 
         def load(path: Path) -> SuiteFile:
-            return edited[path] if path in edited else load_suite(path)
+            if path in edited:
+                return edited[path]
+            return load_suite(path)
 
         with opened(self._file) as history:
             return plan_regrading(history, history.batch(f"#{number}"), self._program, load=load)

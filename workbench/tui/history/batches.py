@@ -218,7 +218,9 @@ class HistoryList(MarkedState[BatchRow]):
         """Return the selected grading, `None` for the original grades."""
         known = self.gradings(batch)
         chosen = self._chosen.get(batch.number, 0)
-        return known[chosen - 1][0] if 0 < chosen <= len(known) else None
+        if 0 < chosen <= len(known):
+            return known[chosen - 1][0]
+        return None
 
     def other_grading(self) -> bool:
         """Select the next grading of the selected batch; after the last one come the original grades.

@@ -192,7 +192,9 @@ def _short(change: CaseChange) -> Line:
         was, is_now = change.before.latency_ms or 0.0, change.after.latency_ms or 0.0
         return (Span(f"{duration_text(was)} {GLYPHS.call} ", "muted"), Span(duration_text(is_now), "warned"))
     sides = [cell for cell in (change.before, change.after) if cell is not None]
-    return both_verdicts(*sides) if len(sides) > 1 else verdict_line(sides[0])
+    if len(sides) > 1:
+        return both_verdicts(*sides)
+    return verdict_line(sides[0])
 
 
 def list_message(state: DiffList) -> Message:

@@ -259,7 +259,9 @@ class TimelineScreen(MarkingScreen[Timeline, RunRow]):
 
     def _detail_lines(self, width: int) -> Sequence[Line]:
         run = self.state.selected
-        return detail_lines(self.state, run, width) if run is not None else ()
+        if run is not None:
+            return detail_lines(self.state, run, width)
+        return ()
 
     def _title(self) -> tuple[Line, Sequence[Line]]:
         state = self.state

@@ -57,15 +57,21 @@ def _continue(now: MainSituation) -> str | None:
 
 def _go(now: MainSituation) -> str | None:
     steps = unless_read_only(f"; {key_for('step')} steps through a case")
-    return None if now.held_runs else f"no run is held{steps}"
+    if now.held_runs:
+        return None
+    return f"no run is held{steps}"
 
 
 def _mock(now: MainSituation) -> str | None:
-    return why_no_run(now) if now.shown == "nothing" else now.not_mockable
+    if now.shown == "nothing":
+        return why_no_run(now)
+    return now.not_mockable
 
 
 def _expect(now: MainSituation) -> str | None:
-    return why_no_run(now) if now.shown == "nothing" else now.not_expectable
+    if now.shown == "nothing":
+        return why_no_run(now)
+    return now.not_expectable
 
 
 _anywhere = while_held(HELD_AT, "")

@@ -122,7 +122,9 @@ class ForkScreen(Dialog[bool]):
 
         The error flag belongs to the result."""
         at = self._choices.cursor - 2
-        return self._texts[min(at, len(self._texts) - 1)] if at >= 0 else None
+        if at >= 0:
+            return self._texts[min(at, len(self._texts) - 1)]
+        return None
 
     @on(ChooseLines.Chosen)
     def _chosen(self, event: ChooseLines.Chosen) -> None:

@@ -115,7 +115,9 @@ class HeldText:
         """The hold that the text can be sent at: only that of its call.
 
         A message fits any hold."""
-        return self.hold if self.call is not None else self.run.hold
+        if self.call is not None:
+            return self.hold
+        return self.run.hold
 
     @property
     def title(self) -> str:
@@ -331,12 +333,16 @@ class HeldEditor(Vertical):
     @property
     def typing(self) -> HeldKind | None:
         """The kind of text being typed, while the editor has the focus."""
-        return self.held.kind if self.editor.has_focus else None
+        if self.editor.has_focus:
+            return self.held.kind
+        return None
 
     @property
     def text(self) -> str:
         """The current text."""
-        return self.editor.typed.text if self.is_mounted else self._begun
+        if self.is_mounted:
+            return self.editor.typed.text
+        return self._begun
 
     @property
     def is_changed(self) -> bool:

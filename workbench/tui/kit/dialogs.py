@@ -71,7 +71,9 @@ class ReadLines(LineView):
         return len(self._lines)
 
     def line_at(self, index: int) -> Line:
-        return self._lines[index] if index < self.line_count() else EMPTY
+        if index < self.line_count():
+            return self._lines[index]
+        return EMPTY
 
     def get_content_height(self, container: object, viewport: object, width: int) -> int:
         return len(self._build(max(width - 1, 1)))

@@ -189,4 +189,6 @@ def _place(document: object) -> Place:
 
 def _texts(document: object) -> tuple[str, ...]:
     is_list = isinstance(document, list) and all(isinstance(text, str) for text in document)
-    return tuple(document) if is_list and isinstance(document, list) else ()
+    if is_list and isinstance(document, list):
+        return tuple(document)
+    return ()

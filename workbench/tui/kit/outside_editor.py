@@ -96,7 +96,9 @@ def run_editor(editor: str, file: Path, line: int) -> str | None:
         code = subprocess.run(command, check=False).returncode
     except OSError as error:
         return f"{command[0]} cannot be started: {error.strerror}"
-    return f"{command[0]} ended with code {code}" if code else None
+    if code:
+        return f"{command[0]} ended with code {code}"
+    return None
 
 
 def _where_text_is(file: Path) -> str:

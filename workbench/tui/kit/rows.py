@@ -143,7 +143,9 @@ class MarkedState(ListState[Row]):
     def pair(self) -> tuple[Row, Row] | None:
         """The two marked rows, the earlier one first, `None` if there are not two."""
         found = [row for row in self._in_order() if self._id(row) in self.marked]
-        return (found[0], found[1]) if len(found) == _MAX_MARKS else None
+        if len(found) == _MAX_MARKS:
+            return (found[0], found[1])
+        return None
 
 
 class Rows(Protocol):

@@ -48,7 +48,9 @@ def safe_strip(strip: Strip) -> Strip:
 
 def _safe(character: str) -> str:
     picture = one_line(character)
-    return picture if len(picture) == 1 else "\N{REPLACEMENT CHARACTER}"
+    if len(picture) == 1:
+        return picture
+    return "\N{REPLACEMENT CHARACTER}"
 
 
 def strip_of(line: Line, width: int, ground: Ground, palette: Palette) -> Strip:

@@ -164,7 +164,9 @@ class ProblemList(LineView, can_focus=False):
         return len(self._lines)
 
     def line_at(self, index: int) -> Line:
-        return self._lines[index] if index < self.line_count() else EMPTY
+        if index < self.line_count():
+            return self._lines[index]
+        return EMPTY
 
     def get_content_height(self, container: object, viewport: object, width: int) -> int:
         return max(len(problem_lines(self.problems, max(width - 1, 1))[0]), 1)

@@ -176,7 +176,7 @@ class TypedText:
         self._last = self._last[0], self.cursor
 
     def _count(self, start: Place, end: Place, text: str) -> None:
-        kind = "" if len(text) > 1 or text == "\n" or (text and start != end) else "typed" if text else "deleted"
+        kind = "" if len(text) > 1 or text == "\n" or text and start != end else "typed" if text else "deleted"
         kind_before, place = self._last
         new_word = kind == "typed" and not text.isspace() and self.lines[start[0]][: start[1]][-1:].isspace()
         if not kind or kind != kind_before or self.cursor != place or new_word:
@@ -220,7 +220,9 @@ class TypedText:
                     return (line - 1, len(self.lines[line - 1]))
                 return (0, 0)
             case "right" | "word_right" if column == len(text):
-                return (line + 1, 0) if line < last else (line, column)
+                if line < last:
+                    return (line + 1, 0)
+                return (line, column)
             case "left":
                 return line, self._stop(column - 1, -1)
             case "right":
@@ -327,7 +329,9 @@ def problem_lines(problems: Sequence[Problem], width: int) -> tuple[list[Line], 
 
 
 def _role(problem: Problem) -> Role:
-    return "error" if problem.severity == "error" else "warned"
+    if problem.severity == "error":
+        return "error"
+    return "warned"
 
 
 MAX_SHOWN_LINES = 5_000

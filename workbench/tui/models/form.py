@@ -292,7 +292,9 @@ class AddModelScreen(Dialog[Added]):
     @property
     def _listed(self) -> tuple[str, ...]:
         """The models that the chosen endpoint is known to list."""
-        return self._models[self._preset] if self._preset is not None else ()
+        if self._preset is not None:
+            return self._models[self._preset]
+        return ()
 
     def _suggest(self) -> None:
         """Complete the model's name by those that the endpoint lists."""

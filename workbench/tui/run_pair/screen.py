@@ -41,7 +41,9 @@ class PairNow(Situation):
 
 
 def _differ(now: PairNow) -> str | None:
-    return None if now.differ else "both runs say and do the same"
+    if now.differ:
+        return None
+    return "both runs say and do the same"
 
 
 class PairHead(Widget):

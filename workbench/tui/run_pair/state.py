@@ -106,7 +106,9 @@ class PairState:
             rounds = [part.round for part in (row.left, row.right) if part is not None]
             if found is not None and found.round in rounds and row.part.kind == _KINDS[found.what]:
                 return index
-        return self.differences[0] if self.differences else None
+        if self.differences:
+            return self.differences[0]
+        return None
 
     def _other_difference(self) -> str:
         if not self.differences:
@@ -183,7 +185,9 @@ class PairState:
 
     @staticmethod
     def _first_row(entry: Entry) -> int:
-        return entry.first if isinstance(entry, Fold) else entry
+        if isinstance(entry, Fold):
+            return entry.first
+        return entry
 
 
 _COPIED_CELLS = 160

@@ -31,11 +31,15 @@ def _run_suite(now: MainSituation) -> str | None:
         return None
     if now.running:
         return f"every case here is already running; {key_for('run.stop_all')} stops them"
-    return "this suite has errors: correct them first" if now.broken else "there is no case here that could run"
+    if now.broken:
+        return "this suite has errors: correct them first"
+    return "there is no case here that could run"
 
 
 def _stop(now: MainSituation) -> str | None:
-    return None if now.case_running else "this case is not running"
+    if now.case_running:
+        return None
+    return "this case is not running"
 
 
 def _stop_all(now: MainSituation) -> str | None:
@@ -43,15 +47,21 @@ def _stop_all(now: MainSituation) -> str | None:
 
 
 def _run_shown(now: MainSituation) -> str | None:
-    return None if now.cases else "there is no case that could run"
+    if now.cases:
+        return None
+    return "there is no case that could run"
 
 
 def _run_failed(now: MainSituation) -> str | None:
-    return None if now.failures else "no case has failed, ended in an error or been stopped"
+    if now.failures:
+        return None
+    return "no case has failed, ended in an error or been stopped"
 
 
 def _run_repeats(now: MainSituation) -> str | None:
-    return why_not_run(now) if now.row == "case" else _run_suite(now)
+    if now.row == "case":
+        return why_not_run(now)
+    return _run_suite(now)
 
 
 class RunActions(MainActions):

@@ -225,7 +225,9 @@ def _title(needs: SuiteNeeds) -> str:
     if needs.urls:
         return "This suite wants to reach a server"
     if needs.models:
-        return "This suite wants to ask a model" if len(needs.models) == 1 else "This suite wants to ask models"
+        if len(needs.models) == 1:
+            return "This suite wants to ask a model"
+        return "This suite wants to ask models"
     return "This suite wants to read the environment"
 
 

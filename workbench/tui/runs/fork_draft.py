@@ -80,7 +80,9 @@ class ForkDraft:
 
     def text(self, name: TextName) -> str:
         """Return the present text."""
-        return self.system if name == "system" else self.result or ""
+        if name == "system":
+            return self.system
+        return self.result or ""
 
     def is_edited(self, name: TextName) -> bool:
         """Return whether a text, or the error flag of the result, was edited."""

@@ -117,7 +117,9 @@ class Runner:
     @property
     def serving(self) -> Serving | None:
         """The servers for calls by hand, `None` without a runtime."""
-        return self._runtime.serving if self._runtime is not None else None
+        if self._runtime is not None:
+            return self._runtime.serving
+        return None
 
     async def open_serving(self) -> Serving:
         """Return the servers for calls by hand, opening the runtime if necessary."""
@@ -146,7 +148,9 @@ class Runner:
         return await self._send(lambda runtime: runtime.do(run_id, command, hold))
 
     async def _send(self, tell: Callable[[AppRuntime], Future[str | None]]) -> str | None:
-        return await asyncio.wrap_future(tell(self._runtime)) if self._runtime is not None else "nothing runs"
+        if self._runtime is not None:
+            return await asyncio.wrap_future(tell(self._runtime))
+        return "nothing runs"
 
     def problems(self) -> list[str]:
         """Return problems with recordings and the history since the last call."""
@@ -191,7 +195,9 @@ class Runner:
     def number_of(self, batch: str) -> int | None:
         """Return a batch's number in the history, also after the end, `None` if it has none."""
         runtime = self._runtime or self._closed
-        return runtime.number_of(batch) if runtime is not None else None
+        if runtime is not None:
+            return runtime.number_of(batch)
+        return None
 
     @property
     def is_delivering(self) -> bool:

@@ -131,7 +131,9 @@ def _parts(
         parts.append((_BAR, progress_bar(progress, bar)))
     spans = _count_spans(counts, words=words)
     if not spans and not progress.under_way:
-        return [(_COUNTS, (Span(f"{counted(cases, 'case')} ", "muted"),))] if cases else []
+        if cases:
+            return [(_COUNTS, (Span(f"{counted(cases, 'case')} ", "muted"),))]
+        return []
     parts.append((_COUNTS, spans))
     if progress.under_way:
         left, time_left = _left(progress)

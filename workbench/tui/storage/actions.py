@@ -17,7 +17,9 @@ def _save(now: MainSituation) -> str | None:
 
 
 def _save_all(now: MainSituation) -> str | None:
-    return None if now.dirty_suites else "there is nothing to save"
+    if now.dirty_suites:
+        return None
+    return "there is nothing to save"
 
 
 def _save_as(now: MainSituation) -> str | None:

@@ -171,7 +171,9 @@ def _drawn_by(pump: MessagePump | None) -> Widget | None:
     screen = _drawing.get()
     if screen is not None:
         return screen
-    return pump if isinstance(pump, Widget) and not pump._is_mounted else None
+    if isinstance(pump, Widget) and not pump._is_mounted:
+        return pump
+    return None
 
 
 def _containment_of(pump: MessagePump) -> Containment | None:

@@ -88,7 +88,9 @@ def _believed_key(key: re.Match[str], sequence: str) -> tuple[str, ...]:
     else:
         is_possible = f"{code}{end}" in FUNCTIONAL_KEYS
     if not is_possible or int(key["modifiers"] or 0) > 0x100 or key["kind"] == _RELEASED:
-        return (sequence,) if sequence in ANSI_SEQUENCES_KEYS else ()
+        if sequence in ANSI_SEQUENCES_KEYS:
+            return (sequence,)
+        return ()
     start = f"\x1b[{key['code'] or ''}" + (f";{key['modifiers'] or ''}" if key["modifiers"] is not None else "")
     return tuple(f"{start};{char}{end}" for char in text) or (start + end,)
 
@@ -194,7 +196,9 @@ class TerminalInput:
         key = self._opening or self._held
         self._held = self._opening = ""
         self._left_out_until = None
-        return [Typed(key)] if key == _ESC or len(key) == 2 else ()
+        if key == _ESC or len(key) == 2:
+            return [Typed(key)]
+        return ()
 
     @property
     def _patience_s(self) -> float | None:

@@ -107,7 +107,9 @@ def terminal_environment(environment: Mapping[str, str], *, only_ascii: bool = F
 def _colours(term: str, colorterm: str) -> Colours:
     if colorterm.lower() in ("truecolor", "24bit") or any(word in term for word in _TRUE_COLOUR_TERMS):
         return "truecolor"
-    return "256" if colorterm or "256color" in term else "standard"
+    if colorterm or "256color" in term:
+        return "256"
+    return "standard"
 
 
 def _editor_of_system(path: str) -> str | None:

@@ -96,7 +96,9 @@ def _update(
     visible_screen_stack.set(screen_stack or [])
     regions = {self.size.region} if full else self._dirty_regions.copy()
     self._dirty_regions.clear()
-    return Update(compose(self, regions)) if regions else None
+    if regions:
+        return Update(compose(self, regions))
+    return None
 
 
 Compositor.render_update = _update  # type: ignore[assignment]

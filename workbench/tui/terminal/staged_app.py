@@ -33,7 +33,9 @@ class StagedApp(KeyQueueApp):
     @property
     def staged_driver(self) -> StagedDriver | None:
         """The driver of a terminal, `None` in tests and in a browser."""
-        return self._driver if isinstance(self._driver, StagedDriver) else None
+        if isinstance(self._driver, StagedDriver):
+            return self._driver
+        return None
 
     def _handle_exception(self, error: Exception) -> None:
         if self.containment is None:
