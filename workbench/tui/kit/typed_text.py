@@ -176,7 +176,7 @@ class TypedText:
         self._last = self._last[0], self.cursor
 
     def _count(self, start: Place, end: Place, text: str) -> None:
-        kind = "" if len(text) > 1 or text == "\n" or text and start != end else "typed" if text else "deleted"
+        kind = "" if len(text) > 1 or text == "\n" or (text and start != end) else "typed" if text else "deleted"
         kind_before, place = self._last
         new_word = kind == "typed" and not text.isspace() and self.lines[start[0]][: start[1]][-1:].isspace()
         if not kind or kind != kind_before or self.cursor != place or new_word:
