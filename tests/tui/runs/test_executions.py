@@ -54,7 +54,7 @@ async def test_everything_that_would_be_called_is_shown_and_a_yes_goes_to_the_se
             "destructive · x [1]",
             '"to": "ann@example.com"',
             '"body": "Hello\\n\\u001b[31m[b]Ann[/b]<U+202E>"',
-            "once  this call only",
+            "once      this call only",
             "this run  this tool, until this run ends",
         ):
             assert said in app.screen
