@@ -18,7 +18,7 @@ from workbench.analysis.comparison import (
 from workbench.analysis.measures import Measure
 from workbench.analysis.paired import Paired, paired, together
 from workbench.dataclasses import dataclass
-from workbench.grading.run_summary import is_not_needed
+from workbench.grading.run_summary import RunSummary, is_not_needed
 from workbench.suite.model import Gate, RepeatRule
 
 if TYPE_CHECKING:
@@ -66,14 +66,24 @@ class Comparison:
     pairs: tuple[Pair, ...]
 
     @property
+    def cells(self) -> Iterator[Cell]:
+        """The cells of all rows."""
+        return (cell for row in self.rows for cell in row.cells if cell is not None)
+
+    @property
+    def runs(self) -> Iterator[RunSummary]:
+        """The runs of all cells."""
+        return (run for cell in self.cells for run in cell.runs)
+
+    @property
     def with_repeats(self) -> bool:
         """Whether a case has several runs with one model."""
-        return any(cell is not None and len(cell.runs) > 1 for row in self.rows for cell in row.cells)
+        return any(len(cell.runs) > 1 for cell in self.cells)
 
     @property
     def repeat_rules(self) -> tuple[RepeatRule, ...]:
         """The rules by which cases with several runs were joined; none without repeats."""
-        return repeat_rules_of(cell for row in self.rows for cell in row.cells if cell is not None)
+        return repeat_rules_of(self.cells)
 
     @property
     def suite_names(self) -> dict[str, str]:

@@ -20,7 +20,7 @@ from workbench.show.text import Paint
 from workbench.show.views.grades import cut, doubts, issue_lines
 from workbench.show.views.server_output import output_lines
 from workbench.show.views.trajectory import trajectory_lines
-from workbench.show.visible import visible
+from workbench.show.visible import after, visible
 from workbench.suite.files import from_repository
 from workbench.version import __version__
 
@@ -40,8 +40,6 @@ _NEVER_IN_XML = re.compile("[\ufffe\uffff]")
 _IN_TEXT = {'"': "&quot;"}
 _IN_ATTRIBUTE = _IN_TEXT | {"\n": "&#10;", "\t": "&#9;"}
 
-"""Statuses that are a test that was skipped, and what is said of them."""
-
 
 class _Group(NamedTuple):
     """A suite with a model: its cases by their places among all."""
@@ -58,7 +56,7 @@ def junit_pieces(report: RunsReport) -> Iterator[str]:
     cases = report.quality.cases
     groups = _groups(cases)
     statuses = sum((group.statuses for group in groups), Counter[str]())
-    duration = sum(sum(group.duration_ms) for group in groups)
+    duration = sum(group.duration_ms[0] for group in groups)
     statuses["error"] += len(report.missing)
     yield f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="workbench"{_counts(statuses, duration)}>\n'
     written = 0
@@ -87,7 +85,8 @@ def _missing(report: RunsReport) -> Iterator[str]:
         file, model = map(report.secrets.redact, (from_repository(each.suite), each.model))
         name = report.secrets.redact(each.case_name)
         yield f'    <testcase classname="{_attribute(f"{file} [{model}]")}" name="{_attribute(name)}" time="0.000">\n'
-        why = f"{counted_of(each.missing, each.planned, 'run')} {'is' if each.missing == 1 else 'are'} missing"
+        verb = "is" if each.missing == 1 else "are"
+        why = f"{counted_of(each.missing, each.planned, 'run')} {verb} missing"
         yield f"{_element('error', 'missing', [why])}    </testcase>\n"
     yield "  </testsuite>\n"
 
@@ -105,12 +104,16 @@ def _groups(cases: Sequence[CaseResult]) -> list[_Group]:
 
 
 def _shown_status(case: CaseResult) -> Status:
-    """Return the status as a test, which agrees with the exit code: there a failed case in quarantine decides nothing,
-    and each run that ended in an error does, whatever the others came to."""
-    is_failure = case.status == Status.FAILED and not case.runs[0].grading.quarantined
-    if not is_failure and any(run.status == Status.ERROR for run in case.runs):
+    """Return the status of a test, which agrees with the exit code.
+
+    A failed case in quarantine counts as skipped, and a run that ended in an error makes an error of any other case.
+    """
+    in_quarantine = case.runs[0].grading.quarantined
+    if case.status == Status.FAILED and not in_quarantine:
+        return Status.FAILED
+    if any(run.status == Status.ERROR for run in case.runs):
         return Status.ERROR
-    return Status.SKIPPED if case.status == Status.FAILED and not is_failure else case.status
+    return Status.SKIPPED if case.status == Status.FAILED else case.status
 
 
 def _has_no_verdict(status: Status) -> bool:
@@ -133,9 +136,10 @@ def _suite_head(report: RunsReport, group: _Group) -> Iterator[str]:
     file, model = map(report.secrets.redact, (from_repository(group.suite), group.model))
     skipped = sum(group.statuses[status] for status in Status if _has_no_verdict(status))
     suite = report.suites.get(group.suite)
-    name = f"{report.secrets.redact(suite.name) if suite is not None else file} [{model}]"
+    title = file if suite is None else report.secrets.redact(suite.name)
     properties = {"workbench": __version__, "suite": file, "model": model, "batch": report.batch}
-    yield f'  <testsuite name="{_attribute(name)}"{_counts(group.statuses, group.duration_ms[0])} skipped="{skipped}"'
+    yield f'  <testsuite name="{_attribute(f"{title} [{model}]")}"'
+    yield f'{_counts(group.statuses, group.duration_ms[0])} skipped="{skipped}"'
     yield f' timestamp="{_attribute(report.started_at)}" file="{_attribute(file)}">\n'
     yield from _properties(properties, "    ")
 
@@ -143,7 +147,9 @@ def _suite_head(report: RunsReport, group: _Group) -> Iterator[str]:
 def _name(shown: ShownCase, names: Counter[str], given: set[str]) -> str:
     """Return the name of a case, with its id where others have that name: GitLab counts a name once."""
     first = shown.result.runs[0]
-    name = first.case_name if names[first.case_name] == 1 else f"{first.case_name} ({first.case_id})"
+    name = first.case_name
+    if names[name] > 1:
+        name = f"{name} ({first.case_id})"
     unique, number = name, 1
     while unique in given:
         number += 1
@@ -153,48 +159,57 @@ def _name(shown: ShownCase, names: Counter[str], given: set[str]) -> str:
 
 
 def _test_case(shown: ShownCase, group: _Group, name: str, report: RunsReport, *, with_steps: bool) -> Iterator[str]:
-    result = shown.result
+    result, redact = shown.result, report.secrets.redact
     first = result.runs[0]
-    file = report.secrets.redact(from_repository(group.suite))
-    line = f' line="{shown.line}"' if shown.line is not None else ""
+    file = redact(from_repository(group.suite))
     yield f'    <testcase classname="{_attribute(f"{file} [{first.model}]")}" name="{_attribute(name)}"'
-    yield f' file="{_attribute(file)}"{line} time="{_duration_ms(result) / 1000:.3f}">\n'
-    since = report.against.sentence_of(first) if report.against is not None else None
-    since = report.secrets.redact(since) if since is not None else None
-    yield from _properties({**_facts(result, report.batch), "baseline": since}, "      ")
-    yield from _outcome(result, () if since is None else (since,))
-    steps = _steps(result.runs) if with_steps else "the steps are left out: the report would be too large"
+    yield f' file="{_attribute(file)}"'
+    if shown.line is not None:
+        yield f' line="{shown.line}"'
+    yield f' time="{_duration_ms(result) / 1000:.3f}">\n'
+    since: list[str] = []
+    if report.against is not None and (sentence := report.against.sentence_of(first)) is not None:
+        since.append(redact(sentence))
+    yield from _properties({**_facts(result, report.batch), "baseline": next(iter(since), None)}, "      ")
+    yield from _outcome(result, since)
+    steps = "the steps are left out: the report would be too large"
+    if with_steps:
+        steps = _steps(result.runs)
     if steps:
         yield f"      <system-out>{_text(steps)}</system-out>\n"
     yield "    </testcase>\n"
 
 
 def _facts(result: CaseResult, batch: int | None) -> dict[str, object]:
+    """Return the properties of a test case; those that are `None` are left out."""
     first = result.runs[0]
-    costs = [run.cost_usd for run in result.runs]
-    arguments = valid_arguments_in(valid_arguments_of(run).tools for run in result.runs)
-    usages = [usage for run in result.runs if (usage := run.trajectory.usage) is not None]
-    return {
+    facts: dict[str, object] = {
         "case_id": first.case_id,
         "model": first.model,
         "status": result.status.value,
         "score": result.score,
-        "grader": next((run.grade.grader for run in result.runs if run.grade is not None), None),
-        "runs": len(result.runs) if len(result.runs) > 1 else None,
-        "rule": result.rule if len(result.runs) > 1 else None,
-        "cost_usd": sum(cost or 0.0 for cost in costs) if None not in costs else None,
-        "input_tokens": sum(usage.input_tokens for usage in usages) if usages else None,
-        "output_tokens": sum(usage.output_tokens for usage in usages) if usages else None,
-        "checked_calls": arguments.checked if arguments.tools else None,
-        "valid_calls": arguments.valid if arguments.tools else None,
-        "batch": batch,
+        "grader": next((run.grader for run in result.runs if run.grader is not None), None),
     }
+    if len(result.runs) > 1:
+        facts |= {"runs": len(result.runs), "rule": result.rule}
+    costs = [run.cost_usd for run in result.runs]
+    if None not in costs:
+        facts["cost_usd"] = sum(cost or 0.0 for cost in costs)
+    if usages := [usage for run in result.runs if (usage := run.trajectory.usage) is not None]:
+        facts["input_tokens"] = sum(usage.input_tokens for usage in usages)
+        facts["output_tokens"] = sum(usage.output_tokens for usage in usages)
+    arguments = valid_arguments_in(valid_arguments_of(run).tools for run in result.runs)
+    if arguments.tools:
+        facts |= {"checked_calls": arguments.checked, "valid_calls": arguments.valid}
+    facts["batch"] = batch
+    return facts
 
 
 def _outcome(result: CaseResult, since: Sequence[str]) -> Iterator[str]:
-    """Yield what a test case came to, and `since` the baseline.
+    """Yield the outcome of a test case, with `since`, its change since the baseline.
 
-    One that passed although some of its runs did not is called flaky."""
+    A case that passed although some of its runs did not is flaky.
+    """
     shown = _shown_status(result)
     if shown == "error":
         yield _element("error", "infrastructure", [*_errors_counted(result), *_lines_of_all(result)])
@@ -204,7 +219,9 @@ def _outcome(result: CaseResult, since: Sequence[str]) -> Iterator[str]:
         yield _element("skipped", "quarantined", ["failed, in quarantine", *_lines_of_all(result)])
     elif _has_no_verdict(result.status):
         lines = [result.status.word, *_lines_of_all(result), *since]
-        yield _element("skipped", result.status.value, [": ".join(lines)] if len(lines) == 2 else lines)
+        if len(lines) == 2:
+            lines = [": ".join(lines)]
+        yield _element("skipped", result.status.value, lines)
     else:
         for run in result.runs:
             if run.status == Status.FAILED:
@@ -212,54 +229,61 @@ def _outcome(result: CaseResult, since: Sequence[str]) -> Iterator[str]:
 
 
 def _errors_counted(result: CaseResult) -> list[str]:
+    if len(result.runs) == 1:
+        return []
     errors = sum(run.status == Status.ERROR for run in result.runs)
-    return [f"{errors} of {len(result.runs)} runs ended in an error"] if len(result.runs) > 1 else []
+    return [f"{errors} of {len(result.runs)} runs ended in an error"]
 
 
 def _lines_of_all(result: CaseResult) -> list[str]:
-    """Return why a case came to what it did: of several runs, of each that did not pass."""
+    """Return the issues of a case: those of its run, or of each of its runs that did not pass."""
     if len(result.runs) == 1:
         return _lines_of(result.runs[0])
-    score = f", mean score {score_text(result.score)}" if result.score is not None else ""
-    lines = [f"{result.good} of {len(result.graded)} graded runs passed, by {result.rule}{score}"]
+    counts = f"{result.good} of {len(result.graded)} graded runs passed, by {result.rule}"
+    lines = [counts + after(", mean score ", score_text(result.score, ""))]
     for run in result.runs:
         if not run.passed:
-            lines += [f"run {run.repeat + 1}: {run.status}", *(f"  {line}" for line in _lines_of(run))]
+            lines.append(f"run {run.repeat + 1}: {run.status}")
+            lines += (f"  {line}" for line in _lines_of(run))
     return lines
 
 
 def _lines_of(run: RunResult) -> list[str]:
-    """Return what is wrong in a run, the reason first."""
+    """Return the issues of a run, the reason first."""
     lines = issue_lines(run)
     for step in run.steps:
         if step.status is not None and step.status != Status.PASSED:
             lines.append(f"step {step.step}: {step.status}: {step.why}")
-    for output in run.trajectory.server_outputs if run.status == Status.ERROR else ():
-        lines += output_lines(output, Paint(False), 0)
+    if run.status == Status.ERROR:
+        for output in run.trajectory.server_outputs:
+            lines += output_lines(output, Paint(False), 0)
     return lines
 
 
 def _element(name: str, kind: str, lines: Sequence[str], *, child: str = "") -> str:
     """Return an element with the first line as its message and, since GitLab shows no message, all of them as text."""
-    message = _attribute(cut(lines[0], _MESSAGE_MAX)) if lines else ""
+    message = _attribute(cut(next(iter(lines), ""), _MESSAGE_MAX))
     text = _text(cut("\n".join(lines), _TEXT_MAX))
-    inside = f"<{child}>{text}</{child}>" if child else text
-    return f'      <{name} type="{kind}" message="{message}">{inside}</{name}>\n'
+    if child:
+        text = f"<{child}>{text}</{child}>"
+    return f'      <{name} type="{kind}" message="{message}">{text}</{name}>\n'
 
 
 def _steps(runs: Sequence[RunResult]) -> str:
     lines: list[str] = []
     for run in runs:
-        lines += [f"run {run.repeat + 1}: {run.status}"] if len(runs) > 1 else []
+        if len(runs) > 1:
+            lines.append(f"run {run.repeat + 1}: {run.status}")
         lines += trajectory_lines(run.trajectory)
         lines += (f"▲ {line}" for line in doubts(run))
     return cut("\n".join(lines), _TEXT_MAX)
 
 
 def _properties(values: Mapping[str, object], pad: str) -> Iterator[str]:
-    given = {name: value for name, value in values.items() if value is not None}
     yield f"{pad}<properties>\n"
-    yield from (f'{pad}  <property name="{name}" value="{_attribute(str(value))}"/>\n' for name, value in given.items())
+    for name, value in values.items():
+        if value is not None:
+            yield f'{pad}  <property name="{name}" value="{_attribute(str(value))}"/>\n'
     yield f"{pad}</properties>\n"
 
 

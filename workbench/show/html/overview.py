@@ -3,13 +3,13 @@ causes of failures and the models. It needs no script; its links choose cases fo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
 from urllib.parse import urlencode
 
 from workbench.analysis.batch_diff import CaseChange
-from workbench.analysis.causes import CauseNumbers
+from workbench.analysis.causes import CauseNumbers, Pair
 from workbench.analysis.measures import COST, LATENCY, PASS_RATE, SCORE, TOKENS, VALID_ARGUMENTS
 from workbench.analysis.side_by_side import Comparison
 from workbench.grading.status import GOOD_WORDS, Status, passed_if
@@ -17,7 +17,7 @@ from workbench.numerals import count_text, counted, counted_of, pace_text
 from workbench.show.doc import Paragraph, line_of
 from workbench.show.forms import LINES_MAX
 from workbench.show.html.charts import charts
-from workbench.show.html.elements import Element, Node, blocks, el, scrolled, section, sign, spans, table
+from workbench.show.html.elements import Element, Node, blocks, el, filled_el, scrolled, section, sign, spans, table
 from workbench.show.spans import plain
 from workbench.show.views.agreement import agreement_lines
 from workbench.show.views.baseline import baseline_notes, baseline_view
@@ -69,9 +69,13 @@ class Overview(NamedTuple):
 
 
 def overview(shown: Overview) -> Iterator[Node]:
-    """Yield the sections for which there is something to show."""
+    """Yield the sections of the overview; those without content are left out."""
+    comparison = shown.comparison
+    same = comparison.on_same_cases
     yield _heading(shown)
-    if shown.kind != "changes":
+    if shown.kind == "changes":
+        same = ()
+    else:
         yield _totals(shown.report)
         yield (el("p", f"▲ {note}", class_="notice") for note in _notes(shown.report))
         yield _demands(shown)
@@ -79,88 +83,104 @@ def overview(shown: Overview) -> Iterator[Node]:
     yield _errors(shown)
     yield _causes(shown)
     yield _models(shown)
-    same = shown.comparison.on_same_cases if shown.kind != "changes" else ()
-    drawn = charts(shown.comparison.totals, same, shown.comparison)
-    if drawn:
-        yield el("section", drawn, class_="charts", aria_label="Charts")
+    yield filled_el("section", charts(comparison.totals, same, comparison), class_="charts", aria_label="Charts")
 
 
 def widths(report: RunsReport) -> str:
-    """Return the style of the bars, whose lengths are numbers of runs: the page's policy allows it nowhere else."""
-    shares = [count for count in report.totals.counts.values() if count]
+    """Return the style of the bars, whose lengths are numbers of runs."""
+    # The page's policy allows no style attributes, so each bar has a rule of its own.
+    rules: list[str] = []
+    for at, count in enumerate(filter(None, report.totals.counts.values()), 1):
+        rules.append(f".shares :nth-child({at}) {{ flex-grow: {count}; }}\n")
     causes = [len(group.indices) for group in report.failures.groups]
-    grow = (f".shares :nth-child({at}) {{ flex-grow: {count}; }}\n" for at, count in enumerate(shares, 1))
-    most = max(causes, default=1)
-    fill = (
-        f".causes li:nth-child({at}) .fill {{ inline-size: calc(100% * {count} / {most}); }}\n"
-        for at, count in enumerate(causes, 1)
-    )
-    return "".join((*grow, *fill))
+    for at, count in enumerate(causes, 1):
+        length = f"calc(100% * {count} / {max(causes)})"
+        rules.append(f".causes li:nth-child({at}) .fill {{ inline-size: {length}; }}\n")
+    return "".join(rules)
 
 
 def _heading(shown: Overview) -> Element:
     report, (good, text, details) = shown.report, shown.verdict
-    status = None if good is None else passed_if(good)
-    facts = [
-        utc_time(report.started_at),
-        f"batch {report.batch}" if report.batch is not None else "",
-        timing_line(report.timing) if report.timing is not None else "",
-        f"exit code {shown.exit_code}",
-        f"Workbench {report.program_version}",
-    ]
-    names = list(dict.fromkeys(suite.name for suite in report.suites.values()))
-    more = f" and {len(names) - _SUITES_MAX} more" if len(names) > _SUITES_MAX else ""
+    facts = [utc_time(report.started_at)]
+    if report.batch is not None:
+        facts.append(f"batch {report.batch}")
+    if report.timing is not None:
+        facts.append(timing_line(report.timing))
+    facts += [f"exit code {shown.exit_code}", f"Workbench {report.program_version}"]
+    title: list[Node] = [el("span", text)]
+    role = ""
+    if good is not None:
+        title.insert(0, sign(passed_if(good)))
+        role = passed_if(good).role
     return el(
         "header",
-        el("p", " · ".join(names[:_SUITES_MAX]) + more, class_="kicker"),
-        el("h1", sign(status) if status is not None else None, el("span", text)),
+        el("p", _suites_text(report), class_="kicker"),
+        el("h1", title),
         (el("p", detail, class_="detail") for detail in details),
         el("p", " · ".join(filter(None, facts)), class_="quiet"),
-        class_=f"verdict {status.role if status is not None else ''}",
+        class_=f"verdict {role}",
     )
+
+
+def _suites_text(report: RunsReport) -> str:
+    names = list(dict.fromkeys(suite.name for suite in report.suites.values()))
+    text = " · ".join(names[:_SUITES_MAX])
+    more = len(names) - _SUITES_MAX
+    return f"{text} and {more} more" if more > 0 else text
 
 
 def verdict_of(report: RunsReport) -> Verdict:
     """Return whether a command with this report succeeds, and why not."""
-    totals, quality, good = report.totals, report.quality, report.exit_code == 0
-    missed = [gate for gate in quality.gates if not gate.met]
-    aggregates = [each for each in quality.aggregates if not each.met]
-    failed = quality.cases.number(Status.FAILED)
-    reasons = [
-        "not all runs finished" if report.interrupted else "",
-        "something that belongs here is missing" if report.incomplete else "",
-        f"{counted(totals.errors, 'run')} ended in an error" if totals.errors else "",
-        f"{len(missed)} of {counted(len(quality.gates), 'gate')} missed" if missed else "",
-        f"{counted(len(aggregates), 'aggregate')} missed" if aggregates else "",
-        report.against.verdict if report.against is not None and report.against.failed else "",
-        report.nothing_graded or "",
-        f"{counted_of(failed, len(quality.cases), 'case')} failed" if failed and not missed else "",
-    ]
-    why = "; ".join(filter(None, reasons)) if not good else ""
+    totals, good = report.totals, report.exit_code == 0
     passed = totals.passed + totals.warned
-    counts = f"{counted_of(passed, totals.graded, 'graded run')} {GOOD_WORDS}"
-    moved = [each.move for each in report.regraded or ()]
-    again = (moves_text(moved) or "no grade differs from the recorded one") if moved else ""
-    text = why or ("everything passed" if passed == totals.graded else "good enough")
-    faults = endpoint_text(totals.endpoint_faults, totals.failed) if totals.endpoint_faults else ""
-    not_made = not_made_text(totals.cost_limited) if totals.cost_limited else ""
-    return Verdict(good, text[:1].upper() + text[1:], (counts, *filter(None, [not_made, faults, again])))
+    text = "everything passed" if passed == totals.graded else "good enough"
+    if not good:
+        text = "; ".join(_reasons(report)) or text
+    details = [f"{counted_of(passed, totals.graded, 'graded run')} {GOOD_WORDS}"]
+    if totals.cost_limited:
+        details.append(not_made_text(totals.cost_limited))
+    if totals.endpoint_faults:
+        details.append(endpoint_text(totals.endpoint_faults, totals.failed))
+    if moved := [each.move for each in report.regraded or ()]:
+        details.append(moves_text(moved) or "no grade differs from the recorded one")
+    return Verdict(good, text[:1].upper() + text[1:], tuple(details))
+
+
+def _reasons(report: RunsReport) -> Iterator[str]:
+    """Yield why a command with this report fails, the gravest first."""
+    totals, quality, against = report.totals, report.quality, report.against
+    missed = sum(not gate.met for gate in quality.gates)
+    if report.interrupted:
+        yield "not all runs finished"
+    if report.incomplete:
+        yield "something that belongs here is missing"
+    if totals.errors:
+        yield f"{counted(totals.errors, 'run')} ended in an error"
+    if missed:
+        yield f"{missed} of {counted(len(quality.gates), 'gate')} missed"
+    if aggregates := sum(not each.met for each in quality.aggregates):
+        yield f"{counted(aggregates, 'aggregate')} missed"
+    if against is not None and against.failed:
+        yield against.verdict
+    if report.nothing_graded:
+        yield report.nothing_graded
+    failed = quality.cases.number(Status.FAILED)
+    if failed and not missed:
+        yield f"{counted_of(failed, len(quality.cases), 'case')} failed"
 
 
 def _totals(report: RunsReport) -> Element:
-    counts = [
-        (f"{count_text(count)} {status.counted}", status) for status, count in report.totals.counts.items() if count
-    ]
-    bar = (
-        el("span", f"{status.sign} {count_text(report.totals.counts[status])}", class_=status.role, title=text)
-        for text, status in counts
-    )
-    label = ", ".join(text for text, _ in counts)
+    bar: list[Element] = []
+    texts: list[str] = []
+    for status, count in report.totals.counts.items():
+        if count:
+            texts.append(f"{count_text(count)} {status.counted}")
+            bar.append(el("span", f"{status.sign} {count_text(count)}", class_=status.role, title=texts[-1]))
+    shares = el("div", bar, class_="shares", role="img", aria_label=", ".join(texts))
     tiles = (
-        el("div", el("dt", name), el("dd", value), el("dd", note, class_="note") if note else None)
+        el("div", el("dt", name), el("dd", value), filled_el("dd", note, class_="note"))
         for name, value, note in _tiles(report)
     )
-    shares = el("div", bar, class_="shares", role="img", aria_label=label)
     return el("section", shares, el("dl", tiles), class_="figures", aria_label="Totals")
 
 
@@ -223,15 +243,14 @@ def _since_baseline(shown: Overview) -> Element | None:
         return None
 
     def link(change: CaseChange) -> str | None:
-        key = from_here(str(against.suites[change.suite].file)), change.case_id, change.model
-        return shown.links.get(key) if change.after is not None else None
+        if change.after is None:
+            return None
+        return shown.links.get((from_here(str(against.suites[change.suite].file)), change.case_id, change.model))
 
     if shown.kind == "changes":
         title = "What changed"
-        view = [
-            *changes_blocks(against.diff.changes, against.suites, with_model=len(against.diff.models) > 1),
-            *(Paragraph(line_of(note, "muted")) for note in baseline_notes(against)),
-        ]
+        view = [*changes_blocks(against.diff.changes, against.suites, with_model=len(against.diff.models) > 1)]
+        view += (Paragraph(line_of(note, "muted")) for note in baseline_notes(against))
     else:
         title = "Since the baseline"
         view = [*baseline_view(against, as_document=True, most=LINES_MAX)]
@@ -252,12 +271,18 @@ def _causes(shown: Overview) -> Element | None:
     if not failures.groups:
         return None
     title = "Why runs of both batches failed" if shown.kind == "changes" else "Why runs failed"
-    mixed = failures.confusion.mixed_up
+    causes = el("ol", map(_cause, failures.groups), class_="causes")
+    return section("causes", title, causes, _mixed_up(failures.confusion.mixed_up))
+
+
+def _mixed_up(mixed: Sequence[tuple[Pair, int]]) -> Element | None:
+    """Return the table of tools that were called in place of others."""
+    if not mixed:
+        return None
     rows = ([expected or NOT_EXPECTED, called or NO_CALL, count_text(count)] for (expected, called), count in mixed)
     confusion = scrolled("Expected and called tools", table(("expected", "called", "times"), rows))
     summary = el("summary", f"Tools called in place of others: {count_text(len(mixed))}")
-    others = el("details", summary, confusion, class_="card") if mixed else None
-    return section("causes", title, el("ol", map(_cause, failures.groups), class_="causes"), others)
+    return el("details", summary, confusion, class_="card")
 
 
 def _cause(group: CauseNumbers) -> Element:
@@ -270,7 +295,7 @@ def _cause(group: CauseNumbers) -> Element:
         href=f"#{urlencode({'cause': group.cause})}",
         title="show only cases with this cause",
     )
-    subjects = el("p", concerned(group), class_="quiet") if group.subjects else None
+    subjects = filled_el("p", concerned(group), class_="quiet")
     return el("li", link, el("p", f"{group.advice}.", class_="advice"), subjects)
 
 

@@ -98,43 +98,65 @@ def cases_of(
         )
 
 
-_NOT_RUN = CellWords("", "", NOTHING, "", "")
-_FORKED = CellWords("", "", FORK, "", "")
-
-
 def _cells(
     row: Row, comparison: Comparison, ran: set[tuple[str, str, str]], apart: set[tuple[str, str, str]]
 ) -> Iterator[PageCell]:
     with_repeats = comparison.with_repeats
     for model, cell in zip(comparison.models, row.cells, strict=True):
         key = row.suite, row.case_id, model
-        if cell is None:
-            words, label = (_FORKED, "a fork") if key in ran else (_NOT_RUN, "not run")
+        if cell is not None:
+            yield _cell(cell, cell_words(cell, with_repeats=with_repeats), disagree=key in apart)
+        elif key in ran:
+            yield _empty_cell(FORK, "a fork", disagree=key in apart)
         else:
-            words = cell_words(cell, with_repeats=with_repeats)
-            label = _label(cell, words)
-        several = cell.runs if cell is not None and len(cell.runs) > 1 else ()
-        reason = cell.reason if cell is not None and cell.status != Status.PASSED else None
-        disagree = key in apart
-        yield PageCell(
-            status=cell.status if cell is not None else None,
-            role=cell.status.role if cell is not None else "muted",
-            sign=cell.status.sign if cell is not None else "",
-            share=words.share + words.broke_off,
-            score=words.score,
-            label=f"{label}, the graders disagree" if disagree else label,
-            reason=one_line(reason or ""),
-            statuses=tuple(dict.fromkeys(run.status for run in several)),
-            disagree=disagree,
-        )
+            yield _empty_cell(NOTHING, "not run", disagree=False)
+
+
+def _cell(cell: Cell, words: CellWords, *, disagree: bool) -> PageCell:
+    reason, statuses = None, tuple[Status, ...]()
+    if cell.status != Status.PASSED:
+        reason = cell.reason
+    if len(cell.runs) > 1:
+        statuses = tuple(dict.fromkeys(run.status for run in cell.runs))
+    return PageCell(
+        status=cell.status,
+        role=cell.status.role,
+        sign=cell.status.sign,
+        share=words.share + words.broke_off,
+        score=words.score,
+        label=_label(cell, words) + _DISAGREE * disagree,
+        reason=one_line(reason or ""),
+        statuses=statuses,
+        disagree=disagree,
+    )
+
+
+_DISAGREE = ", the graders disagree"
+
+
+def _empty_cell(score: str, label: str, *, disagree: bool) -> PageCell:
+    return PageCell(
+        status=None,
+        role="muted",
+        sign="",
+        share="",
+        score=score,
+        label=label + _DISAGREE * disagree,
+        reason="",
+        statuses=(),
+        disagree=disagree,
+    )
 
 
 def _label(cell: Cell, words: CellWords) -> str:
-    """Return what a cell says, beginning with what is seen of it: voice control presses a button by its text."""
+    """Return the label of a cell, which begins with its visible text: voice control presses a button by that."""
     seen = " ".join(filter(None, (words.share + words.broke_off, words.score)))
-    runs = f", {cell.good} of {cell.graded} runs" if words.share else ""
-    score = f", score {words.score}" if cell.is_graded and cell.score is not None else ""
-    return f"{seen}, {cell.model}: {cell.status.word}{runs}{score}"
+    label = f"{seen}, {cell.model}: {cell.status.word}"
+    if words.share:
+        label += f", {cell.good} of {cell.graded} runs"
+    if cell.is_graded and cell.score is not None:
+        label += f", score {words.score}"
+    return label
 
 
 def facts_of(

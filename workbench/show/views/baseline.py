@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from typing import Literal
 
 from workbench.analysis.batch_diff import BatchDiff, CaseChange, ChangeKind
 from workbench.analysis.comparison import CellKey
-from workbench.analysis.confirmation import Confirmation, Confirmed
+from workbench.analysis.confirmation import Confirmation, Confirmed, ConfirmedCase
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
 from workbench.history.records import BatchRow, Regrade, SuiteRef
@@ -91,34 +91,41 @@ class AgainstBaseline:
         """Whether there is a regression, in one line."""
         if self.is_empty:
             return f"nothing was compared: no case was graded here and in the baseline {called(self.batch)}"
-        parts = ["all cases together are worse"] if self.is_worse else []
-        parts += [f"{counted(self.broke, 'case')} broke"] if self.broke else []
+        parts: list[str] = []
+        if self.is_worse:
+            parts.append("all cases together are worse")
+        if self.broke:
+            parts.append(f"{counted(self.broke, 'case')} broke")
         kinds: tuple[ChangeKind, ...] = ("gone", "missing")
         for kind in kinds:
             if found := len(self.deciding(kind)):
-                parts.append(f"{counted(found, 'case')} {'is' if found == 1 else 'are'} {kind}")
-        since = f"since the baseline {called(self.batch)}"
-        said = f"regression: {' and '.join(parts)} {since}" if parts else f"no regression {since}"
-        return " · ".join((said, *self._beside))
+                verb = "is" if found == 1 else "are"
+                parts.append(f"{counted(found, 'case')} {verb} {kind}")
+        regression = f"regression: {' and '.join(parts)}" if parts else "no regression"
+        return " · ".join((f"{regression} since the baseline {called(self.batch)}", *self._beside))
 
     @cached_property
     def _sentences(self) -> Mapping[CellKey, str]:
-        changes = (*self.deciding("broke"), *self.deciding("missing"))
-        found: dict[CellKey, str] = {(each.suite, each.case_id, each.model): each.kind for each in changes}
-        cases = self.confirmed.cases if self.confirmed is not None else ()
-        return found | {(case.suite, case.case_id, case.model): case.sentence for case in cases}
+        found: dict[CellKey, str] = {}
+        for change in (*self.deciding("broke"), *self.deciding("missing")):
+            found[change.suite, change.case_id, change.model] = change.kind
+        if self.confirmed is not None:
+            for case in self.confirmed.cases:
+                found[case.suite, case.case_id, case.model] = case.sentence
+        return found
 
     def sentence_of(self, run: RunResult) -> str | None:
-        """What became of the case of a run since the baseline, where it broke or is missing."""
+        """Return the change of a run's case since the baseline, if it broke or is missing, as a sentence."""
         said = self._sentences.get((self.keys.get(run.suite, ""), run.case_id, run.model))
         return None if said is None else f"since the baseline {called(self.batch)}: {said}"
 
     def surely_broke(self, run: RunResult) -> bool:
         """Return whether the case of a run broke, and chance does not explain it as far as that was asked."""
-        key = self.keys.get(run.suite, ""), run.case_id, run.model
+        cases: Sequence[CaseChange | ConfirmedCase] = self.deciding("broke")
         if self.confirmed is not None and not self.is_worse:
-            return any((case.suite, case.case_id, case.model) == key for case in self.confirmed.of("confirmed"))
-        return any((each.suite, each.case_id, each.model) == key for each in self.deciding("broke"))
+            cases = self.confirmed.of("confirmed")
+        key = self.keys.get(run.suite, ""), run.case_id, run.model
+        return any((case.suite, case.case_id, case.model) == key for case in cases)
 
     @property
     def _beside(self) -> Iterator[str]:
@@ -136,12 +143,16 @@ class AgainstBaseline:
 def baseline_view(
     against: AgainstBaseline, *, only_worse: bool = False, as_document: bool = False, most: int | None = None
 ) -> Iterator[Block]:
-    """Yield the changes, `most` of them, and the verdict: last for a terminal, which shows the end, and first in a
-    document, which lists fewer. With `only_worse`, single cases are shown only if they broke, are gone or in error."""
+    """Yield the verdict and the changes since the baseline, `most` of them.
+
+    The verdict is last for a terminal, which shows the end, and first in a document, which lists fewer changes. With
+    `only_worse`, cases are listed only if they broke, are gone or missing, or ended in an error.
+    """
     if as_document:
         yield Heading(verdict_line(against), level=2)
-    again = f", as regraded on {local_time(against.grading.graded_at)}" if against.grading is not None else ""
-    title = f"against the baseline {called(against.batch)} of {local_time(against.batch.started_at)}{again}"
+    title = f"against the baseline {called(against.batch)} of {local_time(against.batch.started_at)}"
+    if against.grading is not None:
+        title += f", as regraded on {local_time(against.grading.graded_at)}"
     diff = against.diff
     changes = [change for change in diff.changes if not only_worse or change.kind in _WORSE]
     most = most or (_MAX_DOCUMENT_CHANGES if as_document else LINES_MAX)
@@ -181,15 +192,18 @@ def baseline_notes(against: AgainstBaseline) -> Iterator[str]:
 
 
 def confirmation_lines(against: AgainstBaseline) -> Iterator[tuple[Confirmation | None, str]]:
-    """Yield what is known of each case that broke, with its outcome, and of all cases together, in a sentence each."""
+    """Yield a sentence on each case that broke, with its outcome, then on all cases together."""
     if against.confirm == "none":
         return
-    with_model, cases = len(against.diff.models) > 1, against.confirmed.cases if against.confirmed is not None else ()
-    for case in cases[:LINES_MAX]:
-        model = f" [{one_line(case.model)}]" if with_model else ""
-        yield case.outcome, f"{one_line(case.case_name)}{model}  {one_line(case.sentence)}"
-    if (more := len(cases) - LINES_MAX) > 0:
-        yield None, f"and {counted(more, 'other case')}"
+    if against.confirmed is not None:
+        cases = against.confirmed.cases
+        for case in cases[:LINES_MAX]:
+            name = one_line(case.case_name)
+            if len(against.diff.models) > 1:
+                name += f" [{one_line(case.model)}]"
+            yield case.outcome, f"{name}  {one_line(case.sentence)}"
+        if (more := len(cases) - LINES_MAX) > 0:
+            yield None, f"and {counted(more, 'other case')}"
     for model, test in against.diff.tests.items():
         if (sentence := test.shares_sentence()) is not None:
             yield None, f"{one_line(model)}: {sentence}" if len(against.diff.tests) > 1 else sentence

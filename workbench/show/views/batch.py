@@ -12,10 +12,12 @@ from workbench.analysis.batch_diff import decider_of
 from workbench.analysis.comparison import cells_of, model_totals
 from workbench.analysis.early_stop import stored_watch
 from workbench.analysis.gates import GateFold, GateResult, as_watched, gates_of
+from workbench.analysis.watched import GateWatched
+from workbench.grading.run_summary import RunSummary
 from workbench.grading.status import Status
 from workbench.history.records import BatchRow, Regrade, RunRow, SuiteRef
 from workbench.numerals import count_text, counted, score_text
-from workbench.show.doc import Column, Table, Value, words
+from workbench.show.doc import NONE, Column, Table, Value, words
 from workbench.show.forms import LINES_MAX
 from workbench.show.glyphs import GLYPHS
 from workbench.show.signs import FORK
@@ -41,13 +43,15 @@ def head_lines(
     width: int,
     paint: Paint,
 ) -> Iterator[str]:
-    """Yield what a batch is, and its settings.
+    """Yield the name of a batch, its state and its settings.
 
-    `shown` is the regrade that is used, as in its `runs`, `options` are those that resuming it needs, `going` is
-    whether some program is running it now."""
+    `shown` is the regrade that is used, as in its `runs`; `options` are those that resuming it needs; `going` is true
+    while a program runs it."""
     yield f"{paint(called(batch), 'strong')}  {times_text(batch)}"
-    resume = one_line(f"'workbench {batch.resumed_by} --resume {batch.number}{options}' runs them")
-    if missing := missing_text(batch, going=going, ways_on=[] if batch.kind == "reruns" else [resume]):
+    ways: list[str] = []
+    if batch.kind != "reruns":
+        ways.append(one_line(f"'workbench {batch.resumed_by} --resume {batch.number}{options}' runs them"))
+    if missing := missing_text(batch, going=going, ways_on=ways):
         yield paint(f"  {missing}", "warned")
     if kind := kind_text(batch):
         yield f"  {kind}"
@@ -59,20 +63,27 @@ def head_lines(
 
 
 def _graded_by(runs: Iterable[RunRow]) -> Iterator[str]:
-    """Return which graders decided, and how many runs where there are several."""
-    deciders = Counter(by for run in runs if run.figures is not None and (by := decider_of(run.figures)) is not None)
-    deciders_text = (f"{by} ({counted(some, 'run')})" if len(deciders) > 1 else by for by, some in deciders.items())
-    if deciders:
-        yield f"graded by {', '.join(deciders_text)}"
+    """Yield which graders decided, and how many runs each if there is more than one."""
+    deciders: Counter[str] = Counter()
+    for run in runs:
+        if run.figures is not None and (grader := decider_of(run.figures)) is not None:
+            deciders[grader] += 1
+    names = [*deciders]
+    if len(deciders) > 1:
+        names = [f"{grader} ({counted(some, 'run')})" for grader, some in deciders.items()]
+    if names:
+        yield f"graded by {', '.join(names)}"
 
 
 def later_runs(batch: BatchRow, grading: Regrade | None, runs: Sequence[RunRow], history: str) -> Iterator[str]:
     """Yield a note that some runs were made after the regrade that is used, so that they lack its grades.
 
     `history` is the option that commands need to find the batch."""
-    at_ms = epoch_ms(grading.graded_at) if grading is not None else None
-    ended = (run.figures.ended_ms for run in runs if run.figures is not None) if at_ms is not None else ()
-    if at_ms is not None and (later := sum(ms is not None and ms > at_ms for ms in ended)):
+    at_ms = None if grading is None else epoch_ms(grading.graded_at)
+    if at_ms is None:
+        return
+    ended = [run.figures.ended_ms for run in runs if run.figures is not None]
+    if later := sum(ms is not None and ms > at_ms for ms in ended):
         yield (
             f"{counted(later, 'run')} of batch {batch.number} ended after it was regraded, and have no new grade: "
             f"'workbench history regrade {batch.number}{history}' regrades all of them"
@@ -90,7 +101,7 @@ def totals_lines(batch: BatchRow, runs: Sequence[RunRow], paint: Paint) -> Itera
         for part in batch.parts:
             if part.suite != suite:
                 continue
-            some = f", {counted(part.cases, 'case')} of {count_text(suite.cases)}" if not part.whole else ""
+            some = "" if part.whole else f", {counted(part.cases, 'case')} of {count_text(suite.cases)}"
             # The cells of one suite with one model are in memory at a time.
             over = (runs[index].figures for index in parts.get((suite, part.model), ()))
             if cells := cells_of(figures for figures in over if figures is not None):
@@ -100,20 +111,23 @@ def totals_lines(batch: BatchRow, runs: Sequence[RunRow], paint: Paint) -> Itera
 
 
 def gates_reached(batch: BatchRow, gates: Mapping[str, Gate], runs: Sequence[RunRow]) -> Iterator[GateResult]:
-    """Return what the runs of a batch reach of its suites' gates, or of the one that it was made with; `gates` are by
-    the suites' keys. Forks do not count. A shard has only some of the runs, and reaches nothing."""
+    """Yield the gates of a batch with the values that its runs reach: those of its suites, or the one that it was made
+    with.
+
+    `gates` are by the suites' keys. Forks do not count. A shard has only some of the runs, and reaches nothing.
+    """
     if batch.shard is not None:
         return
     if batch.min_score is not None:
-        figures = (run.figures for run in runs if run.figures is not None and not run.is_fork)
-        yield from gates_of(None, Gate(min_score=batch.min_score), figures)
+        yield from gates_of(None, Gate(min_score=batch.min_score), _that_count(runs))
         return
     watch = stored_watch(batch, runs, {str(suite.file): gates.get(suite.key, Gate()) for suite in batch.suites})
-    watched = {(each.suite, each.model): each for each in watch.gates} if watch is not None else {}
+    watched: dict[tuple[str | None, str | None], GateWatched] = {}
+    if watch is not None:
+        watched = {(each.suite, each.model): each for each in watch.gates}
     of_batch = next((each for each in watched.values() if each.suite is None), None)
     if of_batch is not None:
-        figures = (run.figures for run in runs if run.figures is not None and not run.is_fork)
-        yield from as_watched(gates_of(None, Gate(min_pass_rate=of_batch.gate), figures), watched)
+        yield from as_watched(gates_of(None, Gate(min_pass_rate=of_batch.gate), _that_count(runs)), watched)
         return
     reached: dict[SuiteRef, GateFold] = {}
     for run in runs:
@@ -124,6 +138,10 @@ def gates_reached(batch: BatchRow, gates: Mapping[str, Gate], runs: Sequence[Run
             fold.add(run.figures)
     for fold in reached.values():
         yield from as_watched(fold.results(), watched)
+
+
+def _that_count(runs: Iterable[RunRow]) -> Iterator[RunSummary]:
+    return (run.figures for run in runs if run.figures is not None and not run.is_fork)
 
 
 def runs_lines(runs: Sequence[RunRow], width: int | None, paint: Paint, *, every: bool) -> Iterator[str]:
@@ -154,10 +172,14 @@ def runs_table(runs: Sequence[RunRow]) -> Table[RunRow]:
             gap=1,
         ),
         Column("model", lambda run: words(one_line(run.model)), least=_TITLE_MIN),
-        Column("score", lambda run: words(score_text(run.figures.score, "") if run.figures is not None else "")),
+        Column("score", _score),
         Column("why", _why, least=_TITLE_MIN),
     ]
     return Table(columns, runs)
+
+
+def _score(run: RunRow) -> Value:
+    return NONE if run.figures is None else words(score_text(run.figures.score, ""))
 
 
 def _sign(run: RunRow) -> Value:
@@ -167,7 +189,9 @@ def _sign(run: RunRow) -> Value:
 
 
 def _why(run: RunRow) -> Value:
-    return words(cut_what(run.figures.reason or "", None) if run.figures is not None else "never finished")
+    if run.figures is None:
+        return words("never finished")
+    return words(cut_what(run.figures.reason or "", None))
 
 
 def run_title(run: RunRow) -> str:
@@ -176,5 +200,6 @@ def run_title(run: RunRow) -> str:
 
 
 def _title(run: RunRow) -> Title:
-    fork, repeat = f"{FORK} " if run.is_fork else "", f" #{run.repeat + 1}" if run.repeat else ""
-    return Title(run.suite.name, run.case_name, lead=fork, tail=repeat)
+    lead = f"{FORK} " if run.is_fork else ""
+    tail = f" #{run.repeat + 1}" if run.repeat else ""
+    return Title(run.suite.name, run.case_name, lead=lead, tail=tail)

@@ -26,7 +26,7 @@ from workbench.show.doc import Column, Table, Value, age, joined, names, rate, s
 from workbench.show.glyphs import GLYPHS
 from workbench.show.signs import FORK, sparkline
 from workbench.show.spans import Role
-from workbench.show.visible import model_label, one_line
+from workbench.show.visible import after, model_label, one_line
 from workbench.show.when import local_time, took_s
 
 if TYPE_CHECKING:
@@ -156,8 +156,9 @@ def _note(row: BatchFacts) -> Value:
     batch = row.batch
     if batch.damage is not None:
         return words(one_line(f"damaged: {batch.damage}"), "error")
-    missing = missing_text(batch, going=row.going)
-    found = [words(missing, "warned")] if missing else []
+    found: list[Value] = []
+    if missing := missing_text(batch, going=row.going):
+        found.append(words(missing, "warned"))
     if batch.valid_arguments is not None and batch.valid_arguments < 1:
         found.append(words(f"valid arguments {rate_text(batch.valid_arguments)}", "muted"))
     if batch.shard is not None:
@@ -169,7 +170,7 @@ def _note(row: BatchFacts) -> Value:
 
 def called(batch: BatchRow) -> str:
     """Return the name of a batch for a person: its number, and its name if it has one."""
-    return f"#{batch.number} {one_line(batch.name)}" if batch.name else f"#{batch.number}"
+    return f"#{batch.number}{after(' ', one_line(batch.name or ''))}"
 
 
 def pass_rate_text(parts: Sequence[BatchPart]) -> str:
@@ -179,20 +180,20 @@ def pass_rate_text(parts: Sequence[BatchPart]) -> str:
 
 
 def missing_text(batch: BatchRow, *, going: bool, ways_on: Sequence[str] = ()) -> str:
-    """Return what of a batch has not run: `3 of 20 runs missing: stopped`; empty when all have.
+    """Return how many runs of a batch are missing: `3 of 20 runs missing: stopped`; empty if none is.
 
-    `going` tells that some program is running it now, `ways_on` are those to what is missing beside merging."""
+    `going` is true while a program runs it. `ways_on` are ways to its missing runs besides merging.
+    """
     if going:
         return f"running: {counted_of(batch.planned - batch.missing, batch.planned, 'run')} finished"
     if not batch.missing:
         return ""
-    ways = ", or ".join(filter(None, (merge_hint(batch), *ways_on)))
     lacks = f"{counted_of(batch.missing, batch.planned, 'run')} missing: {why_missing(batch)}"
-    return f"{lacks}; {ways}" if ways else lacks
+    return lacks + after("; ", ", or ".join(filter(None, (merge_hint(batch), *ways_on))))
 
 
 def kind_text(batch: BatchRow) -> str:
-    """Return what a batch is that counts for no case; empty for any other."""
+    """Return the kind of a batch that counts for no case, in words; empty for any other."""
     if batch.kind == "fork":
         return "a fork of one run: an experiment that counts for no case"
     return f"reruns of cases that broke in batch {batch.confirms}: they count for no case" if batch.confirms else ""
@@ -218,14 +219,16 @@ def merge_hint(batch: BatchRow) -> str:
 
 def shards_text(merged: MergedShards) -> str:
     """Return how many shards of a plan were merged: `3 of 20 shards`."""
-    some = f"{count_text(len(merged.shards))} of " if merged.of is not None else ""
-    return some + counted(merged.of or len(merged.shards), "shard")
+    if merged.of is None:
+        return counted(len(merged.shards), "shard")
+    return counted_of(len(merged.shards), merged.of, "shard")
 
 
 def times_text(batch: BatchRow) -> str:
     """Return when a batch began, and how long it took if it is over."""
     took = took_s(batch.started_at, batch.ended_at)
-    return local_time(batch.started_at) + (f", took {duration_text(took * 1000)}" if took is not None else "")
+    began = local_time(batch.started_at)
+    return began if took is None else f"{began}, took {duration_text(took * 1000)}"
 
 
 def made_with(batch: BatchRow) -> Iterator[str]:
@@ -233,9 +236,9 @@ def made_with(batch: BatchRow) -> Iterator[str]:
 
     A setting of an unknown kind, as a foreign history may have, is left out."""
     settings = batch.settings
-    at_a_time = settings.get("concurrency")
     how = [f"Workbench {one_line(batch.program)}", _executed(settings)]
-    if type(at_a_time) is int:
+    at_a_time = settings.get("concurrency")
+    if type(at_a_time) is int:  # `isinstance` would take `true` for a number
         how.insert(1, f"{counted(at_a_time, 'run')} at a time on each endpoint")
     yield ", ".join(how)
     if (until := Until.of(settings)) is not None:
@@ -243,9 +246,10 @@ def made_with(batch: BatchRow) -> Iterator[str]:
         yield f"until decided{looks}, in a random order by seed {until.seed}"
     yield from shard_lines(batch)
     models = settings.get("models")
-    for name, model in models.items() if isinstance(models, Mapping) else ():
-        if isinstance(model, Mapping):
-            yield f"{model_label(name)}: {one_line(_BETWEEN.join(_reached(model)))}"
+    if isinstance(models, Mapping):
+        for name, model in models.items():
+            if isinstance(model, Mapping):
+                yield f"{model_label(name)}: {one_line(_BETWEEN.join(_reached(model)))}"
 
 
 def _executed(settings: Mapping[str, JsonValue]) -> str:
@@ -276,14 +280,10 @@ def shard_lines(batch: BatchRow) -> Iterator[str]:
     """Yield which shard of a plan a batch is, or from which it was merged."""
     shard, merged = batch.shard, batch.merged
     if shard is not None:
-        yield one_line(f"{shard} of a plan of {counted(shard.planned, 'run')}{_plan(shard.plan_id)}")
+        yield one_line(f"{shard} of a plan of {counted(shard.planned, 'run')}{after(', plan ', shard.plan_id)}")
     elif merged is not None:
-        lacks = f", without {', '.join(map(str, merged.missing))}" if merged.missing else ""
-        yield one_line(f"merged from {shards_text(merged)}{lacks}{_plan(merged.plan_id)}")
-
-
-def _plan(plan_id: str | None) -> str:
-    return f", plan {plan_id}" if plan_id is not None else ""
+        lacks = after(", without ", ", ".join(map(str, merged.missing)))
+        yield one_line(f"merged from {shards_text(merged)}{lacks}{after(', plan ', merged.plan_id)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,9 +303,11 @@ def trend_table(suites: Sequence[SuiteRef], trends: Mapping[TrendKey, Sequence[t
     for (key, model), rates in trends.items():
         if key in known:
             suite = known[key]
-            project = f"{Path(suite.project).name}/" if paths[suite.path] > 1 else ""
-            name = one_line(f"{suite.name} ({project}{suite.path})")
-            rows.append(Trend(name, one_line(model), [share for _, share in rates][-MAX_TREND:]))
+            path = suite.path
+            if paths[path] > 1:
+                path = f"{Path(suite.project).name}/{path}"
+            latest = [share for _, share in rates[-MAX_TREND:]]
+            rows.append(Trend(one_line(f"{suite.name} ({path})"), one_line(model), latest))
     columns: list[Column[Trend]] = [
         Column("suite", lambda row: words(row.suite), least=_NAMES_LEAST),
         Column("model", lambda row: words(row.model), least=_NAMES_LEAST),

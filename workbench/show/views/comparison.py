@@ -6,7 +6,7 @@ show the same."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from workbench.analysis.batch_diff import CaseSide
@@ -21,12 +21,13 @@ from workbench.analysis.measures import (
     PASS_RATE,
     SCORE,
     VALID_ARGUMENTS,
+    GateMeasureName,
     Measure,
 )
 from workbench.analysis.side_by_side import Comparison, Pair, Row, front, points
 from workbench.analysis.totals import PERCENTILES
 from workbench.dataclasses import dataclass
-from workbench.grading.argument_counts import ToolArguments
+from workbench.grading.argument_counts import ToolArguments, ValidArguments
 from workbench.grading.status import Status
 from workbench.numerals import (
     NOTHING,
@@ -45,9 +46,9 @@ from workbench.numerals import (
     score_text,
     scores_text,
 )
-from workbench.show.doc import Block, Column, Items, Matrix, Paragraph, Section, Value, line_of, words
+from workbench.show.doc import NONE, Block, Column, Items, Matrix, Paragraph, Section, Value, line_of, words
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Span
+from workbench.show.spans import Line, Span
 from workbench.show.views.cases import Title
 from workbench.show.views.totals import checked_text
 from workbench.show.visible import one_line, shortened
@@ -86,18 +87,22 @@ def comparison_view(
     With `only_differences`, cases with the same result for all graded models are left out, and with `filtered` those
     that are not selected; totals and tests cover all cases. `interrupted` tells that the batch was."""
     titles = _titles(comparison)
-    chosen = [row for row in comparison.rows if filtered is None or (row.suite, row.case_id) in filtered.cases]
+    chosen = list(comparison.rows)
+    if filtered is not None:
+        chosen = [row for row in chosen if (row.suite, row.case_id) in filtered.cases]
     rows = [row for row in chosen if row.differs or not only_differences]
     if rows:
         yield _cells(comparison.models, rows, titles)
     if filtered is not None:
-        which = counted_of(len(chosen), len(comparison.rows), "case")
-        only = ", only differences" if only_differences else ""
-        yield Paragraph(line_of(f"{which} by the filter {filtered.words}{only}; totals and tests are of all", "muted"))
+        which = f"{counted_of(len(chosen), len(comparison.rows), 'case')} by the filter {filtered.words}"
+        if only_differences:
+            which += ", only differences"
+        yield Paragraph(line_of(f"{which}; totals and tests are of all", "muted"))
+    elif only_differences and len(rows) == len(comparison.rows):
+        yield Paragraph(line_of("every case differs", "muted"))
     elif only_differences:
-        left_out = len(comparison.rows) - len(rows)
-        some = f"left out: {counted(left_out, 'case')} on which the models agree"
-        yield Paragraph(line_of(some if left_out else "every case differs", "muted"))
+        left_out = counted(len(comparison.rows) - len(rows), "case")
+        yield Paragraph(line_of(f"left out: {left_out} on which the models agree", "muted"))
     yield from summary_view(comparison, interrupted=interrupted, titles=titles)
 
 
@@ -109,20 +114,21 @@ def summary_view(comparison: Comparison, *, interrupted: bool = False, titles: T
     """Yield a comparison without its cells: totals, errors, and the tests between models."""
     yield totals_matrix(comparison)
     if interrupted:
-        runs = (run for row in comparison.rows for cell in row.cells if cell is not None for run in cell.runs)
-        stopped = counted(sum(run.status == Status.STOPPED for run in runs), "run")
-        yield Paragraph(line_of(f"interrupted: {stopped} stopped", "strong"))
+        statuses = Counter(run.status for run in comparison.runs)
+        yield Paragraph(line_of(f"interrupted: {counted(statuses[Status.STOPPED], 'run')} stopped", "strong"))
     if errors := errors_of(comparison):
         yield Section(line_of("errors, which are in no rate, mean or latency"), [error_items(errors)])
     yield from tests_view(comparison, titles)
 
 
 def tests_view(comparison: Comparison, titles: Titles | None = None) -> Iterator[Block]:
-    """Yield the tests between models, and what there is to know of them."""
+    """Yield the tests between models, and notes on how to read them."""
     if rule := rule_line(comparison.repeat_rules):
         yield Paragraph(line_of(rule, "muted"))
-    titles = titles if titles is not None or not comparison.pairs else _titles(comparison)
-    yield from (_pair(pair, titles or {}) for pair in comparison.pairs)
+    if comparison.pairs:
+        titles = titles or _titles(comparison)
+        for pair in comparison.pairs:
+            yield _pair(pair, titles)
     if BASELINE in comparison.models:
         yield Paragraph(line_of(f"{BASELINE} is a baseline, not a language model", "muted"))
 
@@ -130,9 +136,11 @@ def tests_view(comparison: Comparison, titles: Titles | None = None) -> Iterator
 def _titles(comparison: Comparison) -> Titles:
     """Return the titles of all cases, with the suite where there are several."""
     with_suites = comparison.has_suites
-    return {
-        (row.suite, row.case_id): Title(row.suite_name if with_suites else "", row.case_name) for row in comparison.rows
-    }
+    titles: dict[tuple[str, str], Title] = {}
+    for row in comparison.rows:
+        suite = row.suite_name if with_suites else ""
+        titles[row.suite, row.case_id] = Title(suite, row.case_name)
+    return titles
 
 
 # Cells
@@ -168,16 +176,19 @@ class CellWords(NamedTuple):
 
 
 def cell_words(cell: Cell, *, with_repeats: bool) -> CellWords:
-    """Return the parts of a cell; `with_repeats` tells that some cell of the comparison has several runs."""
+    """Return the parts of a cell; `with_repeats` if a cell of the comparison has more than one run."""
     if not cell.is_graded:
         return CellWords("", "", cell.status, "", "")
-    return CellWords(
-        f"{cell.good}/{cell.graded}" if with_repeats else "",
-        cell.broke_off.sign if cell.broke_off is not None else "",
-        score_text(cell.score),
-        f"±{score_text(cell.spread)}" if cell.spread and with_repeats else "",
-        duration_text(cell.latency_ms) if cell.latency_ms is not None else "",
-    )
+    share = broke_off = spread = latency = ""
+    if with_repeats:
+        share = f"{cell.good}/{cell.graded}"
+    if cell.broke_off is not None:
+        broke_off = cell.broke_off.sign
+    if with_repeats and cell.spread:
+        spread = f"±{score_text(cell.spread)}"
+    if cell.latency_ms is not None:
+        latency = duration_text(cell.latency_ms)
+    return CellWords(share, broke_off, score_text(cell.score), spread, latency)
 
 
 def cell_line(cell: Cell, rooms: CellRooms) -> Line:
@@ -187,7 +198,7 @@ def cell_line(cell: Cell, rooms: CellRooms) -> Line:
     line = [Span(f"{sign} ", role)]
     if digits := rooms.digits:
         good, slash, graded = words.share.partition("/")
-        broken = cell.broke_off.role if cell.broke_off is not None else role
+        broken = (cell.broke_off or cell.status).role
         line += [Span(f"{good:>{digits}}{slash or ' '}{graded:<{digits}}"), Span(f"{words.broke_off:<2}", broken)]
     if not cell.is_graded:
         return *line, Span(words.score, role)
@@ -210,15 +221,11 @@ def both_verdicts(before: Cell | CaseSide, after: Cell | CaseSide) -> Line:
 
 
 def _cells(models: Sequence[str], rows: Sequence[Row], titles: Titles) -> Matrix[Row]:
-    cells = [cell for row in rows for cell in row.cells if cell is not None]
-    repeats = max((len(cell.runs) for cell in cells), default=1)
-    latencies = [len(duration_text(cell.latency_ms)) for cell in cells if cell.latency_ms is not None]
-    has_spread = any(cell.spread for cell in cells)
-    rooms = CellRooms(len(str(repeats)) if repeats > 1 else 0, has_spread, max(latencies, default=0))
+    rooms = _rooms([cell for row in rows for cell in row.cells if cell is not None])
 
     def value(row: Row, column: int) -> Value:
         cell = row.cells[column]
-        return Value(cell_line(cell, rooms) if cell is not None else EMPTY)
+        return NONE if cell is None else Value(cell_line(cell, rooms))
 
     def title(row: Row) -> Title:
         return titles[row.suite, row.case_id]
@@ -229,22 +236,26 @@ def _cells(models: Sequence[str], rows: Sequence[Row], titles: Titles) -> Matrix
         least=_MIN_TITLE_CELLS,
         fit=lambda row, width: words(title(row).cut(width)),
     )
-    return Matrix(first, [one_line(model) for model in models], rows, value)
+    return Matrix(first, list(map(one_line, models)), rows, value)
+
+
+def _rooms(cells: Sequence[Cell]) -> CellRooms:
+    runs = max((len(cell.runs) for cell in cells), default=1)
+    latency = max((len(duration_text(cell.latency_ms)) for cell in cells if cell.latency_ms is not None), default=0)
+    return CellRooms(len(str(runs)) if runs > 1 else 0, any(cell.spread for cell in cells), latency)
 
 
 # Errors and tests
 
 
 def errors_of(comparison: Comparison) -> Mapping[tuple[str, str], int]:
-    """Return in how many runs of a model which error occurred, the models in the order of the columns."""
+    """Count the runs of each model that ended in each error, the models in the order of the columns."""
     counts: Counter[tuple[str, str]] = Counter()
-    for row in comparison.rows:
-        for cell in row.cells:
-            for run in cell.runs if cell is not None else ():
-                if run.status == Status.ERROR:
-                    counts[run.model, run.reason or "it is not known why"] += 1
+    for run in comparison.runs:
+        if run.status == Status.ERROR:
+            counts[run.model, run.reason or "it is not known why"] += 1
     order = {model: at for at, model in enumerate(comparison.models)}
-    return {key: counts[key] for key in sorted(counts, key=lambda key: order[key[0]])}
+    return dict(sorted(counts.items(), key=lambda item: order[item[0][0]]))
 
 
 def error_items(errors: Mapping[tuple[str, str], int]) -> Items:
@@ -260,14 +271,13 @@ def _error_line(model: str, why: str, runs: int) -> Line:
 def _pair(pair: Pair, titles: Titles) -> Section:
     """Return the results of the tests of two models, and the cases on which the two differ."""
     first, second = one_line(pair.first), one_line(pair.second)
-    differing = [
-        (*both_verdicts(before, after), Span(f"  {titles[after.suite, after.case_id].whole}"))
-        for before, after in pair.found.discordant
-    ]
     blocks: list[Block] = [Paragraph(line_of(sentence)) for sentence in pair.found.sentences(first, second)]
-    return Section(
-        line_of(f"{second} against {first}"), [*blocks, Items(differing, "other case")] if differing else blocks
-    )
+    differing: list[Line] = []
+    for before, after in pair.found.discordant:
+        differing.append((*both_verdicts(before, after), Span(f"  {titles[after.suite, after.case_id].whole}")))
+    if differing:
+        blocks.append(Items(differing, "other case"))
+    return Section(line_of(f"{second} against {first}"), blocks)
 
 
 _RULES: dict[RepeatRule, str] = {"every": "every run", "last": "last run", "mean": "mean", "majority": "majority"}
@@ -282,19 +292,25 @@ def rule_line(rules: Sequence[RepeatRule]) -> str:
     """Return the rules as a line below a comparison, with their meaning; empty where no case has several runs."""
     if not rules:
         return ""
+    line = f"rule for repeats: {rules_text(rules)}"
+    if "last" not in rules:
+        return line
     which = "of each case" if len(rules) == 1 else "of a case by the last run"
-    last = f"; {which}, only the last graded run counts in the pass rate and its test" if "last" in rules else ""
-    return f"rule for repeats: {rules_text(rules)}{last}"
+    return f"{line}; {which}, only the last graded run counts in the pass rate and its test"
+
+
+TotalsRow = tuple[str, list[str]]
+"""The title of a row of totals, and its text for each model."""
 
 
 # Totals
 
 
-def totals_matrix(comparison: Comparison) -> Matrix[tuple[str, list[str]]]:
+def totals_matrix(comparison: Comparison) -> Matrix[TotalsRow]:
     suite_names, cases = comparison.suite_names, len(comparison.rows)
     rows = list(totals_rows(comparison.totals, suite_names, cases, comparison.on_same_cases))
-    first = Column[tuple[str, list[str]]]("totals", lambda row: words(row[0]), least=max(len(name) for name, _ in rows))
-    models = [one_line(model) for model in comparison.models]
+    first = Column[TotalsRow]("totals", lambda row: words(row[0]), least=max(len(name) for name, _ in rows))
+    models = list(map(one_line, comparison.models))
     return Matrix(first, models, rows, lambda row, column: words(row[1][column]))
 
 
@@ -303,82 +319,88 @@ def totals_rows(
     suite_names: Mapping[str, str],
     cases: int,
     on_same_cases: Sequence[ModelTotals] | None,
-) -> Iterator[tuple[str, list[str]]]:
+) -> Iterator[TotalsRow]:
     """Yield the measures, each with its value for every model.
 
-    Counts that are 0 for all models are left out, and so are pass@k and pass^k where no case has several runs. `cases`
-    is how many are compared: a value that rests on fewer says on how many. The Pareto front is that of `on_same_cases`;
-    `None` while runs go on: then the pass rate alone says so, and there is no front."""
-    all_cases = cases if on_same_cases is not None else 0
-    yield "graded cases", [f"{each.graded} of {max(cases, each.cases)}" for each in totals]
-    counted = {status for each in totals for _, status in each.counted}
-    for status in (status for status in Status if status in counted):
-        yield status.counted, [count_text(each.counts[status]) for each in totals]
+    Counts that are 0 for all models are left out, and so are pass@k and pass^k where no case has more than one run.
+    `cases` is how many are compared: a value that rests on fewer names their number. The Pareto front is that of
+    `on_same_cases`; `None` while runs go on: then only the pass rate names its cases, and there is no front.
+    """
+    # While runs go on, every value would name its cases, and the numbers would be hard to find between them.
+    all_cases = 0 if on_same_cases is None else cases
+
+    def row(title: str, text: Callable[[ModelTotals], str]) -> TotalsRow:
+        return title, list(map(text, totals))
+
+    yield row("graded cases", lambda each: f"{each.graded} of {max(cases, each.cases)}")
+    yield from _counts(totals)
     if any(each.endpoint_faults for each in totals):
-        yield "the endpoint's failures", [of_text(each.endpoint_faults, each.failed) for each in totals]
+        yield row("the endpoint's failures", lambda each: of_text(each.endpoint_faults, each.failed))
     if any(each.runs_in_error and each.runs != each.cases for each in totals):
-        yield "runs in error", [of_text(each.runs_in_error, each.runs) for each in totals]
+        yield row("runs in error", lambda each: of_text(each.runs_in_error, each.runs))
     if any(each.repeat_rules for each in totals):
-        yield "rule for repeats", [rules_text(each.repeat_rules) or NOTHING for each in totals]
-    yield PASS_RATE.title, [_pass_rate(each, cases) for each in totals]
-    yield "95% interval", [_interval(each) for each in totals]
+        yield row("rule for repeats", lambda each: rules_text(each.repeat_rules) or NOTHING)
+    yield row(PASS_RATE.title, lambda each: _pass_rate(each, cases))
+    yield row("95% interval", _interval)
     yield from _pooled(SCORE, totals, all_cases)
     if any(each.score_interval is not None for each in totals):
-        bounds = [each.score_interval for each in totals]
-        yield "95% of mean", [NOTHING if each is None else scores_text(*each) for each in bounds]
+        yield row("95% of mean", _score_interval)
     for name in dict.fromkeys(name for each in totals for name in each.metrics):
-        found = [each.metrics.get(name) for each in totals]
-        yield one_line(f"response.{name}"), [mean_text(value) for value in found]
+        yield one_line(f"response.{name}"), [mean_text(each.metrics.get(name)) for each in totals]
     yield from _arguments(totals)
     yield from _gates(totals, suite_names)
     yield from _tries(totals)
     yield from _pooled(LATENCY, totals, all_cases)
     yield from _first_token(totals, all_cases)
-    yield "input tokens", [_tokens(each.input_tokens, each, all_cases) for each in totals]
-    yield "output tokens", [_tokens(each.output_tokens, each, all_cases) for each in totals]
-    yield COST.title, [_cost(each, all_cases) for each in totals]
+    yield row("input tokens", lambda each: _tokens(each.input_tokens, each, all_cases))
+    yield row("output tokens", lambda each: _tokens(each.output_tokens, each, all_cases))
+    yield row(COST.title, lambda each: _cost(each, all_cases))
     yield from _front(on_same_cases or (), all_cases)
-    yield (
-        "cases a minute",
-        [pace_text(each.cases_a_minute) for each in totals],
-    )
+    yield row("cases a minute", lambda each: pace_text(each.cases_a_minute))
 
 
-def _arguments(totals: Sequence[ModelTotals]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the rates of valid arguments: of all calls, and of each tool that some model called with invalid ones."""
+def _counts(totals: Sequence[ModelTotals]) -> Iterator[TotalsRow]:
+    there = {status for each in totals for _, status in each.counted}
+    for status in Status:
+        if status in there:
+            yield status.counted, [count_text(each.counts[status]) for each in totals]
+
+
+def _arguments(totals: Sequence[ModelTotals]) -> Iterator[TotalsRow]:
+    """Yield the rates of valid arguments: of all calls, and of each tool that a model called with invalid ones."""
     found = [each.valid_arguments for each in totals]
     if not any(each.tools for each in found):
         return
-    rates = [NOTHING if not each.tools else checked_text(each.valid, each.checked) for each in found]
-    yield VALID_ARGUMENTS.title, rates
+    yield VALID_ARGUMENTS.title, [_checked(each if each.tools else None) for each in found]
     by_tool = [{tool.tool: tool for tool in each.tools} for each in found]
     for name in dict.fromkeys(tool.tool for each in found for tool in each.tools if tool.valid < tool.checked):
-        of_tool = [tools.get(name) for tools in by_tool]
-        yield f"· {shortened(one_line(name), _TOOL_MAX)}", list(map(_checked, of_tool))
+        yield f"· {shortened(one_line(name), _TOOL_MAX)}", [_checked(tools.get(name)) for tools in by_tool]
 
 
-def _checked(tool: ToolArguments | None) -> str:
-    return NOTHING if tool is None else checked_text(tool.valid, tool.checked)
+def _checked(found: ValidArguments | ToolArguments | None) -> str:
+    return NOTHING if found is None else checked_text(found.valid, found.checked)
 
 
-def _front(totals: Sequence[ModelTotals], cases: int) -> Iterator[tuple[str, list[str]]]:
-    """Yield in what each model is beaten by none: by cost and score, by latency and score, and on how many cases."""
-    measures = {}
-    same = max((each.graded for each in totals), default=0)
+def _front(totals: Sequence[ModelTotals], cases: int) -> Iterator[TotalsRow]:
+    """Yield the measures by which each model is on the Pareto front, and on how many cases."""
+    names: dict[str, list[str]] = {each.model: [] for each in totals}
     for measure in AGAINST_SCORE:
         found, _ = points(measure, totals)
+        # A front needs two models, and a difference that costs something.
         if len(found) > 1 and any(point.takes for point in found):
-            measures[measure.title] = {point.name for point in front(found)}
-    if measures:
-        on = ([name for name, models in measures.items() if each.model in models] for each in totals)
-        yield f"Pareto front{_on(same, cases)}", [", ".join(names) or NOTHING for names in on]
+            for point in front(found):
+                names[point.name].append(measure.title)
+    if any(names.values()):
+        same = max(each.graded for each in totals)
+        yield f"Pareto front{_on(same, cases)}", [", ".join(names[each.model]) or NOTHING for each in totals]
 
 
 def _pass_rate(totals: ModelTotals, cases: int) -> str:
     """Return the pass rate, with the number of cases that it rests on where these are not all."""
-    if totals.pass_rate is None:
-        return NOTHING
-    return f"{rate_text(totals.pass_rate)}{f' of {count_text(totals.graded)}' if totals.graded < cases else ''}"
+    rate = rate_text(totals.pass_rate)
+    if totals.pass_rate is None or totals.graded >= cases:
+        return rate
+    return f"{rate} of {count_text(totals.graded)}"
 
 
 def _on(rests_on: int, cases: int) -> str:
@@ -386,13 +408,13 @@ def _on(rests_on: int, cases: int) -> str:
     return f" ({counted(rests_on, 'case')})" if rests_on < cases else ""
 
 
-def _pooled(measure: Measure, totals: Sequence[ModelTotals], cases: int) -> Iterator[tuple[str, list[str]]]:
+def _pooled(measure: Measure, totals: Sequence[ModelTotals], cases: int) -> Iterator[TotalsRow]:
     """Yield the numbers of a measure over the graded cases."""
     for pooled in measure.pooled:
         yield pooled.title, [_with_cases(measure.text(pooled.of(each)), each, cases) for each in totals]
 
 
-def _first_token(totals: Sequence[ModelTotals], cases: int) -> Iterator[tuple[str, list[str]]]:
+def _first_token(totals: Sequence[ModelTotals], cases: int) -> Iterator[TotalsRow]:
     for name in PERCENTILES:
         yield f"first token {name}", [_with_cases(_first_token_text(each, name), each, cases) for each in totals]
 
@@ -405,40 +427,47 @@ def _with_cases(text: str, totals: ModelTotals, cases: int) -> str:
     return text if text == NOTHING else f"{text}{_on(totals.graded, cases)}"
 
 
-def _tries(totals: Sequence[ModelTotals]) -> Iterator[tuple[str, list[str]]]:
+def _tries(totals: Sequence[ModelTotals]) -> Iterator[TotalsRow]:
+    """Yield pass@k, the chance that one of k runs passes, and pass^k, the chance that all of them do."""
     most = max((len(each.passing) for each in totals), default=0)
     if most < 2:
         return
-    shown = [k for k in range(1, most + 1) if k <= _ALWAYS_SHOWN_K or k == most]
-    for sign, shares in (("@", [each.pass_at for each in totals]), ("^", [each.pass_all for each in totals])):
-        for k in shown if sign == "@" else shown[1:]:  # for one try, both are the same
-            name = f"pass{sign}{k}" if k > 1 else "pass@1 = pass^1"
-            found = zip(totals, shares, strict=True)
-            yield name, [_try(each, k, share[k]) if k in share else NOTHING for each, share in found]
+    # For one try, both are the same.
+    yield "pass@1 = pass^1", [_try(each, 1, each.pass_at) for each in totals]
+    shown = [k for k in range(2, most + 1) if k <= _ALWAYS_SHOWN_K or k == most]
+    for k in shown:
+        yield f"pass@{k}", [_try(each, k, each.pass_at) for each in totals]
+    for k in shown:
+        yield f"pass^{k}", [_try(each, k, each.pass_all) for each in totals]
 
 
-def _try(totals: ModelTotals, k: int, share: float) -> str:
-    """Return the share with the number of cases that have this many graded runs, where others have fewer."""
-    cases = totals.passing[k - 1].cases
-    return rate_text(share) if cases == totals.graded else f"{rate_text(share)} of {count_text(cases)}"
+def _try(totals: ModelTotals, k: int, shares: Mapping[int, float]) -> str:
+    """Return the share for k runs, with the number of cases that have so many graded runs where others have fewer."""
+    if k not in shares:
+        return NOTHING
+    share, cases = rate_text(shares[k]), totals.passing[k - 1].cases
+    return share if cases == totals.graded else f"{share} of {count_text(cases)}"
 
 
-def _gates(totals: Sequence[ModelTotals], suite_names: Mapping[str, str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the gates of the suites for each model, a row for each demand; named after its suite where several suites
-    have one."""
-    of_models = [{(gate.suite, gate.measure): gate for gate in each.gates} for each in totals]
-    demands = {key: gate for gates in of_models for key, gate in gates.items()}
-    several = len({suite for suite, _ in demands}) > 1
+def _gates(totals: Sequence[ModelTotals], suite_names: Mapping[str, str]) -> Iterator[TotalsRow]:
+    """Yield a row for each gate, named after its suite where more than one suite has gates."""
+    demands: dict[tuple[str | None, GateMeasureName], GateResult] = {}
+    of_models: list[dict[tuple[str | None, GateMeasureName], GateResult]] = []
+    for each in totals:
+        of_models.append({(gate.suite, gate.measure): gate for gate in each.gates})
+        demands |= of_models[-1]
+    with_suite = len({suite for suite, _ in demands}) > 1
     for (suite, measure), demand in demands.items():
-        whose = f" of {shortened(one_line(suite_names.get(suite or '', '')), _SUITE_MAX)}" if several else ""
-        found = (gates.get((suite, measure)) for gates in of_models)
-        yield (
-            f"gate{whose}: {measure} {demanded_text(demand.minimum, is_rate=GATE_MEASURES[measure].is_rate)}",
-            [NOTHING if each is None else _met(each) for each in found],
-        )
+        title = f"gate: {measure}"
+        if with_suite:
+            title = f"gate of {shortened(one_line(suite_names.get(suite or '', '')), _SUITE_MAX)}: {measure}"
+        demanded = demanded_text(demand.minimum, is_rate=GATE_MEASURES[measure].is_rate)
+        yield f"{title} {demanded}", [_met(gates.get((suite, measure))) for gates in of_models]
 
 
-def _met(gate: GateResult) -> str:
+def _met(gate: GateResult | None) -> str:
+    if gate is None:
+        return NOTHING
     reached = NOTHING
     if gate.reached is not None:
         reached = reached_text(gate.reached, gate.minimum, is_rate=GATE_MEASURES[gate.measure].is_rate)
@@ -449,6 +478,10 @@ def _interval(totals: ModelTotals) -> str:
     if totals.interval is None:
         return NOTHING
     return rates_text(totals.interval.low, totals.interval.high)
+
+
+def _score_interval(totals: ModelTotals) -> str:
+    return NOTHING if totals.score_interval is None else scores_text(*totals.score_interval)
 
 
 def _tokens(count: int | None, totals: ModelTotals, cases: int) -> str:

@@ -30,6 +30,7 @@ from workbench.show.spans import (
     Line,
     Role,
     Span,
+    behind,
     cut,
     cut_line,
     cut_middle,
@@ -38,11 +39,11 @@ from workbench.show.spans import (
     paragraph,
     plain,
     spread,
-    wrap,
     wrap_line,
 )
 from workbench.show.text import Paint, table_lines
-from workbench.show.visible import one_line
+from workbench.show.views.grades import expected_and_got
+from workbench.show.visible import after, one_line
 
 MIXED_UP_MAX = 5
 """Entries of the confusion table that a summary names."""
@@ -77,8 +78,9 @@ def failure_lines(failures: FailureNumbers, paint: Paint, *, with_advice: bool =
     yield from table_lines(causes_table(failures.groups, with_advice=with_advice), sys.maxsize, paint)
     if mixed_up := failures.confusion.mixed_up:
         named = [f"{_pair_text(pair)} {count_text(count)}×" for pair, count in mixed_up[:MIXED_UP_MAX]]
-        more = len(mixed_up) - MIXED_UP_MAX
-        yield f"expected and called: {', '.join(named)}" + (f", and {counted(more, 'other')}" if more > 0 else "")
+        if (more := len(mixed_up) - MIXED_UP_MAX) > 0:
+            named.append(f"and {counted(more, 'other')}")
+        yield f"expected and called: {', '.join(named)}"
 
 
 def causes_table(groups: Sequence[CauseNumbers], *, with_advice: bool = True) -> Table[CauseNumbers]:
@@ -109,20 +111,22 @@ def often(group: CauseNumbers) -> str:
 
 
 def concerned(group: CauseNumbers) -> str:
-    """Return the tool or parameter that a cause concerns most, and how many others there are."""
+    """Return the tool or parameter that a cause concerns most, and how many others there are; empty without one."""
     if not group.subjects:
         return ""
     (subject, count), *others = group.subjects
-    more = f", and {counted(len(others), 'other')}" if others else ""
-    return one_line(f"{subject} {count_text(count)}×{more}")
+    text = one_line(f"{subject} {count_text(count)}×")
+    return f"{text}, and {counted(len(others), 'other')}" if others else text
 
 
 def symptom_text(symptom: Symptom) -> str:
     """Return `set_lights.brightness: expected 5..40, got 60 (outside)`, with the parts that exist."""
-    facts = (("expected", symptom.expected), ("got", symptom.got))
-    parts = ", ".join(f"{word} {what}" for word, what in facts if what is not None)
-    subject = str(symptom.subject) if symptom.subject is not None else ""
-    return one_line(": ".join(filter(None, (subject, parts))) + (f" ({symptom.remark})" if symptom.remark else ""))
+    parts: list[str] = []
+    if symptom.subject is not None:
+        parts.append(str(symptom.subject))
+    if facts := expected_and_got(symptom.expected, symptom.got):
+        parts.append(facts)
+    return one_line(": ".join(parts) + after(" (", symptom.remark, ")"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +140,17 @@ class RunNames:
     def case(self, run: FailedRun) -> str:
         """Return the case of a run."""
         result = run.result
+        if not self.with_suite:
+            return one_line(result.case_name)
         suite = self.suites.get(result.suite, Path(result.suite).stem)
-        return one_line(f"{suite} › {result.case_name}" if self.with_suite else result.case_name)
+        return one_line(f"{suite} › {result.case_name}")
 
     def which(self, run: FailedRun) -> str:
-        """Return what tells a run from others of its case: the model and the repeat."""
-        model = f"  {one_line(run.result.model)}" if self.with_model else ""
-        return f"{model} #{run.result.repeat + 1}" if run.result.repeat else model
+        """Return what distinguishes a run from others of its case: the model and the repeat."""
+        text = f"  {one_line(run.result.model)}" if self.with_model else ""
+        if run.result.repeat:
+            text += f" #{run.result.repeat + 1}"
+        return text
 
 
 def failures_text(failures: Failures, suites: Mapping[str, str]) -> str:
@@ -177,29 +185,31 @@ def cause_lines(group: CauseGroup, width: int) -> Iterator[Line]:
 
 
 def example_lines(group: CauseGroup, names: RunNames, width: int) -> Iterator[Line]:
-    """Yield the symptoms of some runs.
-
-    Runs of a case with equal symptoms are combined."""
+    """Yield the symptoms of some runs. Runs of a case with equal symptoms are combined."""
     yield heading("Examples")
     alike: dict[tuple[str, tuple[Symptom, ...]], list[str]] = {}
     for run in group.runs[:MAX_EXAMPLES_FROM]:
         symptoms = tuple(run.symptoms_of(group.cause))
         alike.setdefault((names.case(run), symptoms), []).append(names.which(run).strip())
     for (title, symptoms), which in islice(alike.items(), MAX_EXAMPLES):
-        shown = [run or "#1" for run in which[:MAX_RUNS_OF_EXAMPLE]] if len(which) > 1 else which
-        more = f", {ELLIPSIS}" if len(which) > MAX_RUNS_OF_EXAMPLE else ""
-        text = f"{title}  {', '.join(shown)}{more}".rstrip()
+        shown = which
+        if len(which) > 1:
+            shown = [run or "#1" for run in which[:MAX_RUNS_OF_EXAMPLE]]
+        if len(which) > MAX_RUNS_OF_EXAMPLE:
+            shown.append(ELLIPSIS)
+        text = f"{title}  {', '.join(shown)}".rstrip()
         yield from wrap_line((Span("   "), Span(text, "strong")), width, hang=3)
         for symptom in symptoms:
             yield from _symptom(symptom, width)
 
 
 def run_lines(run: FailedRun, names: RunNames, width: int) -> Iterator[Line]:
-    """Yield the causes of a run with their symptoms, and what to do."""
+    """Yield the causes of a run with their symptoms, and its advice."""
     result = run.result
-    graded = f"  {result.grade.grader} {score_text(result.score, '')}" if result.grade is not None else ""
-    title = Span(names.case(run) + names.which(run), "strong")
-    yield from wrap_line((Span(f" {GLYPHS.failed} ", "failed"), title, Span(graded, "muted")), width, hang=3)
+    title = [Span(f" {GLYPHS.failed} ", "failed"), Span(names.case(run) + names.which(run), "strong")]
+    if result.grade is not None:
+        title.append(Span(f"  {result.grade.grader} {score_text(result.score, '')}", "muted"))
+    yield from wrap_line(tuple(title), width, hang=3)
     for cause in run.causes:
         yield EMPTY
         also = "  the main cause" if cause == run.main and len(run.causes) > 1 else ""
@@ -216,21 +226,17 @@ def _advice(text: str, width: int) -> Iterator[Line]:
 
 
 def _symptom(symptom: Symptom, width: int) -> Iterator[Line]:
-    facts: list[tuple[str, str, Role]] = []
-    if symptom.subject is not None:
-        facts.append(("", str(symptom.subject), "tool"))
-    if symptom.remark:
-        facts.append(("", symptom.remark, "text"))
-    facts += [
-        (f"{word} ", text, "muted")
-        for word, text in (("expected", symptom.expected), ("got     ", symptom.got))
-        if text is not None
+    facts: list[tuple[str, str | None, Role]] = [
+        ("", symptom.remark or None, "text"),
+        ("expected ", symptom.expected, "muted"),
+        ("got      ", symptom.got, "muted"),
     ]
+    if symptom.subject is not None:
+        facts.insert(0, ("", str(symptom.subject), "tool"))
     for word, text, role in facts:
-        first, *rest = wrap(one_line(text), max(width - 5 - len(word), 10))
-        yield (Span(f"     {word}", "muted"), Span(first, role))
-        for row in rest:
-            yield (Span(" " * (5 + len(word))), Span(row, role))
+        if text is not None:
+            room = max(width - 5 - len(word), 10)
+            yield from behind((Span(f"     {word}", "muted"),), text, role, room)
 
 
 class ConfusionTable:
@@ -266,12 +272,18 @@ class ConfusionTable:
         for row, name in zip(self._rows, self._names, strict=True):
             spans = [Span(f" {padded(cut_middle(name, side), side)}", "tool" if row else "warned")]
             for at in shown:
-                count = self._counts.get((row, columns[at]), 0)
-                role: Role = "muted" if not count else "passed" if row == columns[at] else "failed" if row else "warned"
-                text = count_text(count) if count else GLYPHS.dot
+                text, role = self._cell(row, columns[at])
                 spans.append(Span(f"  {text:>{min(cell_len(heads[at]), widest)}}", role))
             lines.append(tuple(spans))
         return lines
+
+    def _cell(self, expected: str | None, called: str | None) -> tuple[str, Role]:
+        count = self._counts.get((expected, called), 0)
+        if not count:
+            return GLYPHS.dot, "muted"
+        if expected == called:
+            return count_text(count), "passed"
+        return count_text(count), "failed" if expected else "warned"
 
     def _shown(self, room: int, first: int) -> range:
         stop = first

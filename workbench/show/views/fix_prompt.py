@@ -19,7 +19,7 @@ from workbench.show.markdown import code, fenced
 from workbench.show.views.failures import symptom_text
 from workbench.show.views.grades import expected_lines, issue_text
 from workbench.show.views.trajectory import trajectory_lines
-from workbench.show.visible import compact_json
+from workbench.show.visible import after, compact_json
 from workbench.suite.model import Case, ExpectedCall, same_tool
 from workbench.suite.variants import model_of, variant_name_of
 from workbench.trajectory.events import Message, ToolDefinition
@@ -56,46 +56,59 @@ def fix_prompt(case: Case, result: RunResult, suite: str) -> str:
 
 def _lines(case: Case, result: RunResult, suite: str) -> Iterator[str]:
     start, grade = result.trajectory.start, result.grade
-    tools = start.tools if start is not None else ()
+    system, messages = case.system, list[Message]()
+    if start is not None:
+        system, messages = start.system, [*start.messages]
     yield from ("# A failing tool call to fix", "", _INTRODUCTION, "")
     yield f"- suite: {code(suite)}, case {code(case.id)}"
-    score = f" with a score of {score_text(result.score)}" if result.score is not None else ""
-    yield f"- model: {code(result.model)}; failed{score}{f' by {code(grade.grader)}' if grade is not None else ''}"
-    system = start.system if start is not None else case.system
-    yield from _section("System prompt", system.splitlines() if system else (), "There is none.")
-    yield from _section("Conversation and request", _asked(case, start.messages if start is not None else ()))
+    failed = "failed" + after(" with a score of ", score_text(result.score, ""))
+    if grade is not None:
+        failed += f" by {code(grade.grader)}"
+    yield f"- model: {code(result.model)}; {failed}"
+    yield from _section("System prompt", (system or "").splitlines(), "There is none.")
+    yield from _section("Conversation and request", _asked(case, messages))
+    yield from _tools(case, result)
+    yield from _section("Expected", _expected(case, result))
+    yield from _section("What happened", list(trajectory_lines(result.trajectory)), "Nothing: no call and no answer.")
+    issues = list(map(issue_text, result.issues))
+    yield from _section("What is wrong with it", issues or [result.reason or "the score is too low"])
+    yield from _causes(case, result)
+    yield from ("", "## What may be changed", "", _LAST, "", "To see whether it helped:", "")
+    command = f"workbench run {quote(suite)} --case {quote(case.id)} --model {quote(model_of(result.model))}"
+    if (variant := variant_name_of(result.model)) is not None:
+        command += f" --variant {quote(variant)}"
+    yield fenced([command])
+    yield from ("", "Then run the whole suite, too: `workbench history diff` names what else changed.", "")
+
+
+def _tools(case: Case, result: RunResult) -> Iterator[str]:
+    tools = result.trajectory.offered
     involved = _involved(case, result, tools)
     yield from ("", "## Tools")
     if not tools:
         yield from ("", "None was offered.")
     for tool in involved:
-        yield from ("", f"### {code(tool.name)}{f', of the server {code(tool.server)}' if tool.server else ''}", "")
+        title = code(tool.name)
+        if tool.server:
+            title += f", of the server {code(tool.server)}"
+        yield from ("", f"### {title}", "")
         shown = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
         yield fenced(json.dumps(shown, indent=2, ensure_ascii=False).splitlines())
     if others := [code(tool.name) for tool in tools if tool not in involved]:
         yield from ("", f"Also offered: {', '.join(others)}")
-    yield from _section("Expected", _expected(case, result))
-    yield from _section("What happened", list(trajectory_lines(result.trajectory)), "Nothing: no call and no answer.")
-    issues = [issue_text(issue) for issue in (grade.issues if grade is not None else ())]
-    yield from _section("What is wrong with it", issues or [result.reason or "the score is too low"])
+
+
+def _causes(case: Case, result: RunResult) -> Iterator[str]:
     groups = failures_of([(result, case)]).groups
-    symptoms = [
-        f"{group.cause}: {symptom_text(each)}"
-        for group in groups
-        for run in group.runs
-        for each in run.symptoms_of(group.cause)
-    ]
+    symptoms: list[str] = []
+    for group in groups:
+        for run in group.runs:
+            symptoms += (f"{group.cause}: {symptom_text(each)}" for each in run.symptoms_of(group.cause))
     yield from (*_section("Probable causes", symptoms), "")
     for group in groups:
         # Without a name of what is concerned: a model may have made it up, and here it would be no data.
         to_do = advice_about(group.numbers.to_do, group.cause, None)
         yield f"- {group.cause}: {ADVICE[group.cause].meaning} {to_do[:1].upper()}{to_do[1:]}."
-    yield from ("", "## What may be changed", "", _LAST, "", "To see whether it helped:", "")
-    variant = variant_name_of(result.model)
-    tried = f" --variant {quote(variant)}" if variant is not None else ""
-    model = quote(model_of(result.model))
-    yield fenced([f"workbench run {quote(suite)} --case {quote(case.id)} --model {model}{tried}"])
-    yield from ("", "Then run the whole suite, too: `workbench history diff` names what else changed.", "")
 
 
 def _section(title: str, lines: Sequence[str], nothing: str = "Nothing.") -> Iterator[str]:
@@ -103,14 +116,19 @@ def _section(title: str, lines: Sequence[str], nothing: str = "Nothing.") -> Ite
 
 
 def _asked(case: Case, messages: Sequence[Message]) -> list[str]:
-    """Return the messages that the model was given, each line of them with its role before the first one."""
-    said = [(message.role, message.content) for message in messages]
-    for message, at in zip(messages, range(len(messages)), strict=True):
-        if message.tool_calls:
-            calls = " ".join(f"{call.tool}({json.dumps(dict(call.arguments))})" for call in message.tool_calls)
-            said[at] = (message.role, f"{message.content} {calls}".strip())
-    said += [("user", step.user) for step in case.steps if step.user is not None and ("user", step.user) not in said]
-    return [f"{role}: {line}" if not at else line for role, text in said for at, line in enumerate(text.splitlines())]
+    """Return the lines of the messages that the model was given, each message after its role."""
+    said: list[tuple[str, str]] = []
+    for message in messages:
+        calls = " ".join(f"{call.tool}({json.dumps(dict(call.arguments))})" for call in message.tool_calls)
+        said.append((message.role, f"{message.content} {calls}".strip() if calls else message.content))
+    for step in case.steps:
+        if step.user is not None and ("user", step.user) not in said:
+            said.append(("user", step.user))
+    lines: list[str] = []
+    for role, text in said:
+        if text:
+            lines += f"{role}: {text}".splitlines()
+    return lines
 
 
 def _involved(case: Case, result: RunResult, tools: Sequence[ToolDefinition]) -> list[ToolDefinition]:
@@ -127,12 +145,10 @@ def _expected(case: Case, result: RunResult) -> list[str]:
         lines.append("no calls")
     lines += filter(None, [forbidden_others(case, result.grading)])
     lines += [f"the answer contains {text!r}" for text in case.response_contains]
-    if case.response is not None:
-        named = case.response if isinstance(case.response, dict) else {"": case.response}
-        lines += [
-            f"the answer{f' ({name})' if name else ''}: {compact_json(check.as_written())}"
-            for name, check in named.items()
-        ]
+    if isinstance(case.response, dict):
+        lines += [f"the answer ({name}): {compact_json(check.as_written())}" for name, check in case.response.items()]
+    elif case.response is not None:
+        lines.append(f"the answer: {compact_json(case.response.as_written())}")
     return lines
 
 

@@ -22,7 +22,7 @@ from workbench.numerals import (
 )
 from workbench.show.doc import line_of
 from workbench.show.spans import Line, Span
-from workbench.show.visible import one_line
+from workbench.show.visible import after, one_line
 
 if TYPE_CHECKING:
     from workbench.analysis.watched import GateWatched
@@ -47,15 +47,19 @@ def gate_demands(gates: Iterable[GateResult], suite_names: Mapping[str, str], *,
     """Yield each gate, with the model where `with_model` is true."""
     for gate in gates:
         measure = GATE_MEASURES[gate.measure]
-        demanded = measure.option if gate.suite is None else f"gate of {suite_names.get(gate.suite, gate.suite)}"
-        subject = one_line(demanded + (_whose(gate.model) if with_model else ""))
+        subject = measure.option
+        if gate.suite is not None:
+            subject = f"gate of {suite_names.get(gate.suite, gate.suite)}"
+        if with_model:
+            subject += _whose(gate.model)
         reached = "unknown, because nothing was graded"
         if gate.reached is not None:
             reached = reached_text(gate.reached, gate.minimum, is_rate=measure.is_rate)
-        rests = f" of {counted(gate.graded, 'graded run')}" if measure.is_rate and gate.graded else ""
+        if measure.is_rate and gate.graded:
+            reached += f" of {counted(gate.graded, 'graded run')}"
         demand = demanded_text(gate.minimum, is_rate=measure.is_rate)
-        head = f"{subject}: {gate.measure} {reached}{rests}{_zeros(gate.counted_zero)}, {demand} required: "
-        below = (line_of(watched_text(gate.watched)),) if gate.watched is not None else ()
+        head = f"{one_line(subject)}: {gate.measure} {reached}{_zeros(gate.counted_zero)}, {demand} required: "
+        below = () if gate.watched is None else (line_of(watched_text(gate.watched)),)
         yield Demand(gate.met, (Span(head), _verdict(gate.met)), below)
 
 
@@ -64,15 +68,14 @@ def aggregate_demands(
 ) -> Iterator[Demand]:
     """Yield each aggregate with its gates, with the model where `with_model` is true."""
     for result in aggregates:
-        suite = suite_names.get(result.suite, result.suite)
-        tags = f", tagged {' or '.join(result.tags)}" if result.tags else ""
         model = _whose(result.model) if with_model else ""
-        subject = one_line(f"{result.name} of {suite}{model}: {result.of}{tags}")
+        subject = f"{result.name} of {suite_names.get(result.suite, result.suite)}{model}: {result.of}"
+        subject += after(", tagged ", " or ".join(result.tags))
         statistics = ", ".join(f"{name} {_number(value, result.unit)}" for name, value in result.statistics.items())
-        head = f"{subject}, {counted(result.count, 'run')}{_zeros(result.counted_zero)}"
+        head = f"{one_line(subject)}, {counted(result.count, 'run')}{_zeros(result.counted_zero)}"
         met = result.met if result.gates else None
         below = tuple(_gate_line(gate, result.count) for gate in result.gates)
-        yield Demand(met, line_of(f"{head}: {statistics}" if statistics else head), below)
+        yield Demand(met, line_of(head + after(": ", statistics)), below)
 
 
 def demands(quality: Quality, suite_names: Mapping[str, str], *, with_model: bool) -> Iterator[Demand]:
@@ -82,17 +85,20 @@ def demands(quality: Quality, suite_names: Mapping[str, str], *, with_model: boo
 
 
 def watched_text(gate: GateWatched) -> str:
-    """Return what is known of a pass rate in a batch that may stop early."""
-    clusters = f" in {counted(gate.clusters, 'cluster')}" if gate.clusters is not None else ""
-    runs = f", {counted(gate.runs, 'run')}" if gate.runs != gate.cases else ""
+    """Return the pass rate of a batch that may stop early, and whether its gate is decided."""
     worse = demanded_text(gate.worse, is_rate=True)
+    size = ""
+    if gate.clusters is not None:
+        size += f" in {counted(gate.clusters, 'cluster')}"
+    if gate.runs != gate.cases:
+        size += f", {counted(gate.runs, 'run')}"
     if gate.verdict is None:
-        after = f"not decided against {worse} after {counted(gate.cases, 'case')}{clusters}{runs}"
-        return f"{after}: {_watched_rate(gate)}; the rate itself counts, without a bound on errors"
-    of = f"{counted_of(gate.cases, gate.of_cases, 'case')}{clusters}{runs}"
+        undecided = f"not decided against {worse} after {counted(gate.cases, 'case')}{size}"
+        return f"{undecided}: {_watched_rate(gate)}; the rate itself counts, without a bound on errors"
     why = "at least the gate" if gate.verdict == "reached" else f"no better than {worse}"
-    biased = "; the rate of runs that were stopped is biased" if gate.saved else ""
-    return f"decided after {of}: {why} (errors of 5% either way); {counted(gate.saved, 'run')} saved{biased}"
+    decided = f"decided after {counted_of(gate.cases, gate.of_cases, 'case')}{size}: {why} (errors of 5% either way)"
+    saved = f"{decided}; {counted(gate.saved, 'run')} saved"
+    return f"{saved}; the rate of runs that were stopped is biased" if gate.saved else saved
 
 
 def _watched_rate(gate: GateWatched) -> str:
@@ -104,8 +110,10 @@ def _watched_rate(gate: GateWatched) -> str:
 def _gate_line(gate: AggregateGate, count: int) -> Line:
     if gate.reached is not None:
         reached = reached_text(gate.reached, gate.threshold)
+    elif count == 1:
+        reached = "unknown, because there was only one value"
     else:
-        reached = f"unknown, because there was {'only one value' if count == 1 else 'no value'}"
+        reached = "unknown, because there was no value"
     head = f"{gate.statistic} {reached}, {gate.demand} {setting_text(gate.threshold)} required: "
     return (Span(head), _verdict(gate.met))
 
@@ -121,7 +129,8 @@ def _whose(model: str | None) -> str:
 def _zeros(runs: int) -> str:
     if not runs:
         return ""
-    return f" ({counted(runs, 'failed run')} {'counts' if runs == 1 else 'count'} 0)"
+    verb = "counts" if runs == 1 else "count"
+    return f" ({counted(runs, 'failed run')} {verb} 0)"
 
 
 def _number(value: float | None, unit: Unit) -> str:

@@ -59,16 +59,24 @@ class MovesFold:
 
     @property
     def text(self) -> str:
-        """What moved, the most frequent first: `15 runs: 12 passed → failed, 3 scores higher`, for a single kind `4
-        runs of 2 cases: failed → warned`; a single score with its numbers: `score 0.85 → 0.92`. Empty when nothing
-        moved."""
+        """The moves in words, the most frequent first; empty when nothing moved.
+
+        Examples: `15 runs: 12 passed → failed, 3 scores higher`; for a single kind `4 runs of 2 cases: failed →
+        warned`; for a single score `score 0.85 → 0.92`.
+        """
         moved = self._kinds.total()
         if not moved or (moved == 1 and self._numbers):
             return self._numbers
-        of_cases = f" of {counted(len(self._cases), 'case')}" if len(self._cases) < moved else ""
-        kinds = self._kinds.most_common()
-        parts = [f"{count_text(count)} {_MANY.get(kind, kind) if count > 1 else kind}" for kind, count in kinds]
-        return f"{counted(moved, 'run')}{of_cases}: {kinds[0][0] if len(kinds) == 1 else ', '.join(parts)}"
+        runs = counted(moved, "run")
+        if len(self._cases) < moved:
+            runs += f" of {counted(len(self._cases), 'case')}"
+        if len(self._kinds) == 1:
+            return f"{runs}: {next(iter(self._kinds))}"
+        parts: list[str] = []
+        for kind, count in self._kinds.most_common():
+            noun = _MANY.get(kind, kind) if count > 1 else kind
+            parts.append(f"{count_text(count)} {noun}")
+        return f"{runs}: {', '.join(parts)}"
 
 
 _MANY = {f"score {way}": f"scores {way}" for way in ("higher", "lower", "gone", "new")}
@@ -76,10 +84,14 @@ _MANY = {f"score {way}": f"scores {way}" for way in ("higher", "lower", "gone", 
 
 def _kind(move: Move) -> str:
     before, after = move.before, move.after
-    if before is None or before.status != after.status:
-        return f"{before.status if before is not None else 'not graded'} → {after.status}"
-    if before.score is None or after.score is None:
-        return "score gone" if after.score is None else "score new"
+    if before is None:
+        return f"not graded → {after.status}"
+    if before.status != after.status:
+        return f"{before.status} → {after.status}"
+    if after.score is None:
+        return "score gone"
+    if before.score is None:
+        return "score new"
     return "score higher" if after.score > before.score else "score lower"
 
 
@@ -117,16 +129,20 @@ class Regraded:
 
 
 def move_lines(regraded: Iterable[Regraded], paint: Paint) -> Iterator[str]:
-    """Yield a line for each recording whose status or score changed, and how many moved from where to where; or one
-    line that none did. Nothing where nothing was graded before."""
+    """Yield a line for each recording whose status or score changed, then the counts of the changes, or that there are
+    none.
+
+    Without recordings, nothing."""
     regraded = list(regraded)
     for each in regraded:
         if each.not_regraded is not None:
             yield f"{one_line(each.recording)} {one_line(each.not_regraded)}"
     moved = [each for each in regraded if each.moved]
     for each in moved:
+        name = one_line(each.recording)
+        if each.after.is_fork:
+            name += f" ({FORK})"
         after = paint(graded_text(each.after), each.after.status.role)
-        fork = f" ({FORK})" if each.after.trajectory.fork is not None else ""
-        yield f"{one_line(each.recording)}{fork}: {graded_text(each.before)} → {after}"
+        yield f"{name}: {graded_text(each.before)} → {after}"
     if regraded:
         yield moves_text(each.move for each in moved) or "no grade differs from the recorded one"

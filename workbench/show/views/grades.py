@@ -12,7 +12,7 @@ from workbench.numerals import NOTHING, cost_text, counted, range_text, score_te
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Line, Note, Span
 from workbench.show.views.values import usage_text
-from workbench.show.visible import compact_json, one_line, shortened
+from workbench.show.visible import after, compact_json, one_line, shortened
 
 if TYPE_CHECKING:
     from workbench.grading.grade import (
@@ -31,23 +31,29 @@ if TYPE_CHECKING:
 
 def issue_text(issue: Issue) -> str:
     """Return `kind: where: expected …, got … (why)`, safe to show; parts that an issue lacks are left out."""
-    parts = [issue.kind, *filter(None, [issue_place(issue), issue_facts(issue)])]
-    return one_line(": ".join(parts) + _remark(_why(issue), "this alone fails the case" if issue.decides else ""))
+    remarks = [_why(issue)]
+    if issue.decides:
+        remarks.append("this alone fails the case")
+    return _issue_line(issue, issue_place(issue), remarks)
 
 
 def issue_note(issue: Issue) -> str:
-    """Return an issue as `issue_text` does, for places where the call and the argument are visible.
-
-    What a schema refuses may lie deep inside an argument."""
+    """Return an issue as `issue_text` does, for places where the call and the argument are visible."""
+    # A schema may refuse a value deep inside an argument, so its place is not visible.
     place = issue.argument if issue.kind == "schema violation" else None
-    parts = [issue.kind, *filter(None, [place, issue_facts(issue)])]
-    return one_line(": ".join(parts) + _remark(_why(issue)))
+    return _issue_line(issue, place, [_why(issue)])
+
+
+def _issue_line(issue: Issue, place: str | None, remarks: Sequence[str]) -> str:
+    text = ": ".join(filter(None, (issue.kind, place, issue_facts(issue))))
+    return one_line(text + after(" (", "; ".join(filter(None, remarks)), ")"))
 
 
 def note_of_issue(issue: Issue, *, at_call: bool = False) -> Note:
     """Return an issue behind its sign; `at_call` for places where the call and the argument are visible."""
     status = Status.FAILED if issue.decides else Status.WARNED
-    return Note(status.sign, issue_note(issue) if at_call else issue_text(issue), status.role)
+    text = issue_note if at_call else issue_text
+    return Note(status.sign, text(issue), status.role)
 
 
 def _why(issue: Issue) -> str:
@@ -55,34 +61,41 @@ def _why(issue: Issue) -> str:
     return "" if issue.kind == "wrong tool" and issue.expected and issue.got else issue.why
 
 
-def _remark(*parts: str) -> str:
-    text = "; ".join(filter(None, parts))
-    return f" ({text})" if text else ""
-
-
 def issue_place(issue: Issue) -> str:
     """Return the call (counted from 1), the tool and the argument that an issue concerns; empty for the whole run."""
-    subject = ".".join(part for part in (issue.tool, issue.argument) if part)
-    return f"call {issue.call + 1} {subject}" if issue.call is not None else subject
+    subject = ".".join(filter(None, (issue.tool, issue.argument)))
+    return subject if issue.call is None else f"call {issue.call + 1} {subject}"
 
 
 def issue_facts(issue: Issue) -> str:
-    """Return the expected and the actual value."""
-    facts = (("expected", issue.expected), ("got", issue.got))
-    return ", ".join(f"{word} {what}" for word, what in facts if what is not None)
+    """Return the expected and the actual value: `expected 5..40, got 60`."""
+    return expected_and_got(issue.expected, issue.got)
+
+
+def expected_and_got(expected: str | None, got: str | None) -> str:
+    """Return `expected 5..40, got 60`, without the part that is `None`."""
+    facts: list[str] = []
+    if expected is not None:
+        facts.append(f"expected {expected}")
+    if got is not None:
+        facts.append(f"got {got}")
+    return ", ".join(facts)
 
 
 def verdict(status: Status, score: float | None) -> Line:
     """Return a status with its score: `✓ passed 1.00`."""
-    shown = f" {score_text(score)}" if score is not None else ""
+    shown = after(" ", score_text(score, ""))
     return (Span(f"{status.sign} {status}", status.role), Span(shown, "strong"))
 
 
 def result_text(result: RunResult) -> str:
     """Return the sign, the status, the score and the error of a result, without those that it lacks."""
-    score = f" {score_text(result.score)}" if result.grades else ""
-    why = f": {one_line(result.error)}" if result.error is not None else ""
-    return f"{result.status.sign} {result.status}{score}{why}"
+    text = f"{result.status.sign} {result.status}"
+    if result.grades:
+        text += f" {score_text(result.score)}"
+    if result.error is not None:
+        text += f": {one_line(result.error)}"
+    return text
 
 
 _AGAINST_SCORE: frozenset[IssueKind] = frozenset(
@@ -103,9 +116,9 @@ def is_doubt(issue: Issue, result: RunResult) -> bool:
     error."""
     if issue.kind in ("schema violation", "broken arguments"):
         return True
-    return (
-        issue.kind == "tool error" and issue.call is not None and result.trajectory.calls[issue.call].server is not None
-    )
+    if issue.kind != "tool error" or issue.call is None:
+        return False
+    return result.trajectory.calls[issue.call].server is not None
 
 
 def doubts(result: RunResult) -> list[str]:
@@ -128,18 +141,20 @@ def why_passed(result: RunResult) -> str:
         return ""
     low, high = TRAITS[grade.grader].thresholds(result.grading)
     met = high if grade.verdict == Status.PASSED else low
-    short = f", not {setting_text(high)}" if met != high else ""
-    return f"{result.status}: score {score_text(grade.score)} meets the threshold {setting_text(met)}{short}"
+    text = f"{result.status}: score {score_text(grade.score)} meets the threshold {setting_text(met)}"
+    return text if met == high else f"{text}, not {setting_text(high)}"
 
 
 def note_of_step(step: StepGrade, steps: int, *, brief: bool = False) -> Note:
     """Return the grade of one of some steps: `✓ step 1  1.00  right: tool 1.00, arguments 1.00`.
 
     `brief` leaves out why a step passed."""
-    sign, role = step.status.mark if step.status is not None else (NOTHING, "muted")
-    score = score_text(step.score, f"{NOTHING:>4}")
-    why = "" if brief and step.status == Status.PASSED else step.why
-    return Note(sign, f"step {step.step:>{len(str(steps))}}  {score}  {one_line(why)}".rstrip(), role)
+    text = f"step {step.step:>{len(str(steps))}}  {score_text(step.score, f'{NOTHING:>4}')}"
+    if not brief or step.status != Status.PASSED:
+        text += f"  {one_line(step.why)}"
+    if step.status is None:
+        return Note(NOTHING, text.rstrip())
+    return Note(step.status.sign, text.rstrip(), step.status.role)
 
 
 def step_lines(steps: Sequence[StepGrade], paint: Paint, width: int) -> Iterator[str]:
@@ -167,12 +182,14 @@ def metric_text(metric: Metric) -> str:
     """Return a metric on one line, without a sign: `polite 0.75 (4 on 1..5), expected …: why`.
 
     The issue of a check that does not hold says the rest."""
+    value = f"{metric.name} {score_text(metric.value)}"
     if metric.about is not None:
-        return one_line(f"{metric.name} {score_text(metric.value)} ({metric.about})")
-    given = "" if metric.number is None or metric.scale is None else f" ({_on_scale(metric.number, metric.scale)})"
-    value = f"{metric.name} {score_text(metric.value)}{given}"
-    why = f": {metric.why}" if metric.why else ""
-    return one_line(f"{value}, expected {metric.expected}{why}" if metric.holds else value)
+        return one_line(f"{value} ({metric.about})")
+    if metric.number is not None and metric.scale is not None:
+        value += f" ({_on_scale(metric.number, metric.scale)})"
+    if metric.holds:
+        value += f", expected {metric.expected}{after(': ', metric.why)}"
+    return one_line(value)
 
 
 def note_of_metric(metric: Metric) -> Note:
@@ -183,9 +200,12 @@ def note_of_metric(metric: Metric) -> Note:
 
 def judging_text(use: JudgeUse) -> str:
     """Return how often judges were asked, their tokens and their cost, where that is known."""
-    tokens = [f"{usage_text(use.usage)}"] if use.usage is not None else []
-    cost = [f"cost: {cost_text(use.cost_usd)}"] if use.usage is not None and use.cost_usd is not None else []
-    return " · ".join((counted(use.asked, "question"), *tokens, *cost))
+    facts = [counted(use.asked, "question")]
+    if use.usage is not None:
+        facts.append(usage_text(use.usage))
+        if use.cost_usd is not None:
+            facts.append(f"cost: {cost_text(use.cost_usd)}")
+    return " · ".join(facts)
 
 
 MAX_NAMED = 8
@@ -198,20 +218,21 @@ def failed_steps(steps: Sequence[StepGrade]) -> str:
     if len(failed) == 1:
         return f"step {failed[0]} failed, and with it the chain"
     which = f"steps {', '.join(failed[:-1])} and {failed[-1]}"
-    return f"{which if len(failed) <= MAX_NAMED else counted(len(failed), 'step')} failed, and with them the chain"
+    if len(failed) > MAX_NAMED:
+        which = counted(len(failed), "step")
+    return f"{which} failed, and with them the chain"
 
 
 def why_not_graded(result: RunResult) -> str:
     """Return why a finished run has no grades, as the end of a sentence."""
     why = one_line(result.error or "")
     if result.status == Status.SKIPPED:
-        return f"this case is skipped, so there is nothing to grade{f': {why}' if why else ''}"
+        return f"this case is skipped, so there is nothing to grade{after(': ', why)}"
     if result.status == Status.STOPPED:
         return "you stopped this run, so it is not graded"
     if result.status == Status.NOT_GRADED:
         return f"this case {why}, so there is nothing to grade"
-    finish = result.trajectory.finish
-    if finish is None or finish.reason in ("error", "timed out"):
+    if result.trajectory.finish_reason in (None, "error", "timed out"):
         return f"this run did not finish, so it is not graded: {why}"
     return f"this run finished, but could not be graded: {why}"
 
@@ -225,29 +246,28 @@ def cut(text: str, most: int) -> str:
 
 
 def issue_lines(run: RunResult) -> list[str]:
-    """Return what is wrong in a run by the grader that decides, or why it was not graded."""
+    """Return the issues of the grade that decides, or why the run was not graded."""
     grade = run.grade
-    if grade is None:
-        return [one_line(run.error)] if run.error is not None else []
-    lines = [*map(issue_text, grade.issues), *filter(None, [why_passed(run)])]
-    return lines or [one_line(run.reason or grade.reason)]
+    if grade is not None:
+        lines = [*map(issue_text, grade.issues), *filter(None, [why_passed(run)])]
+        return lines or [one_line(run.reason or grade.reason)]
+    return [] if run.error is None else [one_line(run.error)]
 
 
 def expected_lines(case: Case, grade: Grade | None) -> list[str]:
     """Return the calls that a case expects, with the checks of their arguments as the grade describes them."""
-    described = {
-        (pairing.expected_call, verdict.argument): verdict.expected
-        for pairing in (grade.pairings if grade is not None else ())
-        for verdict in pairing.arguments
-    }
+    described: dict[tuple[int | None, str], str] = {}
+    if grade is not None:
+        for pairing in grade.pairings:
+            for verdict in pairing.arguments:
+                described[pairing.expected_call, verdict.argument] = verdict.expected
     lines = []
     for index, call in enumerate(case.expected_calls()):
-        checks = [
-            (name, described.get((index, name)) or compact_json(check.as_written()))
-            for name, check in (call.args or {}).items()
-        ]
-        arguments = "…" if call.args is None else ", ".join(f"{name}: {what}" for name, what in checks)
-        lines.append(one_line(f"{call.tool_text}({arguments})"))
+        arguments: list[str] = []
+        for name, check in (call.args or {}).items():
+            arguments.append(f"{name}: {described.get((index, name)) or compact_json(check.as_written())}")
+        given = "…" if call.args is None else ", ".join(arguments)
+        lines.append(one_line(f"{call.tool_text}({given})"))
     return lines
 
 
@@ -264,31 +284,34 @@ def note_of_grade(grade: Grade) -> Note:
 
 def grades_line(grades: Sequence[Grade]) -> str:
     """Return every grader with status and score, the deciding one first: `critics ✓ 1.00 · decision ✗ 0.67`."""
-    mark = f"  {DISAGREE}" if disagree(grades) else ""
-    return f"    {' · '.join(map(_grade_text, grades))}{mark}"
+    line = f"    {' · '.join(map(_grade_text, grades))}"
+    return f"{line}  {DISAGREE}" if disagree(grades) else line
 
 
 def _grade_text(grade: Grade) -> str:
-    grader, sign = one_line(grade.grader), note_of_grade(grade).sign
+    grader = one_line(grade.grader)
     if grade.verdict == NOT_APPLICABLE:
         return f"{grader} {score_text(None)}"
-    return f"{grader} {sign}" if grade.verdict == Status.ERROR else f"{grader} {sign} {score_text(grade.score)}"
+    marked = f"{grader} {note_of_grade(grade).sign}"
+    return marked if grade.verdict == Status.ERROR else f"{marked} {score_text(grade.score)}"
 
 
 def parts_line(grade: Grade) -> str | None:
     """Return the parts of a grade's score, in the words of its grader; `None` where it has no score."""
     if grade.score is None:
         return None
-    parts = TRAITS[grade.grader].parts(grade)
-    return one_line(f"    {grade.grader}: {' · '.join(parts) if parts else grade.reason}")
+    parts = " · ".join(TRAITS[grade.grader].parts(grade))
+    return one_line(f"    {grade.grader}: {parts or grade.reason}")
 
 
 def deciders_line(results: Sequence[RunResult], paint: Paint) -> str:
-    """Return which graders decided, how many runs each where there are several, and how many other graders disagree."""
+    """Return which graders decided, how many runs each if there is more than one, and how many other graders
+    disagree."""
     deciders = Counter(result.grader for result in results if result.grader is not None)
-    values = ", ".join(
-        f"{grader} ({counted(runs, 'run')})" if len(deciders) > 1 else grader for grader, runs in deciders.items()
-    )
-    differing = sum(result.graders_disagree for result in results)
-    others = f"; {DISAGREE} the graders disagree on {counted(differing, 'run')}" if differing else ""
-    return paint(f"  {one_line(f'graded by {values}{others}')}", "muted")
+    names = [*deciders]
+    if len(deciders) > 1:
+        names = [f"{grader} ({counted(runs, 'run')})" for grader, runs in deciders.items()]
+    line = f"graded by {', '.join(names)}"
+    if differing := sum(result.graders_disagree for result in results):
+        line += f"; {DISAGREE} the graders disagree on {counted(differing, 'run')}"
+    return paint(f"  {one_line(line)}", "muted")

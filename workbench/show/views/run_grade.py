@@ -37,23 +37,31 @@ def missing_calls(
     `calls` are the indices of the run's calls, each followed by its result; `outcome` is that of the run's end. `steps`
     maps each step of a chain to the index of the item before which it ends.
     """
-    by_expected = {pairing.expected_call: pairing for pairing in pairings if pairing.expected_call is not None}
-    lost = {issue.expected_call for issue in issues if issue.kind == "missing call" and issue.call is None}
-    lost |= {index for index, pairing in by_expected.items() if pairing.call is None}
-    met = {
-        index: calls[pairing.call]
-        for index, pairing in by_expected.items()
-        if pairing.call is not None and pairing.call < len(calls)
-    }
+    by_expected: dict[int, CallPairing] = {}
+    lost: set[int] = set()
+    met: dict[int, int] = {}
+    for pairing in pairings:
+        if (wanted := pairing.expected_call) is None:
+            continue
+        by_expected[wanted] = pairing
+        if pairing.call is None:
+            lost.add(wanted)
+        elif pairing.call < len(calls):
+            met[wanted] = calls[pairing.call]
+    for issue in issues:
+        if issue.kind == "missing call" and issue.call is None and issue.expected_call is not None:
+            lost.add(issue.expected_call)
     end = calls[-1] + 2 if calls else outcome
     placed: list[tuple[int, MissingItem]] = []
-    for index in sorted(index for index in lost if index is not None):
+    for index in sorted(lost):
         own = tuple(issue for issue in issues if issue.expected_call == index and issue.call is None)
-        named = expected[index][1].tool_text if index < len(expected) else None
-        tool = named or next((issue.tool for issue in own if issue.tool), "a call")
-        pairing = by_expected.get(index)
-        item = MissingItem(tool, index, pairing.arguments if pairing else (), own)
-        place: Place = expected[index][0] if index < len(expected) else ()
+        place: Place = ()
+        if index < len(expected):
+            place, tool = expected[index][0], expected[index][1].tool_text
+        else:
+            tool = next((issue.tool for issue in own if issue.tool), "a call")
+        verdicts = by_expected[index].arguments if index in by_expected else ()
+        item = MissingItem(tool, index, verdicts, own)
         if place[:1] == ("steps",):
             placed.append((steps.get(int(place[1]) + 1, outcome), item))
         else:
@@ -63,17 +71,24 @@ def missing_calls(
 
 
 def _expected_before(index: int, met: Mapping[int, int], expected: Sequence[PlacedCall], end: int) -> int:
-    """Return the item before which a call was expected: the next expected call in the sequence that was made, otherwise
-    after the previous one, otherwise after all calls."""
+    """Return the index of the item before which a call was expected.
+
+    That is the next call of the sequence that was made, else the item after the previous one, else `end`.
+    """
     position = _position(expected, index)
     if position is None:
         return end
-    around = [(_position(expected, other), at) for other, at in met.items()]
-    later = [(other, at) for other, at in around if other is not None and other > position]
+    later, earlier = [], []
+    for other, at in met.items():
+        if (place := _position(expected, other)) is None:
+            continue
+        if place > position:
+            later.append((place, at))
+        else:
+            earlier.append((place, at))
     if later:
         return min(later)[1]
-    earlier = [(other, at) for other, at in around if other is not None and other <= position]
-    return max(earlier)[1] + 2 if earlier else end
+    return max(earlier)[1] + 2 if earlier else end  # a call is followed by its result
 
 
 def _position(expected: Sequence[PlacedCall], index: int) -> int | None:

@@ -238,6 +238,17 @@ class RunItems:
         self._rebuilt = False
         self._cut: int | None = None
 
+    @property
+    def last(self) -> Item | None:
+        """The item at the end."""
+        return self.items[-1] if self.items else None
+
+    @property
+    def asked(self) -> RoundItem | None:
+        """The last request, for reading; `request` is for changing it."""
+        item = None if self.round is None else self.items[self.round]
+        return item if isinstance(item, RoundItem) else None
+
     def append(self, item: Item) -> int:
         """Append an item."""
         self.items.append(item)
@@ -264,8 +275,7 @@ class RunItems:
 
     def finish_text(self) -> None:
         """Mark streaming text at the end as complete."""
-        last = self.items[-1] if self.items else None
-        if isinstance(last, TextItem) and not last.done:
+        if isinstance(last := self.last, TextItem) and not last.done:
             last.done = True
             self._changed.add(len(self.items) - 1)
 

@@ -43,15 +43,14 @@ class Sides(NamedTuple):
 
 
 def row_sides(row: Row, width: int, *, whole: bool) -> list[Sides]:
-    """Return the lines of a row, `width` cells for each side.
-
-    With `whole`, nothing is cut."""
-    if row.part.kind == "round":
-        how: How = "same" if row.how == "differs" else row.how
-        return [Sides(_head_of(row.left, width), _head_of(row.right, width), how)]
+    """Return the lines of a row, `width` cells for each side. With `whole`, nothing is cut."""
     if row.part.kind == "call":
         return _call(row, width, whole=whole)
-    return [_text(row, width, whole=whole)]
+    if row.part.kind != "round":
+        return [_text(row, width, whole=whole)]
+    # Latency and tokens differ between any two runs, which is no difference worth a sign.
+    how: How = "same" if row.how == "differs" else row.how
+    return [Sides(_head_of(row.left, width), _head_of(row.right, width), how)]
 
 
 def _head_of(part: Part | None, width: int) -> list[Line]:
@@ -79,12 +78,17 @@ def fold_line(summary: str, width: int, *, is_open: bool) -> Line:
 
 def _round_facts(of: Round) -> str:
     """Return the step of a chain, the latency and the tokens of a round."""
-    parts = [f"step {of.step.step}"] if of.step is not None else []
+    parts: list[str] = []
+    if of.step is not None:
+        parts.append(f"step {of.step.step}")
     if of.latency_ms:
         parts.append(duration_text(of.latency_ms))
     if of.usage is not None:
         parts.append(short_tokens_text(of.usage.input_tokens, of.usage.output_tokens))
     return f" {GLYPHS.dot} ".join(parts)
+
+
+_TEXT_ROLES: Mapping[How, Role] = {"same": "muted"}
 
 
 # Texts
@@ -106,10 +110,10 @@ def _part_text(part: Part) -> str:
 
 
 def _label(part: Part, how: How) -> Line:
-    failed = part.call is not None and part.call.result is not None and part.call.result.is_error
-    role: Role = "muted" if how == "same" else "accent"
-    label = Span(" " * INDENT + _LABELS.get(part.kind, ""), role)
-    return (label, Span("error  ", "failed")) if failed else (label,)
+    label = Span(" " * INDENT + _LABELS.get(part.kind, ""), "muted" if how == "same" else "accent")
+    if part.call is not None and part.call.result is not None and part.call.result.is_error:
+        return (label, Span("error  ", "failed"))
+    return (label,)
 
 
 def _short_text(part: Part | None, at: int, how: How, width: int) -> list[Line]:
@@ -130,16 +134,16 @@ def _short_text(part: Part | None, at: int, how: How, width: int) -> list[Line]:
 def _whole_text(part: Part | None, how: How, width: int) -> Sequence[Line]:
     if part is None:
         return []
-    text = _part_text(part)
-    role: Role = "muted" if how == "same" else "text"
-    parsed = parsed_json(text, MAX_RESULT_CHARS) if part.kind == "result" else None
-    label = _label(part, how)
-    head = [cut_line(label, width)] if plain(label).strip() else []
-    if parsed is not None:
+    text, label = _part_text(part), _label(part, how)
+    head: list[Line] = []
+    indent = INDENT
+    if plain(label).strip():
+        head.append(cut_line(label, width))
+        indent += 2
+    if part.kind == "result" and (parsed := parsed_json(text, MAX_RESULT_CHARS)) is not None:
         return JoinedLines([head, JsonLines(parsed, width, INDENT + 2)])
-    return JoinedLines(
-        [head, text_rows(GrowingText(text, MAX_RESULT_CHARS), width, None, role, INDENT + 2 * bool(head))]
-    )
+    role = _TEXT_ROLES.get(how, "text")
+    return JoinedLines([head, text_rows(GrowingText(text, MAX_RESULT_CHARS), width, None, role, indent)])
 
 
 def _difference_at(left: str, right: str) -> int:
@@ -161,7 +165,9 @@ def _from(text: str, at: int, how: How, width: int, rows: int) -> Line:
     longest = width * rows
     if how != "differs":
         return (Span(one_line(text[:longest]), "text"),)
-    begin = max(text.rfind(" ", 0, at - 8) + 1, at - _LEAD) if at > width - 12 else 0
+    begin = 0
+    if at > width - 12:
+        begin = max(text.rfind(" ", 0, at - 8) + 1, at - _LEAD)
     alike, other = one_line(text[begin:at]), one_line(text[at : begin + longest])
     return Span("…" if begin else "", "muted"), Span(alike, "muted"), Span(other, "warned")
 
@@ -175,8 +181,10 @@ def _call(row: Row, width: int, *, whole: bool) -> list[Sides]:
         line = _in_short(left, width)
         return [Sides([line], [line], "same")]
     role: Role = "muted" if row.how == "same" else "tool"
-    same_tool = left is not None and right is not None and left.tool == right.tool
-    lines = [Sides(_head(left, role, width), _head(right, role, width), "same" if same_tool else row.how)]
+    how = row.how
+    if left is not None and right is not None and left.tool == right.tool:
+        how = "same"
+    lines = [Sides(_head(left, role, width), _head(right, role, width), how)]
     lines += _notes(_broken(left), _broken(right), width)
     given = _arguments_of(left), _arguments_of(right)
     names = list(dict.fromkeys((*given[0], *given[1])))
@@ -199,7 +207,8 @@ def _arguments_of(call: CallRecord | None) -> Mapping[str, JsonValue]:
 def _head(call: CallRecord | None, role: Role, width: int) -> list[Line]:
     if call is None:
         return []
-    sign = Span(" " * INDENT + f"{GLYPHS.call} ", "accent" if role == "tool" else role)
+    sign_role: Role = "accent" if role == "tool" else role
+    sign = Span(" " * INDENT + f"{GLYPHS.call} ", sign_role)
     return [cut_line((sign, Span(one_line(call.tool), role)), width)]
 
 
@@ -212,10 +221,11 @@ def _argument(
     label: str, left: Mapping[str, JsonValue], right: Mapping[str, JsonValue], name: str, width: int, *, whole: bool
 ) -> Sides:
     """Return one argument on both sides, after its label."""
-    how = _how_given(left, right, name)
+    how = _how(name in left, name in right, json_equal(left.get(name), right.get(name)))
     longest = MAX_RESULT_CHARS if whole else _MAX_LOOKED_AT
     of_left, of_right = (compact_json(given.get(name), longest) for given in (left, right))
     at = _difference_at(of_left, of_right) if how == "differs" else 0
+    key = Span(label, "muted" if how == "same" else "key")
     room = max(width - cell_len(label), 1)
     sides: list[Sequence[Line]] = []
     for given, text in ((left, of_left), (right, of_right)):
@@ -225,17 +235,16 @@ def _argument(
             head = [cut_line((Span(label, "key"),), width)]
             sides.append(JoinedLines([head, JsonLines(given[name], width, INDENT + 4)]))
         else:
-            key = Span(label, "muted" if how == "same" else "key")
             sides.append([(key, *_value(text, at, how, room))])
     return Sides(sides[0], sides[1], how)
 
 
-def _how_given(left: Mapping[str, JsonValue], right: Mapping[str, JsonValue], name: str) -> How:
-    if name not in left:
+def _how(in_left: bool, in_right: bool, is_same: bool) -> How:
+    if not in_left:
         return "right"
-    if name not in right:
+    if not in_right:
         return "left"
-    return "same" if json_equal(left[name], right[name]) else "differs"
+    return "same" if is_same else "differs"
 
 
 def _value(text: str, at: int, how: How, room: int) -> Line:
@@ -267,17 +276,9 @@ def _notes(left: str | None, right: str | None, width: int) -> list[Sides]:
     """Return a note for each side that has one."""
     if left is None and right is None:
         return []
-    how = _how_noted(left, right)
+    how = _how(left is not None, right is not None, left == right)
     role: Role = "muted" if how == "same" else "warned"
     return [Sides(_note(left, role, width), _note(right, role, width), how)]
-
-
-def _how_noted(left: str | None, right: str | None) -> How:
-    if left is None:
-        return "right"
-    if right is None:
-        return "left"
-    return "same" if left == right else "differs"
 
 
 def _note(text: str | None, role: Role, width: int) -> list[Line]:
@@ -331,7 +332,9 @@ class Above(LazyLines):
         self._left, self._right, self._how = sides
 
     def __len__(self) -> int:
-        return len(self._left) + (0 if self._how == "same" else len(self._right))
+        if self._how == "same":
+            return len(self._left)
+        return len(self._left) + len(self._right)
 
     def line(self, index: int) -> Line:
         if self._how == "same":
@@ -339,8 +342,10 @@ class Above(LazyLines):
         side, number, at = self._left, 1, index
         if index >= len(self._left):
             side, number, at = self._right, 2, index - len(self._left)
-        sign = " " if index else _SIGNS[self._how][0]
-        lead = " " * GUTTER if at else f"{sign}{number} "
+        lead = " " * GUTTER
+        if at == 0:
+            sign = " " if index else _SIGNS[self._how][0]
+            lead = f"{sign}{number} "
         return (Span(lead, "warned"), *side[at])
 
 

@@ -104,13 +104,17 @@ class RunView:
     def tool_of(self, call_id: str | None) -> str | None:
         """Return the tool of a call, `None` if there is no such call."""
         at = self._run.index_of(call_id)
-        call = self.items[at] if at is not None else None
+        if at is None:
+            return None
+        call = self.items[at]
         return call.tool if isinstance(call, CallItem) else None
 
     def is_answered(self, call_id: str) -> bool:
         """Return whether a call has a result."""
         at = self._run.index_of(call_id)
-        answer = self.items[at + 1] if at is not None else None
+        if at is None:
+            return False
+        answer = self.items[at + 1]
         return isinstance(answer, ResultItem) and answer.result is not None
 
     def put_off(self, until: datetime) -> None:
@@ -127,7 +131,7 @@ class RunView:
         put_request(self._run, request)
 
     def _end_wait(self) -> None:
-        last = self._run.items[-1] if self._run.items else None
+        last = self._run.last
         if isinstance(last, NoticeItem) and last.waits:
             self._run.cut(len(self._run.items) - 1)
 
@@ -250,11 +254,11 @@ class RunView:
             self._run.append(_message_item(message, self._next_number()))
 
     def _begin_step(self, step: StepStarted) -> None:
-        run = self._run
-        last = run.items[-1] if run.items else None
-        opens = step.step == 1 and run.round is None and isinstance(last, MessageItem) and last.role == "user"
-        # The conversation begins with this message, but it belongs to the step.
-        opening = run.cut(len(run.items) - 1) if opens else []
+        run, last = self._run, self._run.last
+        opening: list[Item] = []
+        if step.step == 1 and run.round is None and isinstance(last, MessageItem) and last.role == "user":
+            # The conversation begins with this message, but it belongs to the step.
+            opening = run.cut(len(run.items) - 1)
         self._head(step.step, step.system or None)
         for message in opening:
             run.append(message)
@@ -306,9 +310,8 @@ class RunView:
 
     def pass_time(self, now: datetime) -> None:
         """Show for how long the model is waited for now."""
-        run = self._run
-        item = run.items[run.round] if run.round is not None else None
-        if run.round is None or not isinstance(item, RoundItem) or self.began is None or self.held is not None:
+        run, item = self._run, self._run.asked
+        if run.round is None or item is None or self.began is None or self.held is not None:
             return
         if item.response is None and not item.over and item.retry is None:
             item.now_s = (now - self.began) / timedelta(seconds=1)
@@ -316,22 +319,19 @@ class RunView:
 
     def _count(self, piece: str, at_ms: float) -> None:
         """Count a piece of the answer; the clock's next tick shows the count."""
-        item = self._run.items[self._run.round] if self._run.round is not None else None
-        if isinstance(item, RoundItem):
-            item.awaited.add(piece, at_ms / 1000)
+        if (asked := self._run.asked) is not None:
+            asked.awaited.add(piece, at_ms / 1000)
 
     def _answers(self) -> None:
         """Mark that the answer has begun."""
-        if self._run.round is not None:
-            item = self._run.items[self._run.round]
-            assert isinstance(item, RoundItem)
-            if not item.begun:
-                item.begun = True
-                self._run.changed(self._run.round)
+        asked = self._run.asked
+        if asked is not None and not asked.begun:
+            self._run.request()
+            asked.begun = True
 
     def _say(self, text: str, *, reasoning: bool) -> None:
         self._answers()
-        last = self._run.items[-1] if self._run.items else None
+        last = self._run.last
         if isinstance(last, TextItem) and last.reasoning == reasoning and not last.done:
             last.text.append(text)
             self._run.changed(len(self._run.items) - 1)
@@ -381,8 +381,9 @@ def hold(run: RunItems, paused: Paused) -> None:
     go_on(run)
     index = run.index_of(paused.call_id)
     if index is None:
-        last = run.request()
-        number = paused.round if paused.round is not None else (last.round if last is not None else 0) + 1
+        number = paused.round
+        if number is None:
+            number = run.asked.round + 1 if run.asked is not None else 1
         run.held = run.append(HoldItem(number, paused.why))
         return
     call, answer = run.call(paused.call_id), run.result(paused.call_id)
@@ -507,9 +508,11 @@ def _step(run: RunItems, index: int) -> int | None:
     """Return the step of the request at or after an index: that of the heading above, unless a request is in
     between."""
     headings = bisect_right(run.steps, index)
-    heading = run.steps[headings - 1] if headings else None
-    item = run.items[heading] if heading is not None else None
-    if heading is None or not isinstance(item, StepItem):
+    if not headings:
+        return None
+    heading = run.steps[headings - 1]
+    item = run.items[heading]
+    if not isinstance(item, StepItem):
         return None
     asked_between = bisect_left(run.rounds, index) - bisect_left(run.rounds, heading)
     return None if asked_between else item.step

@@ -3,7 +3,7 @@ tools, made calls, verdicts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Literal
 
@@ -15,6 +15,7 @@ from workbench.show.markdown import code, table, text
 from workbench.show.views.grades import cut
 from workbench.show.views.runs_report import RunsReport, ShownCase
 from workbench.show.views.trajectory import made_lines
+from workbench.show.visible import after
 from workbench.suite.files import from_here
 from workbench.suite.model import Case
 from workbench.version import __version__
@@ -41,19 +42,29 @@ def kind_of(case: Case) -> Kind:
 
 
 def what_is_missing(cases: Iterable[Case]) -> str | None:
-    """Return what these cases lack for a submission, and which of them count for neither kind; `None` for nothing."""
-    cases = tuple(cases)
-    there = {kind: sum(kind_of(case) == kind for case in cases) for kind in NEEDED}
-    lacking = {kind: needed - there[kind] for kind, needed in NEEDED.items() if there[kind] < needed}
-    if not lacking:
+    """Return the cases that a submission still needs, and the ids of those that count for neither kind; `None` if it
+    needs none."""
+    ids: dict[Kind, list[str]] = {kind: [] for kind in KINDS}
+    for case in cases:
+        ids[kind_of(case)].append(case.id)
+    needs, has, add = [], [], []
+    for kind, needed in NEEDED.items():
+        there = len(ids[kind])
+        needs.append(f"{needed} prompts that {kind} a tool")
+        has.append(str(there))
+        if there < needed:
+            add.append(f"{counted(needed - there, 'case')} with {_KEYS[kind]}")
+    if not add:
         return None
-    keys = {"must call": "an expected call (ordered, unordered or steps)", "must not call": "expect_no_calls = true"}
-    add = " and ".join(f"{counted(number, 'case')} with {keys[kind]}" for kind, number in lacking.items())
-    needs = " and ".join(f"{needed} prompts that {kind} a tool" for kind, needed in NEEDED.items())
-    has = " and ".join(map(str, there.values()))
-    others = ", ".join(case.id for case in cases if kind_of(case) == "other")
-    neither = f"; skipped, or neither of both: {others}" if others else ""
-    return f"a submission needs {needs}, and there are {has}: add {add}{neither}"
+    needed_text, has_text, add_text = map(" and ".join, (needs, has, add))
+    neither = after("; skipped, or neither of both: ", ", ".join(ids["other"]))
+    return f"a submission needs {needed_text}, and there are {has_text}: add {add_text}{neither}"
+
+
+_KEYS: dict[Kind, str] = {
+    "must call": "an expected call (ordered, unordered or steps)",
+    "must not call": "expect_no_calls = true",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,32 +91,45 @@ class Prompt:
 
 
 def prompts_of(report: RunsReport) -> Iterator[Prompt]:
-    """Yield what each case came to, model by model: five that must call and three that must not, then the rest."""
+    """Yield the cases of each model: five that must call and three that must not, then the rest."""
     for model in report.totals_per_model:
-        shown = [report.shown_case(case) for case in report.quality.cases if case.runs[0].model == model]
         of_kind: dict[Kind, list[ShownCase]] = {kind: [] for kind in KINDS}
-        for each in shown:
-            of_kind[kind_of(each.case) if each.case is not None else "other"].append(each)
-        asked_for = [each for kind, needed in NEEDED.items() for each in of_kind[kind][:needed]]
-        beside = [each for kind in KINDS for each in of_kind[kind][NEEDED.get(kind, 0) :]]
+        for case in report.quality.cases:
+            if case.runs[0].model == model:
+                shown = report.shown_case(case)
+                of_kind[_kind(shown.case)].append(shown)
+        asked_for: list[ShownCase] = []
+        beside: list[ShownCase] = []
+        for kind, found in of_kind.items():
+            needed = NEEDED.get(kind, 0)
+            asked_for += found[:needed]
+            beside += found[needed:]
         for number, each in enumerate((*asked_for, *beside), 1):
             yield _prompt(each, number, asked_for=number <= len(asked_for))
+
+
+def _kind(case: Case | None) -> Kind:
+    """Return the kind of a case; a case that its suite no longer has is of none."""
+    return "other" if case is None else kind_of(case)
 
 
 def _prompt(shown: ShownCase, number: int, *, asked_for: bool) -> Prompt:
     case, result = shown.case, shown.result
     run = next((run for run in result.runs if run.status == result.status), result.runs[0])
-    asked = [case.user, *(step.user for step in case.steps)] if case is not None else []
+    prompt, expected = "", tuple[str, ...]()
+    if case is not None:
+        prompt = "\n".join(filter(None, (case.user, *(step.user for step in case.steps))))
+        expected = tuple(call.tool_text for call in case.expected_calls())
     return Prompt(
         model=run.model,
         number=number,
-        kind=kind_of(case) if case is not None else "other",
+        kind=_kind(case),
         asked_for=asked_for,
         suite=from_here(run.suite),
         case_id=run.case_id,
         case_name=run.case_name,
-        prompt="\n".join(words for words in asked if words is not None),
-        expected_tools=tuple(call.tool_text for call in case.expected_calls()) if case is not None else (),
+        prompt=prompt,
+        expected_tools=expected,
         made_calls=tuple(made_lines(run.trajectory)),
         verdict=result.status,
         score=result.score,
@@ -117,16 +141,22 @@ def _prompt(shown: ShownCase, number: int, *, asked_for: bool) -> Prompt:
 def markdown_of_submission(report: RunsReport) -> Iterator[str]:
     """Yield a table for each model, in which no text of a suite, a model or a tool has any effect."""
     names = ", ".join(report.secrets.redact(suite.name) for suite in report.suites.values())
-    batch = f" · batch {report.batch}" if report.batch is not None else ""
-    yield f"# Plugin submission: {text(names)}\n\nWorkbench {__version__} · {code(report.started_at)}{batch}\n"
+    made = f"Workbench {__version__} · {code(report.started_at)}"
+    if report.batch is not None:
+        made += f" · batch {report.batch}"
+    yield f"# Plugin submission: {text(names)}\n\n{made}\n"
     prompts = list(prompts_of(report))
     for model in dict.fromkeys(prompt.model for prompt in prompts):
         of_model = [prompt for prompt in prompts if prompt.model == model]
         yield f"\n## {code(model)}\n\n{' · '.join(_counts(of_model))}\n"
-        for title, asked_for in (("", True), ("\nFurther cases:\n", False)):
-            rows = [_cells(prompt) for prompt in of_model if prompt.asked_for == asked_for]
-            if rows:
-                yield title + "\n" + "".join(f"{line}\n" for line in table(_TITLES, rows))
+        yield from _table("", [prompt for prompt in of_model if prompt.asked_for])
+        yield from _table("\nFurther cases:\n", [prompt for prompt in of_model if not prompt.asked_for])
+
+
+def _table(title: str, prompts: Sequence[Prompt]) -> Iterator[str]:
+    if prompts:
+        yield title + "\n"
+        yield from (f"{line}\n" for line in table(_TITLES, map(_cells, prompts)))
 
 
 _TITLES = ("", "prompt", "a tool", "expected tools", "calls made", "verdict")
@@ -140,15 +170,16 @@ def _counts(prompts: list[Prompt]) -> Iterator[str]:
 
 
 def _cells(prompt: Prompt) -> tuple[str, ...]:
-    sign = prompt.verdict.sign
-    several = f", {prompt.good_runs} of {prompt.runs} runs" if prompt.runs > 1 else ""
+    verdict = f"{prompt.verdict.sign} {prompt.verdict}"
+    if prompt.runs > 1:
+        verdict += f", {prompt.good_runs} of {prompt.runs} runs"
     return (
         str(prompt.number),
         text(cut(prompt.prompt, _CELL_MAX)),
         "–" if prompt.kind == "other" else prompt.kind,
         ", ".join(map(code, prompt.expected_tools)) or "none",
         ", ".join(code(cut(call, _CELL_MAX)) for call in prompt.made_calls) or "none",
-        f"{sign} {prompt.verdict}{several}",
+        verdict,
     )
 
 

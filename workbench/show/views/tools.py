@@ -14,7 +14,7 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.text import Paint
 from workbench.show.views.server_output import output_lines
 from workbench.show.views.values import hints_in_words
-from workbench.show.visible import one_line, shortened
+from workbench.show.visible import after, one_line, shortened
 from workbench.show.when import ago, local_time
 from workbench.trajectory.events import ServerOutput, ToolDefinition
 from workbench.trajectory.json_schema import properties_of, required_names, type_text
@@ -75,14 +75,16 @@ def finding_lines(suites: Sequence[SuiteTools], paint: Paint) -> Iterator[str]:
         yield f"{paint(one_line(suite.name), 'strong')}  {paint(one_line(suite.path), 'muted')}"
         for source in suite.sources:
             if source.error is not None:
-                as_listed = f"; {listed_text(source.listed_at)}" if source.listed_at else ""
-                yield f"  server {one_line(source.server or '')}: {paint(one_line(source.error), 'failed')}{as_listed}"
+                failed = f"  server {one_line(source.server or '')}: {paint(one_line(source.error), 'failed')}"
+                if source.listed_at:
+                    failed += f"; {listed_text(source.listed_at)}"
+                yield failed
                 if source.output is not None:
                     yield from output_lines(source.output, paint, 4)
         findings = suite.findings or ()
         last = None
         for finding in findings:
-            about = ", ".join(_origin(tool) for tool in finding.tools) or "all tools"
+            about = ", ".join(map(_origin, finding.tools)) or "all tools"
             if about != last:
                 yield f"  {one_line(about)}"
             last = about
@@ -99,20 +101,23 @@ def _origin(tool: ToolName) -> str:
 
 
 def _suite_json(suite: SuiteTools) -> dict[str, Any]:
-    findings = suite.findings
-    listed = {"path": suite.path, "name": suite.name, "sources": [_source_json(source) for source in suite.sources]}
-    return listed if findings is None else {**listed, "findings": [asdict(finding) for finding in findings]}
+    listed: dict[str, Any] = {"path": suite.path, "name": suite.name, "sources": list(map(_source_json, suite.sources))}
+    if suite.findings is not None:
+        listed["findings"] = list(map(asdict, suite.findings))
+    return listed
 
 
 def lint_text(finding: LintFinding) -> str:
-    """Return what lint found in a tool, where, and what to do."""
-    where = f"{finding.where}: " if finding.where else ""
-    return one_line(f"{where}{finding.message} ({finding.hint})")
+    """Return a finding with its place and its hint."""
+    return one_line(f"{after('', finding.where, ': ')}{finding.message} ({finding.hint})")
 
 
 def marks_text(tool: ToolDefinition) -> str:
-    """Return the server's hints on the effects of its tool; empty for one that is written out without any."""
-    return hints_in_words(tool.annotations) or ("not marked, so it may do anything" if tool.server is not None else "")
+    """Return the server's hints on the effects of its tool; empty for a tool of a suite without any."""
+    hints = hints_in_words(tool.annotations)
+    if not hints and tool.server is not None:
+        return "not marked, so it may do anything"
+    return hints
 
 
 def source_title(server: str | None, case: str | None) -> str:
@@ -124,8 +129,8 @@ def source_title(server: str | None, case: str | None) -> str:
 
 def listed_text(at: datetime, now: datetime | None = None) -> str:
     """Return when tools were listed, whose server was not asked since; with `now` how long ago."""
-    age = f", {ago(at.isoformat(), now) or 'long ago'}" if now is not None else ""
-    return f"as listed on {local_time(at.isoformat())}{age}"
+    text = f"as listed on {local_time(at.isoformat())}"
+    return text if now is None else f"{text}, {ago(at.isoformat(), now) or 'long ago'}"
 
 
 def _source(source: ToolSource, width: int, paint: Paint) -> Iterator[str]:
@@ -137,8 +142,10 @@ def _source(source: ToolSource, width: int, paint: Paint) -> Iterator[str]:
         if source.listed_at is None:
             return
         title = listed_text(source.listed_at)
-    size = sum(map(definition_size, source.tools))
-    yield f"  {title}: {counted(len(source.tools), 'tool')}{paint(f', {_size(size)}', 'muted') if size else ''}"
+    head = f"  {title}: {counted(len(source.tools), 'tool')}"
+    if size := sum(map(definition_size, source.tools)):
+        head += paint(f", {_size(size)}", "muted")
+    yield head
     for tool in source.tools:
         about = f" {GLYPHS.dot} ".join(filter(None, [marks_text(tool), _size(definition_size(tool))]))
         yield shortened(f"    {one_line(tool.name)}({_parameters(tool)})", width)
@@ -159,12 +166,13 @@ def _size(characters: int) -> str:
 
 
 def _parameters(tool: ToolDefinition) -> str:
-    """Return `city: string, days?: integer`: names with their types, a question mark where one may be left out."""
+    """Return `city: string, days?: integer`: names with their types, a question mark after optional ones."""
     must = required_names(tool.parameters)
-    return ", ".join(
-        f"{one_line(name)}{'' if name in must else '?'}{f': {one_line(kind)}' if (kind := type_text(schema)) else ''}"
-        for name, schema in properties_of(tool.parameters).items()
-    )
+    parts: list[str] = []
+    for name, schema in properties_of(tool.parameters).items():
+        mark = "" if name in must else "?"
+        parts.append(one_line(name) + mark + after(": ", one_line(type_text(schema) or "")))
+    return ", ".join(parts)
 
 
 def _source_json(source: ToolSource) -> dict[str, Any]:
@@ -172,18 +180,19 @@ def _source_json(source: ToolSource) -> dict[str, Any]:
         "server": source.server,
         "case": source.case,
         "error": source.error,
-        "server_output": asdict(source.output) if source.output is not None else None,
-        "listed_at": source.listed_at.isoformat() if source.listed_at is not None else None,
-        "tools": [
-            {
-                "name": tool.name,
-                "description": tool.description,
-                "annotations": dict(tool.annotations),
-                "parameters": dict(tool.parameters),
-                "characters": definition_size(tool),
-                "tokens": tokens_in(definition_size(tool)),
-            }
-            for tool in source.tools
-        ],
+        "server_output": source.output and asdict(source.output),
+        "listed_at": source.listed_at and source.listed_at.isoformat(),
+        "tools": list(map(_tool_json, source.tools)),
         "task_tools": list(source.task_tools),
+    }
+
+
+def _tool_json(tool: ToolDefinition) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "annotations": dict(tool.annotations),
+        "parameters": dict(tool.parameters),
+        "characters": definition_size(tool),
+        "tokens": tokens_in(definition_size(tool)),
     }

@@ -48,26 +48,29 @@ def run_totals(totals: Totals, title: str = "") -> Iterator[Line]:
     yield from _faults(totals)
     yield from _facts(rate_fact(totals), score_fact(totals), valid_arguments_text(totals.valid_arguments))
     yield from _facts(_times(LATENCY.title, totals.latency))
-    yield from _facts(usage_text(totals.usage) if totals.usage is not None else "", cost_fact(totals))
+    yield from _facts("" if totals.usage is None else usage_text(totals.usage), cost_fact(totals))
     if totals.judging.asked:
         yield from _facts(f"judging: {judging_text(totals.judging)}")
-    yield from ((Span("  "), *line) for line in agreement_lines(totals.agreement))
+    for line in agreement_lines(totals.agreement):
+        yield (Span("  "), *line)
     effort = ((totals.retries, "requests retried"), (totals.executions, "calls executed"))
-    yield from _facts(*(f"{what}: {count_text(number)}" for number, what in effort if number))
+    yield from _facts(*(f"{noun}: {count_text(number)}" for number, noun in effort if number))
 
 
 def case_totals(totals: ModelTotals, part: str = "") -> Iterator[Line]:
     """Yield the totals of the cases of one model.
 
     `part` says how many cases of a suite these are, if not all."""
-    runs = f" in {counted(totals.runs, 'run')}" if totals.runs != totals.cases else ""
-    if runs and totals.runs_in_error:
-        runs += f" ({count_text(totals.runs_in_error)} in error)"
+    cases = counted(totals.cases, "case")
+    if totals.runs != totals.cases:
+        cases += f" in {counted(totals.runs, 'run')}"
+        if totals.runs_in_error:
+            cases += f" ({count_text(totals.runs_in_error)} in error)"
     tokens = ""
     if totals.input_tokens is not None or totals.output_tokens is not None:
         tokens = tokens_text(totals.input_tokens or 0, totals.output_tokens or 0)
     lines = [
-        _head(totals, totals.model, f"{counted(totals.cases, 'case')}{runs}{part}"),
+        _head(totals, totals.model, f"{cases}{part}"),
         *_faults(totals),
         *_facts(_rate_of_cases(totals), _score_of_cases(totals), valid_arguments_text(totals.valid_arguments)),
         *_facts(_times(LATENCY.title, totals.latency), _times("first token", totals.first_token)),
@@ -76,14 +79,15 @@ def case_totals(totals: ModelTotals, part: str = "") -> Iterator[Line]:
     yield from ((Span("  "), *line) for line in lines)
 
 
-def _head(totals: AnyTotals, title: str, what: str) -> Line:
-    spans = [Span(one_line(title), "strong"), Span(": ")] if title else []
-    spans.append(Span(f"{what}: "))
+def _head(totals: AnyTotals, title: str, counts: str) -> Line:
+    spans: list[Span] = []
+    if title:
+        spans += [Span(one_line(title), "strong"), Span(": ")]
+    spans.append(Span(f"{counts}: "))
     for number, (count, status) in enumerate(totals.counted):
-        spans += [
-            Span(", " if number else ""),
-            Span(f"{count_text(count)} {status.counted}", status.role if count else "text"),
-        ]
+        if number:
+            spans.append(Span(", "))
+        spans.append(Span(f"{count_text(count)} {status.counted}", status.role if count else "text"))
     return tuple(spans)
 
 
@@ -98,40 +102,43 @@ def _faults(totals: AnyTotals) -> Iterator[Line]:
 
 
 def _times(name: str, times: Latency | None) -> str:
-    return f"{name} {percentiles_text(times)}" if times is not None else ""
+    return "" if times is None else f"{name} {percentiles_text(times)}"
 
 
 def rate_fact(totals: Totals) -> str:
     """Return the pass rate with the number of runs that it rests on; empty where nothing was graded."""
     if totals.pass_rate is None:
         return ""
-    warned = f", {count_text(totals.warned)} {Status.WARNED.counted}" if totals.warned else ""
-    return f"{PASS_RATE.title} {rate_text(totals.pass_rate)} of {counted(totals.graded, 'graded run')}{warned}"
+    fact = f"{PASS_RATE.title} {rate_text(totals.pass_rate)} of {counted(totals.graded, 'graded run')}"
+    return f"{fact}, {count_text(totals.warned)} {Status.WARNED.counted}" if totals.warned else fact
 
 
 def score_fact(totals: AnyTotals) -> str:
     """Return the mean score; empty where nothing has a score."""
-    return f"{SCORE.pooled[0].title} {mean_text(totals.mean_score)}" if totals.mean_score is not None else ""
+    return "" if totals.mean_score is None else f"{SCORE.pooled[0].title} {mean_text(totals.mean_score)}"
 
 
 def _rate_of_cases(totals: ModelTotals) -> str:
-    """Return the pass rate with its interval, without which it is biased, because runs were stopped early."""
+    """Return the pass rate with its interval.
+
+    Without an interval it is left out: runs were stopped early, so the rate is biased.
+    """
     if totals.pass_rate is None or totals.interval is None:
         return ""
     return f"{PASS_RATE.title} {rate_text(totals.pass_rate)} (95%: {rates_text(*totals.interval)})"
 
 
 def _score_of_cases(totals: ModelTotals) -> str:
-    found = totals.score_interval
-    return score_fact(totals) + (f" (95%: {scores_text(*found)})" if found is not None else "")
+    fact = score_fact(totals)
+    return fact if totals.score_interval is None else f"{fact} (95%: {scores_text(*totals.score_interval)})"
 
 
 def cost_fact(totals: AnyTotals) -> str:
     """Return the cost, and how many runs are not in it; empty where nothing cost anything."""
     if not totals.cost_usd:
         return ""
-    unknown = totals.runs_of_unknown_cost
-    return cost_text(totals.cost_usd) + (f" without {counted(unknown, 'run')} of unknown cost" if unknown else "")
+    cost, unknown = cost_text(totals.cost_usd), totals.runs_of_unknown_cost
+    return f"{cost} without {counted(unknown, 'run')} of unknown cost" if unknown else cost
 
 
 def not_made_text(runs: int) -> str:
@@ -141,7 +148,8 @@ def not_made_text(runs: int) -> str:
 
 def endpoint_text(faults: int, failed: int) -> str:
     """Return `2 of 5 failures are the endpoint's`."""
-    return f"{counted_of(faults, failed, 'failure')} {'is' if faults == 1 else 'are'} the endpoint's"
+    verb = "is" if faults == 1 else "are"
+    return f"{counted_of(faults, failed, 'failure')} {verb} the endpoint's"
 
 
 OfModel = tuple[str, "Totals"]
@@ -194,32 +202,33 @@ def valid_arguments_text(found: ValidArguments) -> str:
         return ""
     if not found.checked:
         return f"{VALID_ARGUMENTS.title} unknown"
-    bad = [tool for tool in found.tools if tool.valid < tool.checked]
-    of_tools = ", ".join(f"{one_line(tool.tool)} {of_text(tool.valid, tool.checked)}" for tool in bad)
     rate = f"{VALID_ARGUMENTS.title} {rate_text(found.valid / found.checked)}"
-    return f"{rate} of {counted(found.checked, 'call')} ({of_tools})" if bad else rate
+    bad = [tool for tool in found.tools if tool.valid < tool.checked]
+    if not bad:
+        return rate
+    of_tools = ", ".join(f"{one_line(tool.tool)} {of_text(tool.valid, tool.checked)}" for tool in bad)
+    return f"{rate} of {counted(found.checked, 'call')} ({of_tools})"
 
 
 def unchecked_lines(
     results: Iterable[RunResult], shown_as: Callable[[RunResult], RunResult] = lambda result: result
 ) -> Iterator[str]:
-    """Yield for each tool of a suite whose calls no schema could check why not, once, but for names that an issue says
-    are no tool's. `shown_as` returns a run as its lines may show it."""
+    """Yield why no schema could check the calls of a tool, once for each tool of a suite.
+
+    Names that an issue calls unknown are left out. `shown_as` returns a run as its lines may show it, which is asked
+    of a run only when it has a line.
+    """
     told: set[tuple[str, str]] = set()
     for result in results:
-        if None not in result.valid_arguments:
-            continue
-        unknown = {
-            (result.suite, tool)
-            for tool, valid in zip(result.called, result.valid_arguments, strict=False)
-            if valid is None
-        }
+        unknown: set[tuple[str, str]] = set()
+        for tool, valid in zip(result.called, result.valid_arguments, strict=False):
+            if valid is None:
+                unknown.add((result.suite, tool))
         if unknown <= told:
             continue
         told |= unknown
         shown = shown_as(result)
-        issues = shown.grade.issues if shown.grade is not None else ()
-        named = {issue.tool for issue in issues if issue.kind in ("unknown tool", "endpoint fault")}
+        named = {issue.tool for issue in shown.issues if issue.kind in ("unknown tool", "endpoint fault")}
         for tool, why in why_unchecked(shown.trajectory).items():
             if tool not in named:
                 yield f"the arguments of {shortened(one_line(tool), _WHY_MAX)} were not checked: {why}"

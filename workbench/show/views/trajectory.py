@@ -10,7 +10,7 @@ from workbench.numerals import count_text, counted, duration_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.text import Paint
 from workbench.show.views.values import call_text, content_text, progress_text, waited_text
-from workbench.show.visible import one_line, shortened
+from workbench.show.visible import after, one_line, shortened
 from workbench.trajectory.events import (
     CallEdited,
     CallFinished,
@@ -59,13 +59,17 @@ def source_text(result: ResultReceived, server: str | None = None) -> str:
     """Return where a result came from and how long it took: `server home · 3 ms`, `✎ answered by hand`."""
     if result.source in _UNTIMED:
         return _UNTIMED[result.source]
-    who = f"server {server}" if server is not None else result.source
+    who = result.source if server is None else f"server {server}"
     return f"{one_line(who)} {GLYPHS.dot} {duration_text(result.latency_ms)}"
 
 
 def _answer_line(result: ResultReceived, server: str | None) -> str:
-    error = "error " if result.is_error else ""
-    return f"← {source_text(result, server)}  {error}{content_text(result.content)}"
+    return f"← {source_text(result, server)}  {_content(result.content, is_error=result.is_error)}"
+
+
+def _content(content: str, *, is_error: bool) -> str:
+    text = content_text(content)
+    return f"error {text}" if is_error else text
 
 
 def _call_line(tool: str, arguments: Mapping[str, JsonValue] | None, raw: str | None, problem: str | None) -> str:
@@ -118,8 +122,9 @@ class StepLines:
                 return [self._answer()] if of_none else []
             case StepStarted(step=step, user=user, system=system):
                 self._step_due, self._system = True, system or None
-                user_line = f"  » {one_line(user).strip() or _EMPTY}" if user is not None else ""
-                return [f"step {step}{user_line}"]
+                if user is None:
+                    return [f"step {step}"]
+                return [f"step {step}  » {one_line(user).strip() or _EMPTY}"]
             case CallStarted(call_id=call_id, tool=tool):
                 self._tools[call_id] = tool
                 self._silent = False
@@ -142,38 +147,50 @@ class StepLines:
             case RequestFailed(error=error):
                 self._failure = error  # reported with the retry, or with the run's end if it ends the run
             case RetryScheduled(attempt=attempt, wait_ms=wait_ms, reason=reason):
-                why = "" if reason == self._failure else f": {one_line(reason)}"
-                return [f"▲ {one_line(self._failure)}", f"↻ retry {attempt} in {duration_text(wait_ms)}{why}"]
+                retry = f"↻ retry {attempt} in {duration_text(wait_ms)}"
+                if reason != self._failure:
+                    retry += f": {one_line(reason)}"
+                return [f"▲ {one_line(self._failure)}", retry]
             case RunFinished(reason="sent too much", error=error):
                 return [f"▲ {one_line(error or '')}"]
             case Paused(why=why, call_id=call_id) as paused:
                 where = hold_text(paused, self._tools.get(call_id or ""))
-                return [one_line(f"‖ held{' ' * bool(where)}{where}: {why}")]
+                return [one_line(f"‖ held{after(' ', where)}: {why}")]
             case Resumed(held_ms=held_ms):
                 return [f"‖ continues after {duration_text(held_ms)}"]
             case CallEdited(call_id=call_id, arguments=arguments):
                 return [f"✎ edited: {call_text(self._tools[call_id], arguments)}"]
             case ResultEdited(content=content, is_error=is_error):
-                return [f"✎ edited result: {'error ' if is_error else ''}{content_text(content)}"]
+                return [f"✎ edited result: {_content(content, is_error=is_error)}"]
             case MessageAdded(text=text):
                 return [f"✎ added: {one_line(text)}"]
             case Regenerated(round=number):
                 return [f"↻ the answer of round {number} is superseded; the model is asked again"]
             case Forked() as fork:
                 return [f"↳ {one_line(fork_text(fork))}"]
-            case ResponseFinished(latency_ms=latency_ms, deviations=deviations, waited_ms=waited_ms):
-                time = f" in {duration_text(latency_ms)}" if latency_ms else ""
-                waited = [f"· {waited_text(waited_ms)}"] if waited_ms else []
-                answered = self._paint(f"· model answered{time}", "muted")
-                silence = [f"« {_EMPTY}"] if self._silent and not "".join(self._text).strip() else []
-                repaired = [f"▲ {line}" for line in deviation_lines(deviations)]
-                return [*waited, *self._words(), *silence, *repaired, *([answered] if self._verbose else [])]
+            case ResponseFinished() as response:
+                return self._answered(response)
             case _:
                 pass
         return []
 
+    def _answered(self, response: ResponseFinished) -> list[str]:
+        """Return the lines of a complete answer."""
+        lines: list[str] = []
+        if response.waited_ms:
+            lines.append(f"· {waited_text(response.waited_ms)}")
+        is_silent = self._silent and not "".join(self._text).strip()
+        lines += self._words()
+        if is_silent:
+            lines.append(f"« {_EMPTY}")
+        lines += (f"▲ {line}" for line in deviation_lines(response.deviations))
+        if self._verbose:
+            time = f" in {duration_text(response.latency_ms)}" if response.latency_ms else ""
+            lines.append(self._paint(f"· model answered{time}", "muted"))
+        return lines
+
     def _answer(self) -> str:
-        """Yield the request behind the last step of a chain, with its system prompt where that changed."""
+        """Return the line of the request behind the last step of a chain, with its system prompt where that changed."""
         if self._suites == self._system:
             return "answer"
         return f"answer  system: {one_line(self._suites)}" if self._suites else "answer  no system prompt"
@@ -194,13 +211,14 @@ class StepLines:
 def changes_by_hand(trajectory: Trajectory) -> int:
     """Return how many things a person changed in a run: calls, results, answers given or withheld in place of a tool,
     messages added and answers regenerated."""
-    calls = [
-        (call.edited is not None)
-        + (call.unedited is not None)
-        + (call.result is not None and call.result.source in ("edited", "skipped"))
-        for call in trajectory.calls
-    ]
-    return sum(calls) + sum(len(round_.added) + len(round_.superseded) for round_ in trajectory.rounds)
+    changes = 0
+    for call in trajectory.calls:
+        changes += call.edited is not None
+        changes += call.unedited is not None
+        changes += call.result is not None and call.result.source in ("edited", "skipped")
+    for round_ in trajectory.rounds:
+        changes += len(round_.added) + len(round_.superseded)
+    return changes
 
 
 EDITED = "a person edited this run: the result is not the model's alone"
@@ -218,10 +236,16 @@ def hold_text(paused: Paused, tool: str | None) -> str:
     """Return where a run is held, as the end of a sentence; empty where it only asks for permission.
 
     `tool` is that of the call there."""
-    if paused.at == "request":
-        return f"before the request of round {paused.round}" if paused.round is not None else "before a request"
-    place = {"call": "before", "result": "after the result of"}.get(paused.at)
-    return f"{place} {tool or 'a call'}" if place is not None else ""
+    tool = tool or "a call"
+    match paused.at:
+        case "request":
+            return "before a request" if paused.round is None else f"before the request of round {paused.round}"
+        case "call":
+            return f"before {tool}"
+        case "result":
+            return f"after the result of {tool}"
+        case _:
+            return ""
 
 
 def fork_text(fork: Forked, origin: str = "") -> str:
