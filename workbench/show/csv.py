@@ -1,7 +1,7 @@
 """Blocks as CSV (RFC 4180).
 
-A spreadsheet takes a cell that begins with `=`, `+`, `-`, `@`, a tab or a line break for a formula, also where it is
-quoted: such a text begins with an apostrophe here.
+A spreadsheet reads a cell that begins with `=`, `+`, `-`, `@`, a tab or a line break as a formula, even if it is
+quoted. Such a text gets an apostrophe in front.
 """
 
 from __future__ import annotations
@@ -24,12 +24,18 @@ CUT = " … (cut)"
 def table_rows(shown: Table[Row]) -> Iterator[str]:
     """Yield the lines of a table: its numbers as they are, each under the name of its column."""
     columns = [column for column in shown.columns if not column.passing]
-    return csv_rows({name: raw for column in columns for name, raw in _raws(column, row)} for row in shown.rows)
+    return csv_rows(_record(columns, row) for row in shown.rows)
 
 
-def _raws(column: Column[Row], row: Row) -> Iterable[tuple[str, Any]]:
-    raw = column.cell(row).raw
-    return raw.items() if isinstance(raw, Mapping) else ((column.name.replace(" ", "_"), raw),)
+def _record(columns: Iterable[Column[Row]], row: Row) -> dict[str, Any]:
+    record: dict[str, Any] = {}
+    for column in columns:
+        raw = column.cell(row).raw
+        if isinstance(raw, Mapping):
+            record.update(raw)
+        else:
+            record[column.name.replace(" ", "_")] = raw
+    return record
 
 
 def csv_rows(records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -46,10 +52,15 @@ def csv_rows(records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _cell(value: Any) -> str | int | float | None:
+    if isinstance(value, bool):
+        return str(value).lower()
     if value is None or isinstance(value, int | float):
-        return str(value).lower() if isinstance(value, bool) else value
-    plain = "\n".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-    shown = visible(plain)
+        return value
+    if isinstance(value, list | tuple):
+        value = "\n".join(map(str, value))
+    shown = visible(str(value))
     if shown.startswith(_FORMULA):
         shown = f"'{shown}"
-    return shown if len(shown) <= _MAX_CELL_CHARS else shown[: _MAX_CELL_CHARS - len(CUT)] + CUT
+    if len(shown) > _MAX_CELL_CHARS:
+        shown = shown[: _MAX_CELL_CHARS - len(CUT)] + CUT
+    return shown

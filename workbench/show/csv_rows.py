@@ -34,8 +34,7 @@ def rows_of_diff(report: DiffReport) -> Iterator[str]:
 
 
 def _run(run: RunResult, line: int | None) -> dict[str, Any]:
-    trajectory, grade = run.trajectory, run.grade
-    usage, arguments = trajectory.usage, valid_arguments_of(run)
+    trajectory, usage, arguments = run.trajectory, run.trajectory.usage, valid_arguments_of(run)
     return {
         "suite": from_here(run.suite),
         "line": line,
@@ -45,20 +44,20 @@ def _run(run: RunResult, line: int | None) -> dict[str, Any]:
         "repeat": run.repeat,
         "status": run.status.value,
         "score": bounded(run.score),
-        "grader": grade.grader if grade is not None else None,
+        "grader": run.grader,
         "reason": run.reason,
-        "issues": [issue_text(issue) for issue in grade.issues] if grade is not None else [],
-        "finish": trajectory.finish.reason if trajectory.finish is not None else None,
+        "issues": list(map(issue_text, run.issues)),
+        "finish": trajectory.finish_reason,
         "calls": [f"{call.tool}({compact_json(dict(call.arguments))})" for call in trajectory.calls],
         "answer": trajectory.final_answer,
         "latency_ms": trajectory.model_latency_ms,
         "loop_ms": trajectory.loop_ms,
         "duration_ms": trajectory.duration_ms,
-        "input_tokens": usage.input_tokens if usage is not None else None,
-        "output_tokens": usage.output_tokens if usage is not None else None,
+        "input_tokens": usage and usage.input_tokens,
+        "output_tokens": usage and usage.output_tokens,
         "cost_usd": run.cost_usd,
         "touched": trajectory.touched,
-        "fork": trajectory.fork is not None,
+        "fork": run.is_fork,
         "metrics": [f"{metric.name}: {setting_text(metric.value)}" for metric in run.metrics],
         "checked_calls": arguments.checked,
         "valid_calls": arguments.valid,
@@ -66,10 +65,10 @@ def _run(run: RunResult, line: int | None) -> dict[str, Any]:
 
 
 def _change(change: dict[str, Any]) -> dict[str, Any]:
-    before, after = change.pop("before") or {}, change.pop("after") or {}
-    sides = (("before", before), ("after", after))
-    return change | {
-        f"{name}_{key}": cell.get(key)
-        for name, cell in sides
-        for key in ("status", "score", "good", "graded", "latency_ms")
-    }
+    # A change is one row, so the fields of its two results become columns.
+    row = dict(change)
+    for side in ("before", "after"):
+        cell = row.pop(side) or {}
+        for key in ("status", "score", "good", "graded", "latency_ms"):
+            row[f"{side}_{key}"] = cell.get(key)
+    return row

@@ -46,11 +46,11 @@ class Difference:
         """Return the number of changed, added and removed lines in words."""
         changed = sum(min(gone, came) for gone, came in self._groups())
         counts = ((changed, "changed"), (self.added - changed, "added"), (self.removed - changed, "removed"))
-        parts = [(count, what) for count, what in counts if count]
-        texts = [
-            f"{counted(count, 'line') if at == 0 else count_text(count)} {what}"
-            for at, (count, what) in enumerate(parts)
-        ]
+        texts: list[str] = []
+        for count, verb in counts:
+            if count:
+                number = count_text(count) if texts else counted(count, "line")  # the first one names the unit
+                texts.append(f"{number} {verb}")
         return ", ".join(texts) or "no difference"
 
     def _groups(self) -> Iterator[tuple[int, int]]:
@@ -62,12 +62,10 @@ class Difference:
 
     def drawn(self, width: int) -> list[Line]:
         """Return one row for each line."""
-        rows = [
-            cut_line(
-                (Span(f" {'' if sign == '@' else sign} {one_line(text[:_MAX_SHOWN_CHARS])}", _ROLES[sign]),), width
-            )
-            for sign, text in self.lines[:MOST_SHOWN]
-        ]
+        rows: list[Line] = []
+        for sign, text in self.lines[:MOST_SHOWN]:
+            lead = "" if sign == "@" else sign
+            rows.append(cut_line((Span(f" {lead} {one_line(text[:_MAX_SHOWN_CHARS])}", _ROLES[sign]),), width))
         if (more := len(self.lines) - MOST_SHOWN) > 0:
             rows.append((Span(f"   and {counted(more, 'line')} more", "comment"),))
         return rows

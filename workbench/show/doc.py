@@ -1,18 +1,18 @@
-"""What is shown, before any surface: values, cells of tables, and the tables themselves.
+"""Blocks of a document: values, cells of tables, and tables.
 
-A view (`show.views`) turns the facts of one subject into these blocks, once. A renderer turns blocks into one surface:
-`show.text` for terminals, `show.markdown`, `show.csv`, and `show.rows` for tables in the app, row by row. So a column,
-a word or a role is written in one view, and all surfaces have it.
+A view (`show.views`) turns the facts of one subject into blocks, once. A renderer turns blocks into one surface:
+`show.text` for terminals, `show.markdown`, `show.csv`, and `show.rows` for tables in the app, row by row. A column, a
+word or a role is therefore written in one view, and all surfaces have it.
 
-- A number becomes text in `workbench.numerals` alone. A `Value` keeps the number beside its text: files for programs
+- Numbers become text in `workbench.numerals` alone. A `Value` keeps the number beside its text: files for programs
   (CSV) take `raw`, people see `spans`.
-- A role says what a text means. `show.text` has the ANSI code of a role, a theme its style in the app.
-- A `Column` says itself where it gives way: `from_cells` is the width of the table from which it is shown, `least` the
-  width to which its texts may be cut, `short` what it shows in a narrow table.
+- A role is the meaning of a text. `show.text` has the ANSI code of a role, a theme its style in the app.
+- A `Column` declares where it gives way: `from_cells` is the width of the table from which it is shown, `least` the
+  width to which its texts may be cut, `short` its cell in a narrow table.
 - Text of models, tools and files passes `show.visible` in the view, before it becomes a value.
 
-To add a column of a subject, add one `Column` to its view. To show a subject on another surface, call its view
-there."""
+To add a column of a subject, add one `Column` to its view. To show a subject on another surface, call its view there.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ Row = TypeVar("Row")
 
 
 class Value(NamedTuple):
-    """A text of one or more roles, and what programs read in its place.
+    """A text of one or more roles, and its value for programs.
 
-    A mapping stands for several named values."""
+    `raw` is the value; a mapping stands for more than one named value.
+    """
 
     spans: Line
     raw: Raw | Mapping[str, Raw] = None
@@ -55,8 +56,10 @@ def words(text: str, role: Role = "text") -> Value:
 def names(each: Sequence[str], role: Role = "text", most: int = 2) -> Value:
     """Return names, safe to show, of which the first ones are shown: `Weather, Files +3`."""
     known = list(dict.fromkeys(each))
-    more = f" +{len(known) - most}" if len(known) > most else ""
-    return Value((Span(", ".join(known[:most]) + more, role),), ", ".join(known))
+    shown = ", ".join(known[:most])
+    if len(known) > most:
+        shown += f" +{len(known) - most}"
+    return Value((Span(shown, role),), ", ".join(known))
 
 
 def share(of_all: float | None, role: Role = "text") -> Value:
@@ -65,9 +68,10 @@ def share(of_all: float | None, role: Role = "text") -> Value:
 
 
 def rate(good: int, of: int) -> Value:
-    """Return a pass rate, in the colour of success where it is all of them."""
-    role: Role = "muted" if not of else "passed" if good == of else "text"
-    return share(good / of if of else None, role)
+    """Return a pass rate, in the colour of success if all passed."""
+    if not of:
+        return share(None, "muted")
+    return share(good / of, "passed" if good == of else "text")
 
 
 def when(at: str, role: Role = "muted") -> Value:
@@ -81,16 +85,19 @@ def short_when(at: str, role: Role = "muted") -> Value:
 
 
 def age(at: str, now: datetime, role: Role = "muted") -> Value:
-    """Return the age of an ISO 8601 time; nothing for one that cannot be read."""
+    """Return the age of an ISO 8601 time; nothing for any other text."""
     at_ms = epoch_ms(at)
-    return words(age_text(at_ms, now), role) if at_ms is not None else NONE
+    return NONE if at_ms is None else words(age_text(at_ms, now), role)
 
 
 def joined(values: Sequence[Value], gap: str = "  ") -> Value:
     """Return values beside each other."""
-    spans = [span for at, value in enumerate(values) for span in ((Span(gap), *value.spans) if at else value.spans)]
-    line = tuple(spans)
-    return Value(line, plain(line) or None)
+    spans: list[Span] = []
+    for value in values:
+        if spans:
+            spans.append(Span(gap))
+        spans += value.spans
+    return Value(tuple(spans), plain(tuple(spans)) or None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +127,9 @@ class Column(Generic[Row]):
 class Table(Generic[Row]):
     """Rows of one kind.
 
-    `note` is what there is to say of a row beside its cells: a line below it in a terminal, a last column in documents,
-    and nothing in the app, which shows the selected row in full beside the table."""
+    `note` is a remark on a row: a line below it in a terminal, a last column in documents, and nothing in the app,
+    which shows the selected row in full beside the table.
+    """
 
     columns: Sequence[Column[Row]]
     rows: Sequence[Row]
@@ -130,10 +138,10 @@ class Table(Generic[Row]):
 
 @dataclass(frozen=True, slots=True)
 class Matrix(Generic[Row]):
-    """Rows with a column for each of several models.
+    """Rows with a column for each model.
 
-    As many columns stand beside each other as there is room for: a terminal shows the others below, the app scrolls to
-    them."""
+    A terminal shows the columns that do not fit below the others; the app scrolls to them.
+    """
 
     first: Column[Row]
     heads: Sequence[str]
@@ -144,7 +152,7 @@ class Matrix(Generic[Row]):
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """The title of what follows, of the whole document (1) or of a part of it."""
+    """A title: of the whole document (level 1) or of a part of it."""
 
     line: Line
     level: int = 1

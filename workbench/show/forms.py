@@ -149,7 +149,7 @@ _ONE_DOCUMENT = ("json", "html")
 
 
 def why_too_many(form: str | None, runs: int, instead: str = RUN_BY_RUN) -> str | None:
-    """Return why so many runs cannot be in a report of a form, if so, and what to do instead."""
+    """Return why a report of a form cannot hold so many runs, and the alternative; `None` if it can."""
     if form not in _ONE_DOCUMENT or runs <= MAX_DOCUMENT_RUNS:
         return None
     return MAX_DOCUMENT_RUNS.reached(form=form, runs=runs, instead=instead)
@@ -161,8 +161,10 @@ def forms_of(command: Command, *, beside: bool = False) -> tuple[str, ...]:
 
 
 def form_of_file(file: Path, command: Command, asked: str | None = None, *, beside: bool = False) -> str | None:
-    """Return which form of a command the name of a file means, the one with the longest ending: `asked`, if it can be
-    that one. `None` for none."""
+    """Return the form of a command that a file's name stands for; `None` for none.
+
+    The longest ending decides; among forms with the same ending, `asked`.
+    """
     known = forms_of(command, beside=beside)
     found = [(len(ending), form.name) for form in FORMS for ending in form.endings if _ends(file, ending)]
     names = [name for _, name in sorted(found, key=lambda each: -each[0]) if name in known]
@@ -190,7 +192,7 @@ def endings_of(command: Command, *, beside: bool = False) -> str:
 
 
 def pieces_of(form: str, command: Command, subject: Any) -> Iterator[str]:
-    """Yield what a command reports on, in a form that has a writer."""
+    """Yield the report of a command in a form that has a writer."""
     writer = next(each.writers[command] for each in FORMS if each.name == form)
     module, _, function = writer.partition(":")
     # On use: few commands write more than one form.

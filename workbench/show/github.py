@@ -29,15 +29,18 @@ def annotation_lines(report: RunsReport) -> Iterator[str]:
 
 
 def _annotation(shown: ShownCase, report: RunsReport) -> str:
-    result = shown.result
+    result, redact = shown.result, report.secrets.redact
     run = next((run for run in result.runs if run.status == result.status), result.runs[0])
-    several = f", {result.good} of {len(result.graded)} runs passed" if len(result.runs) > 1 else ""
-    title = f"{one_line(run.case_name)} [{one_line(run.model)}] {result.status}{several}"
-    since = report.against.sentence_of(run) if report.against is not None else None
-    lines = issue_lines(run)
-    if len(lines) > _ISSUES_MAX:
-        lines = [*lines[:_ISSUES_MAX], f"and {counted(len(lines) - _ISSUES_MAX, 'other issue')}"]
-    file = report.secrets.redact(from_repository(run.suite))
-    lines = lines if since is None else [report.secrets.redact(since), *lines]
+    title = f"{one_line(run.case_name)} [{one_line(run.model)}] {result.status}"
+    if len(result.runs) > 1:
+        title += f", {result.good} of {len(result.graded)} runs passed"
+    lines: list[str] = []
+    if report.against is not None and (since := report.against.sentence_of(run)) is not None:
+        lines.append(redact(since))
+    issues = issue_lines(run)
+    lines += issues[:_ISSUES_MAX]
+    if len(issues) > _ISSUES_MAX:
+        lines.append(f"and {counted(len(issues) - _ISSUES_MAX, 'other issue')}")
     message = cut("\n".join(lines), _MESSAGE_MAX)
+    file = redact(from_repository(run.suite))
     return command("error", message, title=cut(title, _MESSAGE_MAX), file=file, line=shown.line)

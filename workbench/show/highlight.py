@@ -52,7 +52,7 @@ _JSON = re.compile(
     r"|(?P<punctuation>[\[\]{}:,]+)"
 )
 _LOOKED_AHEAD = 2_000
-"""Characters behind what is shown that are read too."""
+"""Characters read beyond the visible part."""
 
 MAX_LINE_CHARS = 4_000
 """Longer lines of TOML, in characters, are not coloured."""

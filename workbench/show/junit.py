@@ -1,7 +1,7 @@
-"""JUnit XML, as GitLab, Jenkins and the actions of GitHub read it: docs/reports.md says what becomes what.
+"""JUnit XML, as GitLab, Jenkins and the actions of GitHub read it; docs/reports.md has the mapping.
 
-A test suite is one suite with one model, a test case what a case came to with it. Nothing but the cases' places, and
-the names of one suite's, is held in memory.
+A test suite is a suite with a model, a test case a case with that model. Only the positions of cases, and the names of
+one suite's, are held in memory.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _STEPS_MAX = 20_000_000
 """Characters of a report after which the steps are left out: GitLab takes files of 30 MB."""
 
 _NEVER_IN_XML = re.compile("[\ufffe\uffff]")
-"""What XML 1.0 forbids of the characters that are left once a text is visible."""
+"""Visible characters that XML 1.0 forbids."""
 _IN_TEXT = {'"': "&quot;"}
 _IN_ATTRIBUTE = _IN_TEXT | {"\n": "&#10;", "\t": "&#9;"}
 

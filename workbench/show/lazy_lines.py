@@ -53,7 +53,7 @@ class LazyLines(Sequence[Line]):
 
 
 class JoinedLines(LazyLines):
-    """Several lists of lines, one after the other."""
+    """Lists of lines, one after the other."""
 
     def __init__(self, parts: Sequence[Sequence[Line]]) -> None:
         self._parts = [part for part in parts if part]
@@ -142,8 +142,10 @@ def _key_and_role(written: str) -> tuple[int, Role]:
 
 
 def parsed_json(content: str, longest: int) -> JsonValue:
-    """Return the JSON object or list that a text contains, `None` if it is not one or has more than `longest`
-    characters."""
+    """Return the JSON object or list that a text contains.
+
+    Return `None` for any other text, and for one of more than `longest` characters.
+    """
     if content[:1] not in ("{", "[") or len(content) > longest:
         return None
     try:
@@ -412,7 +414,7 @@ class TextLines(LazyLines):
 
 
 class Ways(NamedTuple):
-    """How a reader gets to what is folded."""
+    """The keys or options that unfold folded parts, as they are named in lines."""
 
     expand: str
     copy: str
@@ -427,7 +429,8 @@ def text_rows(
 ) -> Sequence[Line]:
     """Return the wrapped rows of a text, indented, at most `limit` of them.
 
-    The last one describes what is not shown."""
+    The last one describes the part that is left out.
+    """
     rows = text.rows(width - indent)
     lead = Span(" " * indent)
     if limit == 1 and len(rows) > 1:

@@ -14,10 +14,10 @@ from workbench.startup import late_pattern
 
 _MARKUP = late_pattern(r"[\\`*_\[\]<>~&$#]")
 _ACTED_ON = late_pattern(r"@|://|www\.|#\d|\bGH-\d|:[\w+-]+:")
-"""What GitHub turns into a link or a picture even where it is escaped, except in code."""
+"""Text that GitHub links even where it is escaped, except in code."""
 _BAR = r"\|"
 _LIST = late_pattern(r"^(\d+(?=[.)](?:\s|$))|(?=[-+=]))([-+=.)])")
-"""What makes a list or a title of a line that begins with it."""
+"""The beginning of a line that makes it a list or a title."""
 _WORDS = late_pattern(r"\S+")
 _TICKS = late_pattern(r"`+")
 
@@ -36,22 +36,25 @@ def code(plain: str) -> str:
     line = one_line(plain).strip()
     if not line:
         return ""
-    fence = "`" * (1 + max((len(ticks) for ticks in _TICKS.findall(line)), default=0))
+    fence = "`" * (1 + _longest_ticks(line))
+    # A backtick beside the fence would belong to it.
     pad = " " if line[0] == "`" or line[-1] == "`" else ""
     return f"{fence}{pad}{line}{pad}{fence}"
 
 
 def fenced(lines: Iterable[str]) -> str:
     """Return lines as a block of code, whose fence no line can close."""
-    shown = [one_line(line) for line in lines]
-    longest = max((len(ticks) for line in shown for ticks in _TICKS.findall(line)), default=0)
-    fence = "`" * max(3, longest + 1)
+    shown = list(map(one_line, lines))
+    fence = "`" * max(3, 1 + max(map(_longest_ticks, shown), default=0))
     return "\n".join([fence, *shown, fence])
 
 
+def _longest_ticks(line: str) -> int:
+    return max(map(len, _TICKS.findall(line)), default=0)
+
+
 def cut_markdown(whole: str, most: int) -> Iterator[str]:
-    """Yield the lines of a text of Markdown, as long as they are not more than `most` bytes, and how many are left
-    out."""
+    """Yield the lines of a Markdown text up to `most` bytes, then how many are left out."""
     left, lines = most - 100, whole.splitlines(keepends=True)
     for place, line in enumerate(lines):
         left -= len(line.encode())
@@ -105,22 +108,27 @@ def _matrix(matrix: Matrix[Row], shown: Callable[[Line], str]) -> Iterator[str]:
     """Yield the lines of a matrix.
 
     The blanks that align the parts of cells in a terminal have no effect."""
+    titles = [matrix.first.name, *(shown((Span(head),)) for head in matrix.heads)]
     rows = []
     for row in matrix.rows:
-        cells = (shown(matrix.cell(row, at).spans) for at in range(len(matrix.heads)))
-        rows.append([shown(matrix.first.cell(row).spans), *(" ".join(cell.split()) for cell in cells)])
-    return table([matrix.first.name, *(shown((Span(head),)) for head in matrix.heads)], rows)
+        cells = [shown(matrix.first.cell(row).spans)]
+        for at in range(len(matrix.heads)):
+            # The blanks that align the parts of cells in a terminal have no effect here.
+            cells.append(" ".join(shown(matrix.cell(row, at).spans).split()))
+        rows.append(cells)
+    return table(titles, rows)
 
 
 def document_table(shown: Table[Row], redact: Callable[[str], str] = str) -> str:
     """Return a table of any texts, with the notes of its rows as the last column where there are some."""
     columns = [column for column in shown.columns if not column.passing]
-    cells = [[redact(column.cell(row).text) for column in columns] for row in shown.rows]
     titles = [column.name for column in columns]
-    notes = [redact(shown.note(row).text) for row in shown.rows] if shown.note is not None else []
-    if any(notes):
-        titles.append("note")
-        cells = [[*row, note] for row, note in zip(cells, notes, strict=True)]
+    cells = [[redact(column.cell(row).text) for column in columns] for row in shown.rows]
+    if shown.note is not None:
+        notes = [redact(shown.note(row).text) for row in shown.rows]
+        if any(notes):
+            titles.append("note")
+            cells = [[*row, note] for row, note in zip(cells, notes, strict=True)]
     return text_table(titles, cells)
 
 

@@ -54,6 +54,8 @@ def why_not_writable(file: Path) -> str | None:
 
 
 def _is_written_in_place(file: Path) -> bool:
-    """Return whether a file cannot be replaced: a device or a pipe, or one in a folder in which nothing new can be
-    written."""
+    """Return whether a file cannot be replaced.
+
+    That is a device or a pipe, or a file in a folder that takes no new files.
+    """
     return file.exists() and (not file.is_file() or not os.access(resolved(file).parent, os.W_OK))

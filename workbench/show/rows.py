@@ -21,7 +21,8 @@ def _blank(width: int) -> Span:
 class Laid(Generic[Row]):
     """The rows of a table as lines of a width.
 
-    What is measured for a width is kept: the first rows, and the titles of the columns where these are shown."""
+    The widths of columns are measured once for each width: over the first rows, and the titles if they are shown.
+    """
 
     def __init__(self, table: Table[Row], *, titled: bool = False, measured: int = MEASURED_ROWS) -> None:
         self.table = table
@@ -61,9 +62,10 @@ class Laid(Generic[Row]):
         return min(sum(room + column.gap for column, _, room in self._columns(width)), width)
 
     def _columns(self, width: int) -> list[tuple[Column[Row], bool, int]]:
-        """Return the columns that are shown at a width, whether in short, and their widths.
+        """Return the columns shown at a width, each with whether it is short, and its width.
 
-        What does not fit is taken from the widest column that may be cut, cell by cell."""
+        If they do not fit, cells are taken one by one from the widest column that may be cut.
+        """
         if (known := self._laid.get(width)) is not None:
             return known
         shown = [(each, width < each.short_below) for each in self.table.columns if width >= each.from_cells]
@@ -98,9 +100,12 @@ _NAMES_SHARE = 1 / 3
 def matrix_rooms(
     names: int, lengths: Sequence[int], heads: Sequence[int], width: int, *, least: int = MIN_NAMES_CELLS, more: int = 0
 ) -> tuple[int, tuple[int, ...]]:
-    """Return the width of the first column of a matrix, which needs `names` or at least `least`, and the widths of the
-    others, from those of their cells and heads. Where not all fit, the first column gives way until two do, and `more`
-    cells are left for a count of the others."""
+    """Return the width of the first column of a matrix, and the widths of the others.
+
+    The first column needs `names` cells, and at least `least`; `lengths` and `heads` are the widths of the others'
+    cells and heads. Where not all fit, the first column gives way until two do, and `more` cells are left for a count
+    of the others.
+    """
     widths = tuple(max(each, min(head, MAX_HEAD_CELLS)) for each, head in zip(lengths, heads, strict=True))
     left = width - sum(widths) - GAP * len(widths)
     if names <= left:
@@ -158,7 +163,8 @@ _MIN_TEXT_CELLS = 10
 def is_apart(block: Block, before: Block | None) -> bool:
     """Return whether an empty line stands before a block.
 
-    A text after a text has none, nor what follows a title."""
+    There is none between two paragraphs, and none after a title.
+    """
     together = isinstance(before, Paragraph) and isinstance(block, Paragraph)
     return not (before is None or isinstance(before, Heading) or together)
 

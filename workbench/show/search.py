@@ -69,10 +69,10 @@ def marked(line: Line, pieces: Sequence[tuple[int, int, Role]]) -> Line:
 
 
 _WORD_START, _INSIDE, _SCATTERED = 300, 200, 100
-"""What a word scores as a substring at the start of a word, as one inside a word, and in pieces."""
+"""The scores of a word as a substring at the start of a word, as one inside a word, and in pieces."""
 
 _GAP = 20
-"""What each further piece of a scattered word costs."""
+"""The cost of each further piece of a scattered word."""
 
 
 @dataclass(frozen=True)
@@ -106,11 +106,12 @@ def fuzzy_match(query: str, title: str) -> FuzzyMatch | None:
 
 
 def _word_match(word: str, text: str) -> FuzzyMatch | None:
-    starts = [at for at in _places(word, text) if _starts_word(text, at)]
-    at = starts[0] if starts else text.find(word)
-    if at >= 0:
-        return FuzzyMatch((_WORD_START if starts else _INSIDE) - at, frozenset(range(at, at + len(word))))
-    placed = None if len(word) > len(text) else _pieces(word, text, 0, None, {})
+    places = list(_places(word, text))
+    if places:
+        at = next((at for at in places if _starts_word(text, at)), places[0])
+        score = _WORD_START if _starts_word(text, at) else _INSIDE
+        return FuzzyMatch(score - at, frozenset(range(at, at + len(word))))
+    placed = _pieces(word, text, 0, None, {}) if len(word) <= len(text) else None
     if placed is None:
         return None
     pieces = sum(position - 1 not in placed for position in placed)

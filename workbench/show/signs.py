@@ -12,8 +12,10 @@ BLOCKS = "▁▂▃▄▅▆▇█"
 
 
 def sparkline(shares: Iterable[float], blocks: str = BLOCKS) -> str:
-    """Return one block for each share, on a fixed scale: the lowest means 0, the highest 1 and nothing less, because
-    all and nearly all are not the same."""
+    """Return one block for each share, on a fixed scale from 0 to 1.
+
+    Only 1 has the highest block, because all and nearly all are not the same.
+    """
     return "".join(blocks[_level(share, len(blocks) - 1)] for share in shares)
 
 

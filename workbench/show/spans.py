@@ -136,9 +136,10 @@ def spread(left: Line, right: Line, width: int) -> Line:
 
 
 def natural_cells(line: Line) -> int:
-    """Return the width that a row needs: without what only puts its right part flush right.
+    """Return the width that a row needs, without the blanks that align its right part.
 
-    Numbers of that part may begin with blanks."""
+    Numbers of that part may begin with blanks.
+    """
     text = plain(line).rstrip()
     gap = max((len(blanks) for blanks in re.findall(" {5,}", text.lstrip())), default=4)
     return cell_len(text) - gap + 4
@@ -205,7 +206,8 @@ def row_ends(text: str, width: int, hang: int = 0) -> list[int]:
 def sliced(line: Line, ends: Sequence[int]) -> list[Line]:
     """Split a line after the characters at `ends`, in rising order.
 
-    What follows the last of them is left out."""
+    The part after the last of them is left out.
+    """
     rows: list[Line] = []
     row: list[Span] = []
     position = 0
@@ -327,6 +329,6 @@ def message_lines(texts: Message, width: int) -> tuple[Line, ...]:
 
 
 def title_line(left: Line, ends: Sequence[Line], width: int) -> Line:
-    """Return a title with the first of several endings, longest first, that fits without cutting the title."""
+    """Return a title with the first of `ends`, longest first, that fits without cutting the title."""
     end = next((end for end in ends if cells(left) + cells(end) < width), EMPTY)
     return spread(left, end, width)

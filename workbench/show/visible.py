@@ -1,5 +1,4 @@
-"""Makes text from models, tools and files safe to show: every character that a terminal would act on becomes
-visible."""
+"""Text from models, tools and files made safe to show: characters that a terminal acts on become visible."""
 
 from __future__ import annotations
 
@@ -47,9 +46,7 @@ def one_line(text: str) -> str:
 
 
 def model_label(model: str) -> str:
-    """Return a model's name.
-
-    The offline model is always shown with what it is."""
+    """Return a model's name; the offline model is marked as a baseline."""
     return "offline (baseline)" if model == "offline" else one_line(model)
 
 
@@ -60,8 +57,7 @@ def fit(text: str, width: int) -> str:
 
 
 def shortened(text: str, width: int) -> str:
-    """Return `text` (already one line) cut to at most `width` terminal cells, with an ellipsis where something is
-    missing."""
+    """Return `text` (already one line) cut to at most `width` terminal cells, with an ellipsis if it was cut."""
     if width <= 0:
         return ""
     head = text[: width + 1]  # a megabyte need not be measured to show forty cells of it

@@ -45,8 +45,10 @@ def took_s(began: str, ended: str | None) -> float | None:
 
 
 def utc_time(at: str) -> str:
-    """Return an ISO 8601 time in UTC, as `2026-11-22 14:03 UTC`, for a page that is read anywhere; any other text as
-    `one_line` shows it."""
+    """Return an ISO 8601 time in UTC, as `2026-11-22 14:03 UTC`, for a page that is read anywhere.
+
+    Any other text is returned as `one_line` shows it.
+    """
     try:
         return f"{datetime.fromisoformat(at).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     except (ValueError, OverflowError):

@@ -31,8 +31,11 @@ def inert_json(text: str) -> str:
 
 
 def command(level: str, message: str, *, title: str, file: str | None = None, line: int | None = None) -> str:
-    """Return an annotation as a line: `level` is error, warning or notice; without a `line`, or for a file outside of
-    the repository, it is one of no file."""
+    """Return an annotation as a line.
+
+    `level` is error, warning or notice. Without a `line`, or for a file outside of the repository, it belongs to no
+    file.
+    """
     is_placed = file is not None and line is not None and not is_outside(file)
     place = {"file": one_line(file or ""), "line": line, "endLine": line} if is_placed else {}
     properties = {**place, "title": title}

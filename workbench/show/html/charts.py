@@ -25,9 +25,11 @@ _CELL = 7
 def charts(
     totals: Sequence[ModelTotals], on_same_cases: Sequence[ModelTotals], comparison: Comparison
 ) -> list[Element]:
-    """Return the charts for which there is something to draw: pass rates, latencies, and cost and latency against the
-    score, each if two models have both. `on_same_cases` are the totals over the cases that all models have;
-    `comparison` has the runs."""
+    """Return the charts that have data: pass rates, latencies, and cost and latency against the score.
+
+    Charts against the score need two models with both values. `on_same_cases` are the totals over the cases that all
+    models have; `comparison` has the runs.
+    """
     times = _times_of(comparison)
     timed = [each for each in totals if each.latency is not None and times.get(each.model)]
     drawn = [_pass_rates([each for each in totals if each.pass_rate is not None]), _latencies(timed, times)]
@@ -77,18 +79,21 @@ def _share(share: float) -> float:
 
 
 def _rate_row(each: ModelTotals, y: float) -> Element:
-    rate, interval = each.pass_rate or 0.0, each.interval  # a model that was stopped early has no interval
+    rate = each.pass_rate or 0.0
     x = _share(rate)
-    ends = [] if interval is None else [_share(interval.low), _share(interval.high)]
-    reach = "" if interval is None else f", {rates_text(interval.low, interval.high)}"
-    whisker = [_line((ends[0], ends[1]), (y, y), "whisker")] if ends else []
+    title = f"{each.model}: {rate_text(rate)} of {counted(each.graded, 'case')}"
+    whiskers: list[Element] = []
+    if each.interval is not None:  # a model that was stopped early has none
+        low, high = _share(each.interval.low), _share(each.interval.high)
+        title += f", {rates_text(each.interval.low, each.interval.high)}"
+        whiskers = [_line((low, high), (y, y), "whisker")]
+        whiskers += (_line((end, end), (y - 6, y + 6), "whisker") for end in (low, high))
     return el(
         "g",
-        el("title", f"{each.model}: {rate_text(rate)} of {counted(each.graded, 'case')}{reach}"),
+        el("title", title),
         _name(each.model, y + 4),
         _line((_share(0), x), (y, y), "bar"),
-        whisker,
-        (_line((end, end), (y - 6, y + 6), "whisker") for end in ends),
+        whiskers,
         el("circle", cx=round(x, 1), cy=y, r=5, class_="dot"),
         _text(_WIDTH, y + 4, rate_text(rate), "value", "end"),
     )
@@ -97,12 +102,9 @@ def _rate_row(each: ModelTotals, y: float) -> Element:
 def _times_of(comparison: Comparison) -> dict[str, list[float]]:
     """Return the latencies of the graded runs of each model."""
     found: dict[str, list[float]] = {}
-    for row in comparison.rows:
-        for cell in row.cells:
-            runs = cell.runs if cell is not None else ()
-            for run in runs:
-                if run.status.graded and run.latency_ms:
-                    found.setdefault(run.model, []).append(run.latency_ms)
+    for run in comparison.runs:
+        if run.status.graded and run.latency_ms:
+            found.setdefault(run.model, []).append(run.latency_ms)
     return found
 
 

@@ -88,9 +88,9 @@ def tree(node: Element | str, redact: Redact) -> Any:
 
 
 def _attributes(node: Element, redact: Redact) -> Mapping[str, str]:
-    if _FOREIGN.isdisjoint(node.attributes):
-        return node.attributes
-    return {name: visible(redact(value)) if name in _FOREIGN else value for name, value in node.attributes.items()}
+    # The names and values of all others are this program's own.
+    foreign = {name: visible(redact(node.attributes[name])) for name in _FOREIGN & node.attributes.keys()}
+    return {**node.attributes, **foreign} if foreign else node.attributes
 
 
 def sign(status: Status | None, other: str = "·") -> Element:
@@ -100,7 +100,7 @@ def sign(status: Status | None, other: str = "·") -> Element:
 
 
 def badge(status: Status, *more: Node) -> Element:
-    """Return a status with its sign, and what follows it."""
+    """Return a status with its sign, followed by `more`."""
     return el("span", sign(status), " ", status.word, more, class_=f"badge {status.role}")
 
 
@@ -184,12 +184,12 @@ def _table(shown: Table[Any], link: Callable[[Any], str | None]) -> Element:
 
 
 def scrolled(label: str, *children: Node) -> Element:
-    """Return what may be wider than the page."""
+    """Return an element that scrolls if it is wider than the page."""
     return el("div", children, class_="scrolled", tabindex="0", role="region", aria_label=label)
 
 
 def fold(kind: str, title: str, *children: Node, is_open: bool = False) -> Element:
-    """Return what is shown when its title is clicked."""
+    """Return an element whose children are shown when its title is clicked."""
     return el("details", el("summary", title), children, class_=f"fold {kind}", open=is_open)
 
 

@@ -75,7 +75,7 @@ def _html_cell(name: str, tried: tuple[Tried, ...]) -> str:
 
 
 def _html_untried(matrix: FaultMatrix) -> Iterator[str]:
-    """Yield what could not be tried with any tool of a case; the rest is in its cell."""
+    """Yield the faults that could not be injected into any tool of a case; all others are in their cells."""
     untried = [each for each in matrix.tried if not each.tool]
     if untried:
         yield '<section id="untried"><h2>Nothing was tried</h2><ul class="card">\n'

@@ -1,5 +1,7 @@
-"""What the HTML report shows before its cases: the verdict, totals, demands, what changed since the baseline, errors,
-causes of failures and the models. It needs no script; its links choose cases for the script."""
+"""The overview of the HTML report: verdict, totals, gates, changes since the baseline, errors, causes and models.
+
+It needs no script. Its links select cases for the script.
+"""
 
 from __future__ import annotations
 
@@ -41,9 +43,10 @@ _SUITES_MAX = 6
 
 
 class Verdict(NamedTuple):
-    """Whether all is well, in one line, and what that rests on.
+    """The outcome in one line, with its reasons.
 
-    `good` is `None` where nothing is judged."""
+    `good` is `None` for a page without a verdict.
+    """
 
     good: bool | None
     text: str
@@ -51,9 +54,10 @@ class Verdict(NamedTuple):
 
 
 class Overview(NamedTuple):
-    """What the overview is about.
+    """The facts of the overview.
 
-    `links` lead to the run that is looked at first, by suite, case and model."""
+    `links` lead to the run that is shown first, by suite, case and model.
+    """
 
     kind: PageKind
     report: RunsReport
@@ -207,7 +211,7 @@ def _tiles(report: RunsReport) -> Iterator[tuple[str, str, str]]:
 
 
 def _notes(report: RunsReport) -> Iterator[str]:
-    """Yield what a reader has to know of the numbers."""
+    """Yield notes on how to read the numbers."""
     if (repaired := repaired_line(report.results)) is not None:
         yield repaired
     yield from unchecked_lines(report.results, report.secrets.redacted)

@@ -38,7 +38,7 @@ _BLOCK_FACTS = 5_000
 _BLOCK_CHARACTERS = 1 << 20
 """A block ends when it holds more than this."""
 _GZIP = 31
-"""What zlib calls gzip with the largest window, which browsers unpack."""
+"""The window size of zlib that writes gzip, which browsers unpack."""
 
 _KEYS = (
     "Arrow keys move between cells, Enter unfolds one, Escape closes it, / goes to the filter. The address after #"
@@ -160,5 +160,5 @@ def _script() -> str:
 
 
 def _hash(text: str) -> str:
-    """Return what a content security policy calls a text by."""
+    """Return the name of a text in a content security policy."""
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"

@@ -1,4 +1,4 @@
-"""The data of the HTML report: cases with their cells, what is known of each run, and runs as they unfold."""
+"""The data of the HTML report: cases with their cells, facts of each run, and whole runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from workbench.suite.files import from_here
 
 @dataclass(frozen=True, slots=True)
 class PageHead:
-    """What the script has to know of all cases."""
+    """The facts about all cases that the script needs."""
 
     models: tuple[str, ...]
     """The columns."""
@@ -41,7 +41,7 @@ class PageCell:
     label: str
     reason: str
     statuses: tuple[Status, ...]
-    """Of its runs, where there are several."""
+    """Of its runs, if there is more than one."""
     disagree: bool
     """Whether one grader would let a run pass and another would not."""
 
@@ -62,16 +62,17 @@ class PageCase:
 
 @dataclass(frozen=True, slots=True)
 class PageFacts:
-    """What the page knows of a run before it is unfolded.
+    """The facts of a run that the page has before it is unfolded.
 
-    `case` and `model` are indices."""
+    `case` and `model` are indices.
+    """
 
     case: int | None
     """`None` for a fork of a case that has no other run."""
     model: int
     status: Status
     name: str
-    """What distinguishes it from the other runs of its cell."""
+    """Its name among the runs of its cell."""
     reason: str
     disagree: bool
     causes: tuple[str, ...]

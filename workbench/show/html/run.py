@@ -1,7 +1,8 @@
-"""A run as the HTML report unfolds it: what was asked, what was expected, what the model did, and how it was graded.
+"""A run in the HTML report: request, expectations, conversation and grades.
 
-What depends on the grader whose verdicts are shown stands there once for each that differs, with their numbers in
-`data-grade`; the script shows the one that is chosen."""
+Parts that depend on the grader are written once for each distinct view, with the numbers of their graders in
+`data-grade`; the script shows the view of the selected grader.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ from workbench.trajectory.events import Message
 from workbench.trajectory.trajectory import CallRecord, Round
 
 _LINE = 80
-"""A JSON value that is longer is laid out in several lines."""
+"""A longer JSON value is laid out in lines."""
 _LAID_OUT_MAX = 100_000
 """Characters of a result that is laid out."""
 _FOLDED = 160
@@ -55,8 +56,11 @@ _ENDINGS = ("answered", "steps done", "decided")
 
 
 def page_run(run: ShownRun, redact: Redact) -> dict[str, Any]:
-    """Return a run for the script: `view` is all of it; `head` and `steps` are for two runs side by side, each step
-    with the key by which it belongs to a step of the other run."""
+    """Return a run for the script.
+
+    `view` is all of it. `head` and `steps` are for two runs side by side; the `key` of a step is the same for
+    corresponding steps of both runs.
+    """
     expected = Expectations()
     if run.case is not None:
         expected = expectations_of(run.case, run.result.grading)
@@ -118,7 +122,7 @@ def _tab(at: int, grade: Grade) -> Element:
 
 
 def _by_grade(views: Sequence[Sequence[Element]]) -> Iterator[Element]:
-    """Yield what each grade makes of something, equal ones once."""
+    """Yield the view of each grade, equal ones once."""
     distinct: list[Sequence[Element]] = []
     for view in views:
         if view not in distinct:
@@ -249,7 +253,7 @@ def _servers(run: RunResult) -> Iterator[Element]:
 
 
 def _story(run: RunResult, expected: Expectations) -> Iterator[Node]:
-    """Yield an element for each thing that was said or done."""
+    """Yield the elements of the conversation."""
     trajectory, start = run.trajectory, run.trajectory.start
     system = None
     if start is not None:
@@ -301,7 +305,7 @@ def _round_head(each: Round) -> Element:
 
 
 def _round(each: Round, run: RunResult, expected: Expectations, at: int) -> Iterator[Node]:
-    """Yield what was said and done in a round, the first of whose calls is number `at` of its run."""
+    """Yield the elements of a round, whose first call is number `at` of its run."""
     if each.step is not None:
         yield _said("user", "user", each.step.user)
     for text in each.added:
@@ -375,7 +379,7 @@ def _returned(call: CallRecord) -> Element | None:
 
 
 def _judged(call: CallRecord, pairing: CallPairing | None, expected: Expectations) -> Element:
-    """Return the tool and the arguments of a call, with what a grade says of them."""
+    """Return the tool and the arguments of a call, with the verdict of a grade."""
     status, role, note = None, "", ""
     if pairing is not None:
         right = pairing.same_tool and all(each.holds is not False for each in pairing.arguments)
@@ -469,7 +473,7 @@ def _side_head(run: RunResult) -> Iterator[Node]:
 
 
 def _steps(run: RunResult) -> Iterator[tuple[str, Element]]:
-    """Yield what was said and done, with the key that the same step of another run has."""
+    """Yield the elements of the conversation, each with the key that corresponding steps of another run have."""
     for each in run.trajectory.rounds:
         if each.step is not None and each.step.user:
             yield "user", _words("user", "user", each.step.user)

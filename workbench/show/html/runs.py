@@ -97,8 +97,10 @@ def _that_count(summaries: Sequence[RunSummary]) -> Iterable[RunSummary]:
 def _links(
     summaries: Sequence[RunSummary], models: Sequence[str], *, beside: bool
 ) -> Mapping[tuple[str, str, str], str]:
-    """Return the address of the run that is looked at first, by suite, case and model: the first one that did not pass,
-    `beside` the run of the earlier batch."""
+    """Return the address of the run that is shown first, by suite, case and model.
+
+    That is the first run that did not pass. With `beside`, the run of the earlier batch is shown next to it.
+    """
     first: dict[tuple[str, str, str], int] = {}
     chosen: dict[tuple[str, str, str], int] = {}
     for number, run in enumerate(summaries, 1):
@@ -108,8 +110,10 @@ def _links(
             chosen.setdefault(key, number)
     links = {}
     for (suite, case_id, model), number in (first | chosen).items():
-        earlier = first.get((suite, case_id, _earlier(model, models))) if beside else None
-        parameters = {"run": number} | ({"beside": earlier} if earlier is not None else {})
+        parameters = {"run": number}
+        earlier = suite, case_id, _earlier(model, models)
+        if beside and earlier in first:
+            parameters["beside"] = first[earlier]
         links[suite, case_id, model] = f"#{urlencode(parameters)}"
     return links
 

@@ -1,4 +1,4 @@
-"""The base of every model of the JSON reports, and the parts that several reports have: counts, measurements, gates."""
+"""The base class of the models of JSON reports, and parts that they share: counts, measurements, gates."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class AgreementReport(ReportModel):
 
 
 class GateWatchedReport(ReportModel):
-    """What was known of a pass rate when its runs stopped early, or when all were made."""
+    """The state of a pass rate when its runs stopped early, or after all of them."""
 
     verdict: Literal["reached", "missed"] | None = Field(
         description="decided by a sequential test, and by it `met`; null if all runs left it open"
@@ -167,7 +167,7 @@ class GateWatchedReport(ReportModel):
 
 
 class GateReport(ReportModel):
-    """A demand on the runs of a model and what was reached; `suite` is null for the command line's own."""
+    """A gate for the runs of a model, and the value reached; `suite` is null for a gate of the command line."""
 
     suite: SuitePath | None
     model: str | None = Field(description="null for the runs of all models together")
@@ -183,7 +183,7 @@ class GateReport(ReportModel):
 
 
 class AggregateGateReport(ReportModel):
-    """What a statistic had to reach."""
+    """A gate for a statistic."""
 
     statistic: Statistic
     threshold: float
@@ -194,8 +194,10 @@ class AggregateGateReport(ReportModel):
 
 
 class AggregateReport(ReportModel):
-    """Statistics over the graded runs of a suite with a model that have a value; null where the values have no such
-    statistic."""
+    """Statistics over the graded runs of a suite with a model that have a value.
+
+    A statistic is null if the values have none.
+    """
 
     suite: SuitePath
     model: str | None = Field(description="null for the runs of all models together")

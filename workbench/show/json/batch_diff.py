@@ -1,4 +1,4 @@
-"""What differs between two columns, two batches, or a batch and its baseline: parts of the JSON reports."""
+"""Differences between two columns, two batches, or a batch and its baseline: parts of the JSON reports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from workbench.suite.model import ComparedBy
 
 
 class WatchedReport(ReportModel):
-    """What was known of two columns when their runs stopped early, or when all were made."""
+    """The state of two columns when their runs stopped early, or after all of them."""
 
     rule: Literal["e-value", "looks"] = Field(description="by an e-value after each case, or at a few looks")
     decided: bool
@@ -114,8 +114,10 @@ _TESTED: Mapping[str, tuple[Measure, str]] = {
     "adjusted_arguments": (VALID_ARGUMENTS, "adjusted"),
     "arguments_difference": (VALID_ARGUMENTS, "difference"),
 }
-"""The fields of the tests, whose names are older than those of measures: of which measure each is, and what of its
-`Contrast`."""
+"""The fields of the tests, each with its measure and the attribute of its `Contrast`.
+
+Their names are older than those of measures.
+"""
 
 
 def paired_fields(found: Paired, first: str, second: str) -> dict[str, object]:
@@ -183,7 +185,7 @@ def _cell(cell: CaseSide | None) -> ChangedCellReport | None:
 
 
 class ConfirmedReport(ReportModel):
-    """What is known of a case that broke."""
+    """The evidence on a case that broke."""
 
     suite: SuitePath
     case_id: str

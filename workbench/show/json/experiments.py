@@ -8,9 +8,10 @@ from workbench.trajectory.events import JsonValue
 
 
 def json_of_faults(matrix: FaultMatrix, exit_code: int) -> dict[str, JsonValue]:
-    """Return everything of a matrix.
+    """Return a matrix of faults as one object.
 
-    `trials` have a verdict each; `why` says what it rests on."""
+    Each of `trials` has a verdict; `why` gives its reason.
+    """
     return {
         "report": "workbench faults",
         "version": 1,

@@ -107,7 +107,7 @@ class DamagedBatch(ReportModel):
 
 
 class ListReport(ReportModel):
-    """What `workbench history list` writes."""
+    """The output of `workbench history list`."""
 
     report: Literal["workbench history list"] = "workbench history list"
     version: Literal[1] = 1
@@ -159,7 +159,7 @@ class _Shown(ReportModel):
 
 
 class ShownBatch(StoredBatch, _Shown):
-    """What `workbench history show` writes of a batch."""
+    """A batch in the output of `workbench history show`."""
 
     gradings: tuple[StoredGrading, ...]
     grading: int | None = Field(description="the grading that is shown; null for the original one")
@@ -168,7 +168,7 @@ class ShownBatch(StoredBatch, _Shown):
 
 
 class ShownRun(HistoryRun, _Shown):
-    """What `workbench history show --run` writes."""
+    """The output of `workbench history show --run`."""
 
     batch: int
     events: tuple[Any, ...] = Field(description="as in the lines of a recording")
@@ -183,7 +183,7 @@ class RunOfCase(HistoryRun):
 
 
 class ShownCase(_Shown):
-    """What `workbench history show --case` writes: the latest runs, the newest first."""
+    """The output of `workbench history show --case`: the latest runs, the newest first."""
 
     case_id: str
     runs: tuple[RunOfCase, ...]
@@ -196,7 +196,7 @@ class ComparedBatch(StoredBatch):
 
 
 class DiffReport(ReportModel):
-    """What `workbench history diff` writes."""
+    """The output of `workbench history diff`."""
 
     report: Literal["workbench history diff"] = "workbench history diff"
     version: Literal[1] = 1
@@ -246,7 +246,7 @@ class RegradedBatch(ReportModel):
 
 
 class RegradedReport(ReportModel):
-    """What `workbench history regrade` writes."""
+    """The output of `workbench history regrade`."""
 
     report: Literal["workbench history regrade"] = "workbench history regrade"
     version: Literal[1] = 1
@@ -262,7 +262,7 @@ class FlakyBatch(ReportModel):
 
 
 class FlakyCaseReport(ReportModel):
-    """A case with a model that does not always come out alike, although nothing of it changed."""
+    """A case with a model whose results vary although neither changed."""
 
     suite: SuitePath
     suite_name: str
@@ -279,7 +279,7 @@ class FlakyCaseReport(ReportModel):
 
 
 class FlakyReport(ReportModel):
-    """What `workbench history flaky` writes."""
+    """The output of `workbench history flaky`."""
 
     report: Literal["workbench history flaky"] = "workbench history flaky"
     version: Literal[1] = 1
@@ -302,7 +302,7 @@ class RunningBatch(ReportModel):
 
 
 class RunningReport(ReportModel):
-    """What `workbench batches` writes."""
+    """The output of `workbench batches`."""
 
     report: Literal["workbench batches"] = "workbench batches"
     version: Literal[1] = 1
@@ -356,7 +356,7 @@ def shown_batch(
     runs: Iterable[RunRow],
     gates: Iterable[GateResult],
 ) -> ShownBatch:
-    """Return a batch with its runs, by one of its gradings, and what they reach of the `gates`."""
+    """Return a batch with its runs, by one of its gradings, and the values that its `gates` reach."""
     return ShownBatch.made(
         batch,
         **_batch(batch),

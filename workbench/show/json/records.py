@@ -1,5 +1,7 @@
-"""JSON reports piece by piece: the same text as that of a whole document with `indent=2`, made of one run after the
-other, so that a large batch is never in memory as a whole."""
+"""JSON reports piece by piece, with the same text as a whole document with `indent=2`.
+
+Runs are written one after the other, so that a large batch is never in memory as a whole.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,11 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True)
 class Records(Generic[_Item]):
-    """The records of one key of a document, one for each run or case, made one after the other.
+    """The records of one key of a document, one for each run or case, built one at a time.
 
-    `source_of` returns what a record's model can be validated from: an object with its fields as attributes, or a
-    dictionary of them."""
+    `source_of` returns the source that a record's model is validated from: an object with its fields as attributes, or
+    a dictionary of them.
+    """
 
     model: type[ReportModel]
     items: Iterable[_Item]

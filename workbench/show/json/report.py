@@ -147,8 +147,10 @@ class RoundReport(ReportModel):
 
 
 class ForkReport(ReportModel):
-    """From which run, and where, a run was forked: before the request of a round or, with `answered`, after its answer
-    and the results of that many of its calls."""
+    """The run, and the place in it, that a run was forked from.
+
+    The place is before the request of a round or, with `answered`, after its answer and that many results of its calls.
+    """
 
     run_id: str
     model: str
@@ -226,7 +228,7 @@ class StepReport(ReportModel):
 
 
 class ServerOutputReport(ReportModel):
-    """The end of what a server wrote to standard error before it failed."""
+    """The last lines that a server wrote to standard error before it failed."""
 
     server: str
     lines: tuple[str, ...]
@@ -281,7 +283,7 @@ class RunReport(ReportModel):
 
 
 class ArgumentStatisticsReport(ReportModel):
-    """What an argument earned in the graded runs of a case; deviations are population standard deviations."""
+    """Statistics of an argument's score in the graded runs of a case; deviations are of the population."""
 
     argument: str
     scores: tuple[Finite, ...] = Field(description="for each run, the mean over its pairs; 0 without a pair")
@@ -319,7 +321,7 @@ class SubjectReport(ReportModel):
 
 
 class CauseReport(ReportModel):
-    """The failed runs that have a cause; a run may have several, and one of them is its main one."""
+    """The failed runs that have a cause; a run may have more than one cause, of which one is the main one."""
 
     cause: Cause
     runs: tuple[int, ...] = Field(description="indices in the report's `runs`, from 0")
@@ -460,7 +462,7 @@ def report_of(
 def report_without_records(
     results: Sequence[RunResult], quality: Quality, failures: FailureNumbers, facts: BatchFacts
 ) -> ReportDocument:
-    """Return what `report_of` does, without any run and case: those are written one by one (`report_records`)."""
+    """Return the report without runs and cases, which are written one by one (`report_records`)."""
     # Built before the document that refers to them, the records' schemas become part of its own and are not made twice.
     RunReport.model_rebuild()
     CaseReport.model_rebuild()
@@ -482,8 +484,8 @@ def report_without_records(
         failures=failures_report(failures),
         published=published_summaries(counted, facts.cases),
         batch=facts.batch,
-        baseline=baseline_report(facts.baseline) if facts.baseline is not None else None,
-        timing=TimingReport.model_validate(facts.timing) if facts.timing is not None else None,
+        baseline=facts.baseline and baseline_report(facts.baseline),
+        timing=facts.timing and TimingReport.model_validate(facts.timing),
     )
 
 
@@ -508,7 +510,7 @@ def run_fields(result: RunResult, line: int | None) -> dict[str, Any]:
         "status": result.status,
         "score": result.score,
         "error": result.error,
-        "finish": trajectory.finish.reason if trajectory.finish else None,
+        "finish": trajectory.finish_reason,
         "notices": trajectory.notices,
         "server_outputs": trajectory.server_outputs,
         "answer": trajectory.final_answer,
@@ -542,7 +544,7 @@ def _round(round_: Round) -> dict[str, Any]:
         "errors": round_.errors,
         "retries": round_.retries,
         "deviations": _deviations(round_),
-        "step": round_.step.step if round_.step is not None else None,
+        "step": round_.step and round_.step.step,
         "replayed": round_.replayed,
         "added": round_.added,
         "set_aside": tuple(_round(answer) for answer in round_.superseded),
@@ -557,21 +559,26 @@ def _deviations(round_: Round) -> tuple[dict[str, str | None], ...]:
 
 
 def _call(record: CallRecord) -> dict[str, Any]:
-    result = record.result
-    return {
+    result, unedited = record.result, record.unedited
+    fields: dict[str, Any] = {
         "tool": record.tool,
         "arguments": dict(record.arguments),
         "problem": record.call.problem,
         "raw": record.call.raw,
-        "result": result.content if result else None,
-        "is_error": result.is_error if result else None,
-        "source": result.source if result else None,
         "server": record.server,
-        "latency_ms": result.latency_ms if result else None,
-        "edited": dict(record.edited) if record.edited is not None else None,
-        "unedited": record.unedited.content if record.unedited is not None else None,
-        "unedited_is_error": record.unedited.is_error if record.unedited is not None else None,
+        "edited": None if record.edited is None else dict(record.edited),
+        **dict.fromkeys(("result", "is_error", "source", "latency_ms", "unedited", "unedited_is_error")),
     }
+    if result is not None:
+        fields |= {
+            "result": result.content,
+            "is_error": result.is_error,
+            "source": result.source,
+            "latency_ms": result.latency_ms,
+        }
+    if unedited is not None:
+        fields |= {"unedited": unedited.content, "unedited_is_error": unedited.is_error}
+    return fields
 
 
 def case_fields(case: CaseResult) -> dict[str, Any]:

@@ -27,8 +27,7 @@ def audit_lines(file: SuiteFile, findings: Iterable[AuditFinding], coverage: Cov
 
 
 def coverage_texts(coverage: Coverage) -> Iterator[str]:
-    """Yield how much of the tools the cases cover, then the parts of each kind without a case; nothing without
-    tools."""
+    """Yield how much of the tools the cases cover, then the parts without a case; nothing without tools."""
     if coverage.tools.total:
         shares = ", ".join(f"{share.covered} of {share.total} {noun}" for noun, share in coverage.shares)
         yield f"{shares} covered"

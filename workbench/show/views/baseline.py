@@ -1,4 +1,4 @@
-"""A batch compared with its baseline: the verdict, and what it rests on."""
+"""A batch compared with its baseline: the verdict and its reasons."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from workbench.show.when import local_time
 
 FailOn = Literal["regression"]
 Confirm = Literal["reruns", "repeats", "none"]
-"""How it is made sure that a case broke: it is made again, its repeats decide, or it is not."""
+"""How a broken case is confirmed: by reruns, by its repeats, or not at all."""
 
 _MAX_DOCUMENT_CHANGES = 100
 """Changes that are listed in Markdown, which a comment has to hold."""
@@ -46,14 +46,14 @@ class AgainstBaseline:
     suites: Mapping[str, SuiteRef]
     fail_on: FailOn | None
     notes: tuple[str, ...] = ()
-    """Reasons beside what broke."""
+    """Reasons besides cases that broke."""
     suite_changes: tuple[str, ...] = ()
-    """What is different in suites since the baseline."""
+    """Differences of suites since the baseline."""
     keys: Mapping[str, str] = field(default_factory=dict)
     """The keys of the suites by the paths that runs have."""
     confirm: Confirm = "none"
     confirmed: Confirmed | None = None
-    """What is known of the cases that broke, where the test of all cases left them to chance."""
+    """Evidence on cases that broke although the test of all cases left them to chance."""
 
     @property
     def is_worse(self) -> bool:
@@ -129,7 +129,7 @@ class AgainstBaseline:
 
     @property
     def _beside(self) -> Iterator[str]:
-        """Yield what the verdict does not count: cases that are no regression by what is known of them."""
+        """Yield the cases that the verdict does not count, because the evidence is against a regression."""
         if self.confirmed is None:
             return
         if recovered := self.confirmed.of("recovered"):
@@ -185,7 +185,7 @@ def verdict_line(against: AgainstBaseline) -> Line:
 
 
 def baseline_notes(against: AgainstBaseline) -> Iterator[str]:
-    """Yield whether the changes are more than chance, and what else there is to know of the comparison."""
+    """Yield whether the changes are more than chance, and notes on the comparison."""
     yield from test_lines(against.diff.tests, *BATCH_NAMES)
     yield from notes_of(against.diff, *BATCH_NAMES, against.suites)
     yield from against.notes

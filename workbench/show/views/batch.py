@@ -1,4 +1,4 @@
-"""One batch of a history as lines for a terminal: its settings, its totals, what did not pass."""
+"""One batch of a history as lines for a terminal: settings, totals, and runs that did not pass."""
 
 from __future__ import annotations
 
@@ -111,8 +111,7 @@ def totals_lines(batch: BatchRow, runs: Sequence[RunRow], paint: Paint) -> Itera
 
 
 def gates_reached(batch: BatchRow, gates: Mapping[str, Gate], runs: Sequence[RunRow]) -> Iterator[GateResult]:
-    """Yield the gates of a batch with the values that its runs reach: those of its suites, or the one that it was made
-    with.
+    """Yield the gates of a batch, of its suites or its command, with the values that its runs reach.
 
     `gates` are by the suites' keys. Forks do not count. A shard has only some of the runs, and reaches nothing.
     """

@@ -118,8 +118,10 @@ def counts_line(diff: BatchDiff) -> Line:
 
 
 def notes_of(diff: BatchDiff, before: str, after: str, suites: Mapping[str, SuiteRef]) -> Iterator[str]:
-    """Yield what a reader has to know of the comparison: models and graders that differ, and what could not be
-    compared. `before` and `after` name the batches, `suites` are by their keys."""
+    """Yield notes on a comparison: models and graders that differ, and cases that could not be compared.
+
+    `before` and `after` name the batches, `suites` are by their keys.
+    """
     if diff.across is not None:
         earlier, later = map(one_line, diff.across)
         yield f"the batches have different models: {later} is compared with {earlier}"
@@ -162,8 +164,10 @@ def _models_left(diff: BatchDiff) -> str:
 
 
 def notes_between(diff: BatchDiff, before: DiffSide, after: DiffSide, same: SameSuites, history: str) -> Iterator[str]:
-    """Yield all notes on two batches of a history; `same` as in `batch_diff`, `history` is the option that commands
-    need to find them."""
+    """Yield all notes on two batches of a history.
+
+    `same` is as in `batch_diff`; `history` is the option that commands need to find the batches.
+    """
     suites = {suite.key: suite for side in (before, after) for suite in side.batch.suites}
     yield from notes_of(diff, *names_of(before, after), suites)
     yield from _what_else(before.batch, after.batch, same)
@@ -177,8 +181,10 @@ def names_of(before: DiffSide, after: DiffSide) -> tuple[str, str]:
 
 
 def title_of(before: DiffSide, after: DiffSide) -> str:
-    """Return which batches they are, when they began, and the regrade of each where one is used: `#2 (2026-03-02
-    09:30) → #3 good (2026-03-03 09:30, grading 1)`."""
+    """Return the names of two batches, when they began, and the regrade of each if one is used.
+
+    Example: `#2 (2026-03-02 09:30) → #3 good (2026-03-03 09:30, grading 1)`.
+    """
     return " → ".join(
         f"{called(side.batch)} ({local_time(side.batch.started_at)}{by_grading(side.grading)})"
         for side in (before, after)
@@ -187,11 +193,11 @@ def title_of(before: DiffSide, after: DiffSide) -> str:
 
 def by_grading(grading: Regrade | None) -> str:
     """Return the regrade that is used of a batch, to follow its name; empty for the original grades."""
-    return f", grading {grading.number}" if grading is not None else ""
+    return "" if grading is None else f", grading {grading.number}"
 
 
 def _what_else(before: BatchRow, after: BatchRow, same: SameSuites) -> Iterator[str]:
-    """Yield what differs in the later batch apart from the results of its runs."""
+    """Yield differences of the later batch other than the results of its runs."""
     for batch in (before, after):
         parts = [part for part in batch.parts if not part.whole]
         some = dict.fromkeys(f"{of_text(part.cases, part.suite.cases)} cases of {part.suite.path}" for part in parts)
@@ -211,10 +217,14 @@ def _what_else(before: BatchRow, after: BatchRow, same: SameSuites) -> Iterator[
 
 
 def test_lines(tests: Mapping[str, Paired], before: str, after: str) -> Iterator[str]:
-    """Yield the results of the paired tests of some models in plain sentences; `before` and `after` name the
-    batches."""
+    """Yield the results of the paired tests of models in sentences; `before` and `after` name the batches."""
     for model, test in tests.items():
-        if test.count:
-            of_model = f"{one_line(model)}: " if len(tests) > 1 else ""
-            alike = () if test.by(SCORE).differs else (test.score_sentence(before, after),)
-            yield from (f"{of_model}{told}" for told in test.sentences(before, after) if told not in alike)
+        if not test.count:
+            continue
+        sentences = list(test.sentences(before, after))
+        if not test.by(SCORE).differs:
+            # The pass rates say as much.
+            equal = test.score_sentence(before, after)
+            sentences = [sentence for sentence in sentences if sentence != equal]
+        for sentence in sentences:
+            yield f"{one_line(model)}: {sentence}" if len(tests) > 1 else sentence

@@ -1,4 +1,4 @@
-"""The list of batches: a row for each, and what there is to say of one in words."""
+"""The list of batches: a row for each, and one batch in words."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from workbench.trajectory.events import JsonValue
 
 NARROW = 64
-"""Below this width, dates lack their year, and only the first of several states is shown."""
+"""Below this width, dates lack their year, and only the first state is shown."""
 ROOMY = 100
 """From this width on, ages are shown."""
 _NAMES_LEAST, _WITH_MODELS = 8, 58
@@ -126,7 +126,7 @@ def _first_state(row: BatchFacts) -> Value:
 
 
 def _states(row: BatchFacts) -> list[Value]:
-    """Return what is special about a batch, the most important first."""
+    """Return the states of a batch, the most important first."""
     batch, found = row.batch, list[Value]()
     if batch.damage is not None:
         return [words("damaged", "error")]
@@ -200,7 +200,7 @@ def kind_text(batch: BatchRow) -> str:
 
 
 def why_missing(batch: BatchRow) -> str:
-    """Return what became of a batch that lacks runs: `stopped`, `merged from 3 of 20 shards`."""
+    """Return why a batch lacks runs: `stopped`, `merged from 3 of 20 shards`."""
     if batch.merged is not None:
         return f"merged from {shards_text(batch.merged)}"
     if batch.ended_at is None:
@@ -210,8 +210,10 @@ def why_missing(batch: BatchRow) -> str:
 
 
 def merge_hint(batch: BatchRow) -> str:
-    """Return how a merged batch comes to what it lacks, beside running that; empty for any other batch, and for one
-    whose shards are parts of different numbers."""
+    """Return how merging completes a merged batch.
+
+    Empty for any other batch, and for one whose shards are parts of different numbers.
+    """
     if batch.merged is None or batch.merged.of is None:
         return ""
     return "merge the other shards too" if batch.merged.missing else "merge its shards again when they are whole"

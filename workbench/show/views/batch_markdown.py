@@ -1,11 +1,13 @@
-"""A report on runs as GitHub Markdown, for pull requests and job summaries: the verdict first, details folded, as much
-as the place takes. No text of a model, a tool or a suite has any effect in it."""
+"""A report on runs as GitHub Markdown, for pull requests and job summaries.
+
+The verdict is first, details are folded, and the report is cut to the size that GitHub takes. No text of a model, a
+tool or a suite has any effect in it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
-from itertools import islice
 
 from workbench.grading.repeats import CaseResult
 from workbench.grading.status import Status, passed_if
@@ -22,11 +24,11 @@ from workbench.show.views.runs_report import RunsReport, ShownCase
 from workbench.show.views.timing import timing_line
 from workbench.show.views.totals import checked_text, endpoint_text, models_table, not_made_text, unchecked_lines
 from workbench.show.views.trajectory import made_lines, repaired_line, trajectory_lines
-from workbench.show.visible import one_line
+from workbench.show.visible import after, one_line
 from workbench.suite.files import from_repository
 
 COMMENT_MAX = 65_536
-"""Characters that GitHub takes in a comment or a description. What is counted here are bytes, which are no fewer."""
+"""The characters that GitHub takes in a comment or a description, counted here in bytes, which are no fewer."""
 SUMMARY_MAX = 900_000
 """Bytes of a job summary: GitHub takes a MiB from all steps of a job's step together, and nothing above that."""
 
@@ -34,7 +36,7 @@ _ISSUES_MAX = 20
 _LINE_MAX = 500
 _STEPS_MAX = 4_000
 _ENDING_MAX = 400
-"""Bytes that are kept free to say what is left out."""
+"""Bytes reserved for the note on the part that is left out."""
 
 _PLAIN = Paint(False)
 _VERDICTS = {
@@ -46,11 +48,11 @@ _VERDICTS = {
     130: "■ Interrupted",
 }
 _BAD = (Status.FAILED, Status.ERROR, Status.STOPPED)
-"""The statuses of cases that are told of one by one, the first ones first."""
+"""The statuses of cases that are listed one by one, in this order."""
 
 
 def markdown_pieces(report: RunsReport, most: int = COMMENT_MAX) -> Iterator[str]:
-    """Yield the report, at most as many bytes of it; what is left out is said at the end."""
+    """Yield the report, cut to `most` bytes; a note at the end names the part that is left out."""
     left = most - _ENDING_MAX
     for part in _head(report):
         left -= len(part.encode())
@@ -77,9 +79,11 @@ _WHOLE = "Write it to a file of another form (`--report report.html`) to have al
 
 
 def _head(report: RunsReport) -> Iterator[str]:
-    """Yield verdict, totals, demands, what changed since the baseline, and causes."""
-    good_enough = report.exit_code == 0 and report.totals.failed
-    yield f"## {'✓ Good enough' if good_enough else _VERDICTS[report.exit_code]}\n\n"
+    """Yield verdict, totals, gates, changes since the baseline, and causes."""
+    verdict = _VERDICTS[report.exit_code]
+    if report.exit_code == 0 and report.totals.failed:
+        verdict = "✓ Good enough"
+    yield f"## {verdict}\n\n"
     if report.nothing_graded is not None:
         why = text(report.secrets.redact(report.nothing_graded))
         yield f"{why[:1].upper()}{why[1:]}.\n\n"
@@ -112,25 +116,34 @@ def _totals_line(report: RunsReport) -> str:
     cases, totals = report.quality.cases, report.totals
     good = cases.number(Status.PASSED, Status.WARNED)
     parts = [f"{counted_of(good, len(cases), 'case')} passed"]
-    parts += [counted(totals.runs, "run")] if totals.runs != len(cases) else []
-    parts += [not_made_text(totals.cost_limited)] if totals.cost_limited else []
-    parts += [endpoint_text(totals.endpoint_faults, totals.failed)] if totals.endpoint_faults else []
-    parts += [timing_line(report.timing)] if report.timing is not None else []
-    parts += [f"batch {report.batch}"] if report.batch is not None else []
+    if totals.runs != len(cases):
+        parts.append(counted(totals.runs, "run"))
+    if totals.cost_limited:
+        parts.append(not_made_text(totals.cost_limited))
+    if totals.endpoint_faults:
+        parts.append(endpoint_text(totals.endpoint_faults, totals.failed))
+    if report.timing is not None:
+        parts.append(timing_line(report.timing))
+    if report.batch is not None:
+        parts.append(f"batch {report.batch}")
     return " · ".join(parts)
 
 
 def _details(shown: ShownCase, report: RunsReport) -> Iterator[str]:
-    """Yield one case, folded: why it did not pass, what was expected and what was made, and the steps."""
+    """Yield one case, folded: its issues, expected and actual calls, and the steps."""
     result = shown.result
     first = result.runs[0]
     run = next((run for run in result.runs if run.status == result.status), first)
-    several = f" {result.good} of {len(result.graded)}" if len(result.runs) > 1 else ""
-    score = f" {score_text(result.score)}" if result.score is not None else ""
-    place = report.secrets.redact(from_repository(first.suite)) + (f":{shown.line}" if shown.line is not None else "")
+    summary = result.status.sign
+    if len(result.runs) > 1:
+        summary += f" {result.good} of {len(result.graded)}"
+    summary += after(" ", score_text(result.score, ""))
     title = escape(cut(one_line(first.case_name), _LINE_MAX)) or "–"
-    yield f"\n<details><summary>{result.status.sign}{several}{score} <code>{title}</code>"
+    yield f"\n<details><summary>{summary} <code>{title}</code>"
     yield f"<code>{escape(one_line(first.model))}</code></summary>\n"
+    place = report.secrets.redact(from_repository(first.suite))
+    if shown.line is not None:
+        place += f":{shown.line}"
     yield f"{code(place)}\n"
     if len(result.runs) > 1:
         yield _items(line.strip() for line in repeats_lines(result, _PLAIN, with_arguments=False))
@@ -139,17 +152,20 @@ def _details(shown: ShownCase, report: RunsReport) -> Iterator[str]:
     if len(issues) > _ISSUES_MAX:
         yield f"- and {counted(len(issues) - _ISSUES_MAX, 'other issue')}\n"
     if run.metrics:
-        yield "Checks of the answer:\n\n" + _items(
-            cut(f"{passed_if(each.holds).sign} {metric_text(each)}", _LINE_MAX) for each in run.metrics
-        )
-    expected = expected_lines(shown.case, run.grade) if shown.case is not None else []
-    for name, lines in (("Expected", expected), ("Actual", made_lines(run.trajectory))):
-        if lines:
-            yield f"{name}:\n\n{fenced(cut(line, _LINE_MAX) for line in lines[:_ISSUES_MAX])}\n"
+        metrics = [f"{passed_if(each.holds).sign} {metric_text(each)}" for each in run.metrics]
+        yield "Checks of the answer:\n\n" + _items(cut(line, _LINE_MAX) for line in metrics)
+    if shown.case is not None:
+        yield from _fenced("Expected", expected_lines(shown.case, run.grade))
+    yield from _fenced("Actual", made_lines(run.trajectory))
     steps = cut("\n".join(trajectory_lines(run.trajectory)), _STEPS_MAX)
     if steps:
         yield f"Steps:\n\n{fenced(steps.splitlines())}\n"
     yield "</details>\n"
+
+
+def _fenced(name: str, lines: Sequence[str]) -> Iterator[str]:
+    if lines:
+        yield f"{name}:\n\n{fenced(cut(line, _LINE_MAX) for line in lines[:_ISSUES_MAX])}\n"
 
 
 def _all_cases(report: RunsReport, left: int) -> Iterator[str]:
@@ -172,14 +188,19 @@ def _all_cases(report: RunsReport, left: int) -> Iterator[str]:
 
 def _doubts(report: RunsReport) -> Iterator[str]:
     """Yield the calls that were invalid, or that a server answered by an error, in runs that passed."""
-    doubtful = (report.secrets.redacted(run) for run in report.results if doubts(run))
-    found = ((run, line) for run in doubtful for line in doubts(run))
-    shown = [f"{one_line(run.case_name)}, {one_line(run.model)}: {line}" for run, line in islice(found, _ISSUES_MAX)]
+    shown: list[str] = []
+    for run in report.results:
+        if doubts(run):
+            redacted = report.secrets.redacted(run)
+            title = f"{one_line(redacted.case_name)}, {one_line(redacted.model)}"
+            shown += (f"{title}: {line}" for line in doubts(redacted))
+        if len(shown) > _ISSUES_MAX:
+            break
     if not shown:
         return
     yield "\n### In runs that passed\n\n"
-    yield _items(cut(line, _LINE_MAX) for line in shown)
-    if next(found, None) is not None:
+    yield _items(cut(line, _LINE_MAX) for line in shown[:_ISSUES_MAX])
+    if len(shown) > _ISSUES_MAX:
         yield f"- and more. {_WHOLE}\n"
 
 

@@ -62,10 +62,10 @@ def text_report(
     """Yield the lines of the report.
 
     `suite_names` gives each suite's name by its path; `width` is in terminal cells. `shown_as` returns a run as its
-    lines may show it; of more than `LINES_MAX` runs, the first ones have lines.
+    lines may show it. At most `LINES_MAX` runs have lines.
 
-    Forks are in the table and, unless all runs are forks, in no number. `little` leaves out what passed; `much` also
-    shows the issues of passed runs, and the result of each grader.
+    Forks are in the table and, unless all runs are forks, in no number. `little` leaves out runs that passed; `much`
+    also shows the issues of passed runs, and the result of each grader.
     """
     listed = (
         result
@@ -108,15 +108,15 @@ def text_report(
 
 
 def run_title(result: RunResult, suite_names: Mapping[str, str]) -> str:
-    """Return suite and case on one line, with the repeat where there are several; a fork is marked first."""
+    """Return suite and case on one line, with the repeat if it is not the first; a fork is marked first."""
     return _title(result, suite_names).whole
 
 
 def _title(result: RunResult, suite_names: Mapping[str, str]) -> Title:
     suite = suite_names.get(result.suite, Path(result.suite).stem)
-    repeat = f" #{result.repeat + 1}" if result.repeat else ""
-    fork = f"{FORK} " if result.is_fork else ""
-    return Title(suite, result.case_name, lead=fork, tail=repeat)
+    tail = f" #{result.repeat + 1}" if result.repeat else ""
+    lead = f"{FORK} " if result.is_fork else ""
+    return Title(suite, result.case_name, lead=lead, tail=tail)
 
 
 def runs_table(runs: Sequence[RunResult], suite_names: Mapping[str, str]) -> Table[RunResult]:
@@ -153,8 +153,10 @@ def run_lines(
     *,
     in_full: bool,
 ) -> Iterator[str]:
-    """Yield the table of runs, below each run what is wrong in it, and below the last repeat of a case what the repeats
-    came to together."""
+    """Yield the table of runs.
+
+    Below each run are its issues, and below the last repeat of a case the joined result of its repeats.
+    """
     ending = _ends_of_repeats(runs, cases)
     outputs = ServerOutputs(paint)
     laid = Laid(runs_table(runs, suite_names), titled=True, measured=len(runs))
@@ -172,14 +174,17 @@ def run_lines(
 
 
 def _ends_of_repeats(results: Sequence[RunResult], cases: Cases) -> dict[str, CaseResult]:
-    """Return the case of each last repeat that is shown, by the id of its run: a run that is shown without its secrets
-    is another object than the one in its case."""
-    shown = {run.run_id: place for place, run in enumerate(results)}
-    last: dict[int, CaseResult] = {}
+    """Return the case of each last repeat that is shown, by the id of its run.
+
+    Ids, because a run that is shown without its secrets is another object than the one in its case.
+    """
+    places = {run.run_id: place for place, run in enumerate(results)}
+    last: dict[str, CaseResult] = {}
     for case in cases.repeated:
-        if places := [place for run in case.runs if (place := shown.get(run.run_id)) is not None]:
-            last[max(places)] = case
-    return {results[place].run_id: case for place, case in last.items()}
+        shown = [run.run_id for run in case.runs if run.run_id in places]
+        if shown:
+            last[max(shown, key=lambda run_id: places[run_id])] = case
+    return last
 
 
 def _details(result: RunResult, paint: Paint, outputs: ServerOutputs, in_full: bool) -> Iterator[str]:
@@ -192,30 +197,34 @@ def _details(result: RunResult, paint: Paint, outputs: ServerOutputs, in_full: b
         yield paint(f"    {unread}", "muted")
     told: set[tuple[object, ...]] = set()
     # Steps that all passed add nothing to their chain.
-    steps = result.steps if in_full or any(step.status != Status.PASSED for step in result.steps) else ()
-    for step, line in zip(steps, step_lines(steps, paint, ISSUE_WIDTH_MAX), strict=True):
-        yield f"    {line}"
-        if in_full or step.status != Status.PASSED:
-            yield from (_issue_line(issue, indent=6) for issue in step.issues)
-            told.update(map(_about, step.issues))
+    if in_full or any(step.status != Status.PASSED for step in result.steps):
+        for step, line in zip(result.steps, step_lines(result.steps, paint, ISSUE_WIDTH_MAX), strict=True):
+            yield f"    {line}"
+            if in_full or step.status != Status.PASSED:
+                yield from (_issue_line(issue, indent=6) for issue in step.issues)
+                told.update(map(_about, step.issues))
+    in_short = result.status == Status.PASSED and not in_full
     if result.grade is not None:
-        issues = _of_the_whole(result, result.grade, told)
-        in_short = result.status == Status.PASSED and not in_full
-        yield from (_issue_line(issue, indent=4) for issue in issues if not in_short or is_doubt(issue, result))
+        for issue in _of_the_whole(result, result.grade, told):
+            if not in_short or is_doubt(issue, result):
+                yield _issue_line(issue, indent=4)
         if not in_short and (why := why_passed(result)):
             yield paint(f"    {why}", "muted")
-    for metric in result.metrics if in_full or result.status != Status.PASSED else ():
-        held = passed_if(metric.holds)
-        sign = paint(held.sign, held.role)
-        place = "response." if metric.about is None else ""
-        yield f"    {sign} {place}{shortened(metric_text(metric), ISSUE_WIDTH_MAX)}"
-    for judgement in result.judgements if in_full else ():
-        yield paint(f"    {shortened(judgement_text(judgement), ISSUE_WIDTH_MAX)}", "muted")
+    if not in_short:
+        for metric in result.metrics:
+            held = passed_if(metric.holds)
+            place = "response." if metric.about is None else ""
+            yield f"    {paint(held.sign, held.role)} {place}{shortened(metric_text(metric), ISSUE_WIDTH_MAX)}"
+    if in_full:
+        for judgement in result.judgements:
+            yield paint(f"    {shortened(judgement_text(judgement), ISSUE_WIDTH_MAX)}", "muted")
 
 
 def _of_the_whole(result: RunResult, grade: Grade, told: Container[tuple[object, ...]]) -> Iterator[Issue]:
-    """Return the issues of a run except those that are `told`; for a chain, without those on failed steps, which have
-    lines of their own, and on missing calls of steps that it never reached."""
+    """Yield the issues of a run except those that are `told`.
+
+    For a chain, issues of failed steps have lines of their own, and calls of steps that it never reached are left out.
+    """
     never = {("missing call", step.expected_call) for step in result.steps if step.status is None}
     for issue in grade.issues:
         is_of_step = issue.kind == "failed step" and result.steps
@@ -231,14 +240,14 @@ def _about(issue: Issue) -> tuple[object, ...]:
 
 
 def _issue_line(issue: Issue, *, indent: int) -> str:
-    """Return the line of an issue, which is never cut: in a log the end of the line is what a person looks for."""
+    """Return the line of an issue, which is never cut: in a log, people look for the end of the line."""
     return " " * indent + shortened(issue_text(issue), ISSUE_WIDTH_MAX)
 
 
 def _notice_lines(
     results: Sequence[RunResult], paint: Paint, shown_as: Callable[[RunResult], RunResult]
 ) -> Iterator[str]:
-    """Yield what differed from the suites, each thing once."""
+    """Yield the differences from the suites, each once."""
     notices: Counter[str] = Counter()
     outputs, lines = ServerOutputs(paint), list[str]()
     for result in results:

@@ -1,4 +1,4 @@
-"""What `workbench capture` proposes: for a person, as TOML and as JSON."""
+"""The proposals of `workbench capture`: for a person, as TOML and as JSON."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ OUTCOME_MARKS: dict[CaptureOutcome, tuple[str, Role]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class CapturedCase:
-    """What came of a case.
+    """A case with its proposed expectations.
 
-    `runs` is the number of those that counted; `left_out` says why others did not. `table` is the case with its new
-    expectations, and `block` its text in the suite, where something is proposed."""
+    `runs` is the number of those that counted; `left_out` gives the reasons of others. `table` is the case with its new
+    expectations, and `block` its text in the suite, if there is a proposal.
+    """
 
     case_id: str
     case_name: str
@@ -55,9 +56,10 @@ class CapturedCase:
 
 @dataclass(frozen=True, kw_only=True)
 class CapturedSuite:
-    """What came of the cases of a suite.
+    """The cases of a suite with their proposals.
 
-    `path` is shown; the texts are those of its file before and after."""
+    `path` is shown; the texts are those of its file before and after.
+    """
 
     path: str
     before: str

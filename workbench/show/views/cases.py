@@ -23,8 +23,10 @@ from workbench.show.when import local_time
 
 
 def repeats_lines(case: CaseResult, paint: Paint, *, with_arguments: bool) -> Iterator[str]:
-    """Yield the joined result of several runs of a case: rule, status, how many were good, mean and deviation; with
-    `with_arguments` the same for each argument, as shares of its weight."""
+    """Yield the joined result of the repeats of a case: rule, status, how many were good, mean and deviation.
+
+    With `with_arguments`, also of each argument, as shares of its weight.
+    """
     graded = len(case.graded)
     parts = [f"{counted(len(case.runs), 'run')} by {case.rule}: {case.status.sign} {case.status}"]
     if graded:
@@ -56,9 +58,10 @@ def over_time(runs: Sequence[RunRow]) -> dict[str, dict[int, Cell]]:
     for run in sorted(runs, key=lambda run: (run.batch, run.place)):
         if run.figures is not None and not run.is_fork:
             figures.setdefault(run.model, {}).setdefault(run.batch, []).append(run.figures)
-    return {
-        model: {batch: cell_of(of_batch) for batch, of_batch in batches.items()} for model, batches in figures.items()
-    }
+    cells: dict[str, dict[int, Cell]] = {}
+    for model, batches in figures.items():
+        cells[model] = {batch: cell_of(of_batch) for batch, of_batch in batches.items()}
+    return cells
 
 
 def titled_case_lines(
@@ -80,8 +83,10 @@ def case_lines(
     width: int,
     paint: Paint,
 ) -> Iterator[str]:
-    """Yield a case over time, with `cells` as from `over_time` of its `runs`: for each model its trend, then batch by
-    batch, the newest first, with a note where the suite changed."""
+    """Yield a case over time: for each model its trend, then batch by batch, the newest first.
+
+    `cells` are as from `over_time` of its `runs`. A note says where the suite changed.
+    """
     hashes = {run.batch: run.suite.hash for run in runs}
     names = {number: called(batches[number]) for number in hashes}
     model_width = min(max(cell_len(one_line(model)) for model in cells), _MODEL_MAX)

@@ -85,7 +85,8 @@ def comparison_view(
     """Yield a comparison.
 
     With `only_differences`, cases with the same result for all graded models are left out, and with `filtered` those
-    that are not selected; totals and tests cover all cases. `interrupted` tells that the batch was."""
+    that are not selected; totals and tests cover all cases. `interrupted` is true if the batch was.
+    """
     titles = _titles(comparison)
     chosen = list(comparison.rows)
     if filtered is not None:
@@ -134,7 +135,7 @@ def tests_view(comparison: Comparison, titles: Titles | None = None) -> Iterator
 
 
 def _titles(comparison: Comparison) -> Titles:
-    """Return the titles of all cases, with the suite where there are several."""
+    """Return the titles of all cases, with the suite if there is more than one."""
     with_suites = comparison.has_suites
     titles: dict[tuple[str, str], Title] = {}
     for row in comparison.rows:
@@ -166,7 +167,7 @@ class CellWords(NamedTuple):
     """The parts of a cell."""
 
     share: str
-    """How many of several runs were good."""
+    """The share of good runs, if there is more than one."""
     broke_off: str
     """The sign of the runs without a verdict."""
     score: str
@@ -209,7 +210,7 @@ def cell_line(cell: Cell, rooms: CellRooms) -> Line:
 
 
 def verdict_line(side: Cell | CaseSide) -> Line:
-    """Return the result of a case beside another one: its sign, its score, and how many of several runs were good."""
+    """Return the result of a case beside another: its sign, its score, and how many runs of more than one were good."""
     sign, role = side.status.mark
     share = f" {side.good}/{side.graded}" if side.graded > 1 else ""
     return Span(sign, role), Span(f" {score_text(side.score, '')}".rstrip(), role), Span(share, "muted")
@@ -284,12 +285,12 @@ _RULES: dict[RepeatRule, str] = {"every": "every run", "last": "last run", "mean
 
 
 def rules_text(rules: Iterable[RepeatRule]) -> str:
-    """Return the rules by which cases with several runs pass or fail."""
+    """Return the rules by which cases with more than one run pass or fail."""
     return ", ".join(_RULES[rule] for rule in rules)
 
 
 def rule_line(rules: Sequence[RepeatRule]) -> str:
-    """Return the rules as a line below a comparison, with their meaning; empty where no case has several runs."""
+    """Return the rules as a line below a comparison, with their meaning; empty if no case has more than one run."""
     if not rules:
         return ""
     line = f"rule for repeats: {rules_text(rules)}"

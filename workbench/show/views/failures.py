@@ -1,4 +1,4 @@
-"""Failed runs by cause: how many, what to do about each, and which tools were called for which."""
+"""Failed runs by cause: their number, advice for each cause, and expected and called tools."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ MAX_EXAMPLES_FROM = 200
 """Runs that are searched for examples on every cursor movement."""
 
 MAX_RUNS_OF_EXAMPLE = 6
-"""Runs that are named if the same went wrong in several."""
+"""The runs named for an example that occurs in more than one."""
 
 MAX_SUBJECTS = 20
 
@@ -69,8 +69,7 @@ _COPIED_CELLS = 120
 
 
 def failure_lines(failures: FailureNumbers, paint: Paint, *, with_advice: bool = True) -> Iterator[str]:
-    """Yield a summary: each cause with its frequency, what it concerns most and what to do first; nothing when nothing
-    failed."""
+    """Yield a summary of causes, each with its frequency, main subject and advice; nothing if no run failed."""
     if not failures.failed:
         return
     yield ""
@@ -131,7 +130,7 @@ def symptom_text(symptom: Symptom) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RunNames:
-    """How failed runs are named: with their suites, by path, and their models where there are several."""
+    """How failed runs are named: with suites, by path, and models if there is more than one."""
 
     suites: Mapping[str, str]
     with_suite: bool = True
@@ -168,7 +167,7 @@ def failures_text(failures: Failures, suites: Mapping[str, str]) -> str:
 
 
 def cause_lines(group: CauseGroup, width: int) -> Iterator[Line]:
-    """Yield what a cause means, what to do about it, and the tools and parameters that it concerns."""
+    """Yield the meaning of a cause, its advice, and the tools and parameters that it concerns."""
     yield from wrap_line((Span(f" {group.cause}", "failed"), Span(f"  {often(group.numbers)}", "muted")), width, hang=3)
     yield from paragraph(ADVICE[group.cause].meaning, width, "muted")
     yield EMPTY

@@ -1,4 +1,4 @@
-"""What faults of tools did to models: the matrix, what is not ok, and the trials of one cell."""
+"""The reactions of models to faults of tools: the matrix, failures in words, and the trials of one cell."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ _NOTHING = "(nothing)"
 
 
 def faults_view(matrix: FaultMatrix) -> Iterator[Block]:
-    """Yield the matrix, a row for each tool with a fault and a column for each model, then what is not ok."""
+    """Yield the matrix of faults, then the verdicts other than ok.
+
+    It has a row for each tool with a fault and a column for each model.
+    """
 
     def cell(row: tuple[str, FaultName, Lasts], column: int) -> Value:
         return cell_value(matrix.cell(row, matrix.models[column]))
@@ -72,7 +75,7 @@ def verdicts_block(matrix: FaultMatrix) -> Facts:
 
 
 def legend_view(matrix: FaultMatrix) -> Iterator[Block]:
-    """Yield the meaning of the verdicts, and what was not tried."""
+    """Yield the meaning of the verdicts, and faults that were not tried."""
     yield Heading(line_of("Verdicts"), level=2)
     yield verdicts_block(matrix)
     if matrix.untried:
@@ -132,7 +135,7 @@ def ok_words(matrix: FaultMatrix, model: str) -> str:
 
 
 def cell_words(tried: Sequence[Tried]) -> str:
-    """Return the verdicts of a cell, with their number if there are several."""
+    """Return the verdicts of a cell, each with its number if there is more than one."""
     counts = Counter(each.shown for each in tried)
     if len(tried) == 1:
         return tried[0].shown

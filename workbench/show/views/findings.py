@@ -1,5 +1,7 @@
-"""What is wrong with suites and tools before anything runs, as Code Quality of GitLab and as SARIF: each finding with a
-fingerprint that stays the same while lines move."""
+"""Findings on suites and tools before anything runs, as Code Quality of GitLab and as SARIF.
+
+Each finding has a fingerprint that stays the same while lines move.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from workbench.dataclasses import json_text
 from workbench.numerals import counted
 from workbench.show.views.audit import finding_text
 from workbench.show.views.tools import SuiteTools, lint_text
-from workbench.show.visible import one_line
+from workbench.show.visible import after, one_line
 from workbench.show.workflow_commands import ANNOTATIONS_MAX, command
 from workbench.suite.files import from_repository, is_outside, resolved
 from workbench.suite.problems import Place, Problem, written
@@ -34,7 +36,9 @@ _CASE = re.compile(r"^cases\[(\d+)\]")
 class StaticFinding(NamedTuple):
     """One finding at a line of a suite's file.
 
-    `rule` names its kind; `subject` is what it is about, without anything that changes when lines or cases move."""
+    `rule` names its kind; `subject` is the part that it concerns, without anything that changes when lines or cases
+    move.
+    """
 
     rule: str
     level: Level
@@ -45,7 +49,7 @@ class StaticFinding(NamedTuple):
 
 
 def findings_of_file(file: SuiteFile, audited: Iterable[AuditFinding] = ()) -> Iterator[StaticFinding]:
-    """Yield the problems of a suite's file, and what an audit found in it."""
+    """Yield the problems of a suite's file, and the findings of an audit."""
     path = from_repository(str(file.path))
     for problem in file.problems:
         yield _of_problem(problem, file, path)
@@ -58,20 +62,20 @@ def findings_of_file(file: SuiteFile, audited: Iterable[AuditFinding] = ()) -> I
 
 
 def _of_problem(problem: Problem, file: SuiteFile, path: str) -> StaticFinding:
+    # Cases are named by their ids, because an index changes when a case is inserted before.
     def named(match: re.Match[str]) -> str:
-        cases = file.suite.cases if file.suite is not None else ()
         index = int(match[1])
-        return cases[index].id if index < len(cases) else "cases"
+        if file.suite is None or index >= len(file.suite.cases):
+            return "cases"
+        return file.suite.cases[index].id
 
-    where = f"{problem.where}: " if problem.where else ""
-    hint = f" ({problem.hint})" if problem.hint else ""
-    message = f"{where}{problem.message}{hint}"
+    message = after("", problem.where, ": ") + problem.message + after(" (", problem.hint, ")")
     subject = f"{_CASE.sub(named, problem.where)} {problem.message}"
     return StaticFinding(f"suite-{problem.severity}", problem.severity, message, path, problem.line or 1, subject)
 
 
 def findings_of_tools(file: SuiteFile, suite: SuiteTools) -> Iterator[StaticFinding]:
-    """Yield what lint found in the tools of a suite, and which servers did not list theirs."""
+    """Yield the findings of lint in the tools of a suite, and servers that did not list theirs."""
     path = from_repository(suite.path)
     for source in suite.sources:
         if source.error is not None:
@@ -116,7 +120,8 @@ def _rule(group: str, kind: str) -> str:
 def _with_fingerprints(findings: Iterable[StaticFinding]) -> Iterator[tuple[StaticFinding, str]]:
     """Yield findings with fingerprints.
 
-    Several that are alike are told apart by their number."""
+    Equal findings are distinguished by their number.
+    """
     seen: Counter[tuple[str, ...]] = Counter()
     for finding in findings:
         what = (finding.rule, finding.path, finding.subject)

@@ -1,6 +1,6 @@
-"""A failed run as a text for a coding agent: what was asked, what came of it, and what may be changed.
+"""A failed run as a prompt for a coding agent: the request, the result, and the changes allowed.
 
-What users, models and tools wrote stands in fenced blocks, which none of it can close, and is named as data.
+Texts of users, models and tools stand in fenced blocks, which none of them can close, and are named as data.
 """
 
 from __future__ import annotations

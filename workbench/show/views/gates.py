@@ -1,4 +1,4 @@
-"""What is demanded of a batch, and what was reached: gates and aggregates of suites."""
+"""Gates and aggregates of suites: demands on a batch, and the values reached."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 
 
 class Demand(NamedTuple):
-    """A gate or an aggregate with what was reached, and what there is to say of it below.
+    """A gate or an aggregate with the value reached, and remarks below it.
 
-    An aggregate that demands nothing has no `met`."""
+    An aggregate without gates has no `met`.
+    """
 
     met: bool | None
     line: Line
@@ -39,7 +40,7 @@ class Demand(NamedTuple):
 
     @property
     def lines(self) -> tuple[Line, ...]:
-        """All of it, with what stands below indented."""
+        """The lines of the demand, with its remarks indented."""
         return (self.line, *((Span("  "), *line) for line in self.below))
 
 

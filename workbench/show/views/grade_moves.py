@@ -1,4 +1,4 @@
-"""Grades of the same runs before and after a regrade: what moved, in words and as lines."""
+"""Grades of the same runs before and after a regrade, as text and as lines."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def graded_text(result: RunResult | None) -> str:
 
 
 def moves_text(moves: Iterable[Move]) -> str:
-    """Return what moved, as `MovesFold.text`."""
+    """Return the moves in words, as `MovesFold.text`."""
     fold = MovesFold()
     for move in moves:
         fold.add(move)
@@ -43,7 +43,7 @@ def moves_text(moves: Iterable[Move]) -> str:
 
 
 class MovesFold:
-    """What moved, of moves that are added one by one."""
+    """The moves of a regrade, added one by one."""
 
     def __init__(self) -> None:
         self._kinds: Counter[str] = Counter()
@@ -129,10 +129,7 @@ class Regraded:
 
 
 def move_lines(regraded: Iterable[Regraded], paint: Paint) -> Iterator[str]:
-    """Yield a line for each recording whose status or score changed, then the counts of the changes, or that there are
-    none.
-
-    Without recordings, nothing."""
+    """Yield a line for each recording that moved, then the counts of the moves; nothing without recordings."""
     regraded = list(regraded)
     for each in regraded:
         if each.not_regraded is not None:

@@ -112,8 +112,10 @@ _AGAINST_SCORE: frozenset[IssueKind] = frozenset(
 
 
 def is_doubt(issue: Issue, result: RunResult) -> bool:
-    """Return whether an issue makes a run doubtful that passed: a call was invalid, or a real server answered it by an
-    error."""
+    """Return whether an issue casts doubt on a run that passed.
+
+    That is an invalid call, or one that a real server answered with an error.
+    """
     if issue.kind in ("schema violation", "broken arguments"):
         return True
     if issue.kind != "tool error" or issue.call is None:
@@ -122,7 +124,7 @@ def is_doubt(issue: Issue, result: RunResult) -> bool:
 
 
 def doubts(result: RunResult) -> list[str]:
-    """Return the issues that make a run doubtful that passed, as text."""
+    """Return the issues that cast doubt on a run that passed, as text."""
     # Known without unpacking a run, of which a batch has many.
     is_clean = False not in result.valid_arguments and not result.executions
     if result.status != Status.PASSED or is_clean or result.grade is None:
@@ -131,9 +133,10 @@ def doubts(result: RunResult) -> list[str]:
 
 
 def why_passed(result: RunResult) -> str:
-    """Return why a run passed, or was warned, in which something is wrong: its score and the threshold that it meets.
+    """Return why a run with issues passed or was warned: its score and the threshold that it meets.
 
-    Empty for other runs."""
+    Empty for other runs.
+    """
     grade = result.grade
     if grade is None or grade.score is None or not result.passed:
         return ""
@@ -305,8 +308,7 @@ def parts_line(grade: Grade) -> str | None:
 
 
 def deciders_line(results: Sequence[RunResult], paint: Paint) -> str:
-    """Return which graders decided, how many runs each if there is more than one, and how many other graders
-    disagree."""
+    """Return the graders that decided, and on how many runs other graders disagree."""
     deciders = Counter(result.grader for result in results if result.grader is not None)
     names = [*deciders]
     if len(deciders) > 1:

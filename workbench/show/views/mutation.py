@@ -1,4 +1,4 @@
-"""What came of mutants of tools: for each model, survivors, the curve over decoys, and cases that notice nothing."""
+"""Mutants of tools: for each model, survivors, the curve over decoys, and cases that notice nothing."""
 
 from __future__ import annotations
 
@@ -64,5 +64,5 @@ def _name(result: MutantResult, *, with_suite: bool) -> str:
 
 
 def _names(titles: Sequence[str]) -> str:
-    more = f" and {len(titles) - _MAX_NAMED} more" if len(titles) > _MAX_NAMED else ""
-    return f"{', '.join(map(one_line, titles[:_MAX_NAMED]))}{more}"
+    text = ", ".join(map(one_line, titles[:_MAX_NAMED]))
+    return f"{text} and {len(titles) - _MAX_NAMED} more" if len(titles) > _MAX_NAMED else text

@@ -1,5 +1,4 @@
-"""The progress of a batch in one line: what is going on, what is over and how, what is left and about how long it
-takes."""
+"""The progress of a batch in one line: runs under way, finished and left, and the time that they will take."""
 
 from __future__ import annotations
 
@@ -56,7 +55,7 @@ class Progress:
     cost_unknown: bool = False
     """Whether there are runs of unknown cost."""
     starting: dict[int, str] = field(default_factory=dict)
-    """The servers and models that are starting, such as "server weather", by a number each."""
+    """The servers and models that are starting, for example "server weather", by number."""
     _models: dict[str, _OfModel] = field(default_factory=dict)
     _under_way: set[str] = field(default_factory=set)
     _waiting: set[str] = field(default_factory=set)
@@ -69,7 +68,7 @@ class Progress:
             self._models.setdefault(model, _OfModel()).planned += 1
 
     def over_already(self, model: str, status: Status, cost_usd: float | None, runs: int = 1) -> None:
-        """Count runs of the batch that were over before; `cost_usd` is what they cost together."""
+        """Count runs of the batch that had ended before; `cost_usd` is their cost together."""
         self._models.setdefault(model, _OfModel()).planned += runs
         self._over(model, status, cost_usd, runs)
 
@@ -199,7 +198,10 @@ def _parts(progress: Progress, now_s: float, only_ascii: bool) -> Iterator[_Part
 
 def _joined(parts: Iterable[_Part], gap: Line) -> Line:
     first, *others = parts
-    return (*first.line, *(span for part in others for span in (*gap, *part.line)))
+    spans = list(first.line)
+    for part in others:
+        spans += (*gap, *part.line)
+    return tuple(spans)
 
 
 def _done(done: int, planned: int) -> str:
@@ -212,15 +214,16 @@ def waiting_text(runs: int) -> str:
 
 
 def known_cost_text(cost_usd: float, *, has_unknown: bool) -> str:
-    """Return what runs of known cost cost together, and whether there are others: `$0.25 + ?`."""
-    return cost_text(cost_usd) + (" + ?" if has_unknown else "")
+    """Return the known cost of runs, with a mark if others have an unknown one: `$0.25 + ?`."""
+    cost = cost_text(cost_usd)
+    return f"{cost} + ?" if has_unknown else cost
 
 
-def starting_text(what: Iterable[str]) -> str:
-    """Return what is starting: "starting server weather", or "starting server weather and 2 others"."""
-    first, *others = what
-    more = f" and {counted(len(others), 'other')}" if others else ""
-    return f"starting {one_line(first)}{more}"
+def starting_text(names: Iterable[str]) -> str:
+    """Return the servers and models that start: "starting server weather and 2 others"."""
+    first, *others = names
+    text = f"starting {one_line(first)}"
+    return f"{text} and {counted(len(others), 'other')}" if others else text
 
 
 def _bar(done: int, planned: int, length: int, only_ascii: bool) -> str:
@@ -237,13 +240,14 @@ def _ends(progress: Progress, only_ascii: bool) -> Line:
             continue
         number = count_text(progress.statuses[status])
         text = f"{number} {status.counted}" if only_ascii else f"{status.sign} {number}"
-        spans += [Span(" ")] if spans else []
+        if spans:
+            spans.append(Span(" "))
         spans.append(Span(text, status.role))
     return tuple(spans)
 
 
 def _awaited(progress: Progress, now_s: float) -> Line:
-    """Return for how long the oldest answer is waited for, and what is known of it."""
+    """Return how long the oldest request has been waiting, and its progress."""
     oldest = next(iter(progress.awaited.values()), None)
     if oldest is None or now_s - oldest.sent_s < _WORTH_A_WORD_S:
         return EMPTY

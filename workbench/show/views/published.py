@@ -1,4 +1,4 @@
-"""What published systems would report on a batch."""
+"""Results that published systems would report on a batch."""
 
 from __future__ import annotations
 

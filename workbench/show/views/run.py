@@ -1,4 +1,4 @@
-"""Runs of a history: one step by step, and what regrades changed."""
+"""Runs of a history: one step by step, and the moves of regrades."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _IN_TERMINAL = Ways("--verbose", "", "")
 
 
 def run_steps(events: Sequence[Event], result: RunResult, width: int, paint: Paint, *, verbose: bool) -> Iterator[str]:
-    """Yield a run step by step as the app shows it, with what is wrong at its place, and its result."""
+    """Yield a run step by step as the app shows it, with its issues at their places, and its result."""
     view = RunView()
     for event in events:
         view.add(event)

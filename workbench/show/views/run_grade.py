@@ -151,7 +151,7 @@ def put_grade(
 
 
 def _behind_replay(run: RunItems, placed: list[tuple[int, MissingItem]]) -> list[tuple[int, MissingItem]]:
-    """In a fork, move what is missing at the end of the replay to after the fork."""
+    """Move missing calls at the end of a fork's replay to after the fork."""
     fork = next((index for index, item in enumerate(run.items) if isinstance(item, ForkItem)), None)
     if fork is None:
         return placed
@@ -215,8 +215,10 @@ class _Steps:
         return step is not None and step.status in (Status.FAILED, None)
 
     def _step_at(self, place: int) -> StepGrade | None:
-        """Return the grade of the step that a call belongs to, `None` for calls of the final answer and outside of
-        chains."""
+        """Return the grade of the step that a call belongs to.
+
+        `None` for calls of the final answer and outside of chains.
+        """
         above = bisect_left(self._run.steps, self._run.order[place])
         heading = self._run.items[self._run.steps[above - 1]] if above and self._grades else None
         if not isinstance(heading, StepItem) or heading.step is None:

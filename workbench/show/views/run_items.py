@@ -78,7 +78,8 @@ class StepItem:
 class HoldItem:
     """The place before the request of a round.
 
-    The run is held there while `why` is set. `request` is what is about to be sent, or why it cannot be, if known."""
+    The run is held there while `why` is set. `request` is the request, or why it cannot be sent, if known.
+    """
 
     round: int
     why: str | None
@@ -100,9 +101,10 @@ class ForkItem:
 class RoundItem:
     """A model request, under way until `response` or the end of the run arrives.
 
-    `begun` is true once part of an answer arrived. `awaited` is what is known of the answer until then, and `now_s` the
-    present, as far as known, by the run's clock. `retry` is set while it waits to be repeated at `retry_at`. `replayed`
-    is true if it was copied from the origin of a fork."""
+    `begun` is true once part of an answer arrived. `awaited` is the progress of the answer until then, and `now_s` the
+    present by the run's clock, if known. `retry` is set while it waits to be repeated at `retry_at`. `replayed` is true
+    if it was copied from the origin of a fork.
+    """
 
     number: int
     round: int

@@ -1,4 +1,7 @@
-"""Lines of the items of a run at a given width, long values cut unless expanded, and what is copied of an item."""
+"""Lines of the items of a run at a given width, and the text that copying an item gives.
+
+Long values are cut unless expanded.
+"""
 
 from __future__ import annotations
 
@@ -302,7 +305,7 @@ class _Layout(NamedTuple):
         return [(_ARGUMENT, Span(cut(tail, room), "muted"))]
 
     def result(self, item: ResultItem) -> Sequence[Line]:
-        """Return the lines of a result, or of what it waits for."""
+        """Return the lines of a result, or of its progress."""
         text = self._unanswered(item) if item.result is None else self._answered(item, item.result)
         if item.held is None:
             return text
@@ -441,7 +444,7 @@ def _head(number: int | None, label: str, role: Role = "strong") -> Line:
 
 
 def _awaited(item: RoundItem) -> str:
-    """Return what is known of an answer that is waited for."""
+    """Return the progress of an answer."""
     if item.retry is None:
         known = (f"{item.awaited.doing} {GLYPHS.running}", *item.awaited.facts(item.now_s))
         return f" {GLYPHS.dot} ".join(known)
@@ -690,7 +693,7 @@ def outcome_line(result: RunResult, ways_to_grades: str = "") -> Line:
 
 
 def outcome_notes(item: OutcomeItem, result: RunResult, *, in_full: bool) -> Iterator[Note | ServerOutput]:
-    """Yield what there is to say of the end of a run below its status."""
+    """Yield the notes on the end of a run below its status."""
     grade, finish, status = result.grade, item.finish, result.status
     if why := why_passed(result):
         yield Note(" ", why)

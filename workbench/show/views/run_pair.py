@@ -250,7 +250,8 @@ def _how(in_left: bool, in_right: bool, is_same: bool) -> How:
 def _value(text: str, at: int, how: How, room: int) -> Line:
     """Return an argument's value on one row.
 
-    What two runs share or do not has its colour from that."""
+    Equal and differing parts are coloured; a value of one side only is highlighted as JSON.
+    """
     match how:
         case "same":
             return cut_line((Span(text, "muted"),), room)

@@ -441,8 +441,10 @@ def edit_result(run: RunItems, edit: ResultEdited) -> None:
 
 
 def set_aside(run: RunItems, asked: Regenerated) -> None:
-    """Show that the last request will be repeated: its answer becomes one item, and messages added since come before
-    the next attempt."""
+    """Show that the last request will be repeated.
+
+    Its answer becomes one item, and messages added since come before the next attempt.
+    """
     request = run.request()
     if request is None or run.round is None or request.round != asked.round or run.outcome is not None:
         return
@@ -505,8 +507,10 @@ def place_at(run: RunItems, index: int) -> RunPlace | None:
 
 
 def _step(run: RunItems, index: int) -> int | None:
-    """Return the step of the request at or after an index: that of the heading above, unless a request is in
-    between."""
+    """Return the step of the request at or after an index.
+
+    It is that of the heading above, unless a request is in between.
+    """
     headings = bisect_right(run.steps, index)
     if not headings:
         return None

@@ -1,4 +1,4 @@
-"""What a writer of reports may ask of the runs of an evaluation: `evaluation.report.Report` is one."""
+"""The interface of a report on runs for its writers; `evaluation.report.Report` implements it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Value = TypeVar("_Value")
 
 
 class Redactor(Protocol):
-    """Keeps secrets out of what is written."""
+    """Keeps secrets out of reports."""
 
     def redacted(self, value: _Value) -> _Value: ...
     def may_be_in_json(self, text: str) -> bool: ...
@@ -45,7 +45,7 @@ class ShownRun(NamedTuple):
 
 
 class ShownCase(NamedTuple):
-    """What a case came to with a model, without secrets, like `ShownRun`."""
+    """A case with a model and its joined result, without secrets, like `ShownRun`."""
 
     result: CaseResult
     case: Case | None
@@ -64,7 +64,7 @@ class MissingRuns(NamedTuple):
 
 
 class RunsReport(Protocol):
-    """The runs of an evaluation, and what follows from them."""
+    """The runs of an evaluation, with their totals, gates and failures."""
 
     @property
     def program_version(self) -> str: ...

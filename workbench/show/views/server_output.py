@@ -1,4 +1,4 @@
-"""What a server wrote to standard error before it failed, as text."""
+"""The last lines that a server wrote to standard error before it failed, as text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def output_title(output: ServerOutput) -> str:
-    """Return what the lines are: "standard error of server weather, the last 10 of 25 lines"."""
+    """Return a title for the lines: "standard error of server weather, the last 10 of 25 lines"."""
     name = one_line(output.server)
     if not output.lines:
         return f"server {name} wrote nothing to standard error"
@@ -48,7 +48,7 @@ class ServerOutputs:
         self._shown: set[tuple[str, str]] = set()
 
     def lines(self, suite: str, outputs: Iterable[ServerOutput | None], indent: int) -> Iterator[str]:
-        """Yield the lines of the outputs of a suite's servers that were not told before."""
+        """Yield the lines of the outputs of a suite's servers that were not shown before."""
         for output in outputs:
             if output is not None and (suite, output.server) not in self._shown:
                 self._shown.add((suite, output.server))
@@ -66,8 +66,10 @@ def last_said(output: ServerOutput | None) -> str:
 
 
 def failure_text(reason: str, output: ServerOutput | None, log_key: str) -> str:
-    """Return why a server is down for a notice: what happened, what it said last, and the key of its log, in place of
-    command and file, for which a notice has no room."""
+    """Return why a server is down, for a notice: the failure, its last line, and the key of its log.
+
+    A notice has no room for command and file.
+    """
     what, command, _ = reason.rpartition(" (command: ")
     if not command:
         return one_line(reason)

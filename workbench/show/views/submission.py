@@ -1,5 +1,7 @@
-"""The table that directories of plugins ask for: prompts that must call a tool and prompts that must not, expected
-tools, made calls, verdicts."""
+"""The table that directories of plugins ask for.
+
+It has prompts that must call a tool and prompts that must not, with expected tools, calls and verdicts.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +33,10 @@ _CELL_MAX = 1_000
 
 
 def kind_of(case: Case) -> Kind:
-    """Return what a case asks of calls.
+    """Return whether a case demands a call or none.
 
-    One that is skipped, or demands neither a call nor none, is no prompt of a submission."""
+    A case that is skipped, or demands neither, is no prompt of a submission.
+    """
     if case.skip is not None:
         return "other"
     if case.expected_calls():
@@ -42,8 +45,7 @@ def kind_of(case: Case) -> Kind:
 
 
 def what_is_missing(cases: Iterable[Case]) -> str | None:
-    """Return the cases that a submission still needs, and the ids of those that count for neither kind; `None` if it
-    needs none."""
+    """Return the prompts that a submission lacks, and the ids of cases of neither kind; `None` if it lacks none."""
     ids: dict[Kind, list[str]] = {kind: [] for kind in KINDS}
     for case in cases:
         ids[kind_of(case)].append(case.id)
@@ -69,10 +71,11 @@ _KEYS: dict[Kind, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Prompt:
-    """What a case came to with a model.
+    """A case with a model: its prompt, its calls and its verdict.
 
-    `asked_for` says whether it is one of those that a directory asks for; `made_calls` are those of the first run with
-    this verdict."""
+    `asked_for` is true for the prompts that a directory asks for; `made_calls` are those of the first run with this
+    verdict.
+    """
 
     model: str
     number: int

@@ -21,7 +21,7 @@ class Timing:
     cases_a_minute: float | None
     """Graded cases divided by the time in which at least one run was going on; `None` without any."""
     runs_a_minute: float | None
-    """Likewise their runs, of which there are more where cases run several times."""
+    """The same for runs, of which there are more if cases run more than once."""
 
 
 def timing_of(took_ms: float, start_up_ms: float, runs: Sequence[RunSummary]) -> Timing:

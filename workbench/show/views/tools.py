@@ -24,10 +24,13 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class ToolSource:
-    """The tools of one server of a suite, or (`server` is `None`) those written in it, or in the case with the id
-    `case`. `error` says why the server could not be asked; its tools are then those that it listed at `listed_at`, if
-    that is known, and `output` is the end of what it wrote. `task_tools` names what the server has besides and models
-    are not offered, because it demands tasks of MCP."""
+    """The tools of one server of a suite, or of its text.
+
+    Without `server`, they are written in the suite, or in the case with the id `case`. `error` is why the server could
+    not be asked; its tools are then those that it listed at `listed_at`, if that is known, and `output` is the end of
+    its standard error. `task_tools` are the names of tools that models are not offered, because they demand tasks of
+    MCP.
+    """
 
     server: str | None
     tools: tuple[ToolDefinition, ...] = ()

@@ -1,4 +1,4 @@
-"""The totals of runs or cases: how many came to what, rates with what they rest on, times, tokens, cost."""
+"""The totals of runs or cases: counts, rates, times, tokens and cost."""
 
 from __future__ import annotations
 
@@ -196,8 +196,10 @@ def checked_text(valid: int, checked: int) -> str:
 
 
 def valid_arguments_text(found: ValidArguments) -> str:
-    """Return the rate of all calls, with the tools that were called with invalid arguments; empty where nothing is
-    known of any call."""
+    """Return the rate of all calls with valid arguments, and the tools that were called with invalid ones.
+
+    Empty if no call was checked or could have been.
+    """
     if not found.tools:
         return ""
     if not found.checked:

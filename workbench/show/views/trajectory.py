@@ -209,8 +209,11 @@ class StepLines:
 
 
 def changes_by_hand(trajectory: Trajectory) -> int:
-    """Return how many things a person changed in a run: calls, results, answers given or withheld in place of a tool,
-    messages added and answers regenerated."""
+    """Count the changes that a person made in a run.
+
+    They are edited calls and results, answers given or withheld in place of a tool, messages added and answers
+    regenerated.
+    """
     changes = 0
     for call in trajectory.calls:
         changes += call.edited is not None
@@ -225,8 +228,10 @@ EDITED = "a person edited this run: the result is not the model's alone"
 
 
 def unread_text(trajectory: Trajectory) -> str:
-    """Return a note that the last messages to the model were never read; empty where all of them were, or the run is
-    not over."""
+    """Return a note that the last messages to the model were never read.
+
+    Empty if all of them were, or the run is not over.
+    """
     if trajectory.finish is None or not trajectory.added:
         return ""
     return "the last message of a person was never read: no request followed it"

@@ -63,21 +63,32 @@ def percentiles_text(times: Latency) -> str:
 
 
 def estimate_text(estimate: Estimate) -> str:
-    """Return what runs will probably take: `about 1,200 tokens and $0.0034, cost unknown for 2 runs`.
+    """Return the estimate of runs: `about 1,200 tokens and $0.0034, cost unknown for 2 runs`.
 
-    Runs that cost nothing are no price for those of unknown cost."""
+    Runs that cost nothing are no price for those of unknown cost.
+    """
     runs, unpriced = estimate.runs, estimate.without_cost
-    tokens = "" if estimate.without_tokens == runs else f"about {count_text(estimate.tokens)} tokens"
-    cost = "" if unpriced and not estimate.cost_usd else cost_text(estimate.cost_usd)
-    cost = f"about {cost}" if estimate.cost_usd else cost
-    unknown = "cost unknown" if unpriced == runs else f"cost unknown for {counted(unpriced, 'run')}" if unpriced else ""
-    return ", ".join(filter(None, (" and ".join(filter(None, (tokens, cost))), unknown)))
+    known: list[str] = []
+    if estimate.without_tokens != runs:
+        known.append(f"about {count_text(estimate.tokens)} tokens")
+    if estimate.cost_usd:
+        known.append(f"about {cost_text(estimate.cost_usd)}")
+    elif not unpriced:
+        known.append(cost_text(estimate.cost_usd))
+    parts = [" and ".join(known)]
+    if unpriced == runs:
+        parts.append("cost unknown")
+    elif unpriced:
+        parts.append(f"cost unknown for {counted(unpriced, 'run')}")
+    return ", ".join(filter(None, parts))
 
 
 def progress_text(progress: ExecutionProgress) -> str:
     """Return the progress of an execution, safe to show: `3 of 10  reading`."""
-    total = f" of {figure(progress.total)}" if progress.total is not None else ""
-    return f"{figure(progress.progress)}{total}  {one_line(progress.message or '')}".rstrip()
+    done = figure(progress.progress)
+    if progress.total is not None:
+        done += f" of {figure(progress.total)}"
+    return f"{done}  {one_line(progress.message or '')}".rstrip()
 
 
 _HINTS: Mapping[str, tuple[str, str]] = {
@@ -91,19 +102,20 @@ _HINTS: Mapping[str, tuple[str, str]] = {
 
 def hints_in_words(annotations: Mapping[str, JsonValue]) -> str:
     """Return every annotation in words, known ones first."""
-    known = [name for name in _HINTS if name in annotations]
+    known = dict.fromkeys(name for name in _HINTS if name in annotations)
     parts = []
-    for name in (*known, *(name for name in annotations if name not in _HINTS)):
+    for name in known | annotations:
         value = annotations[name]
         if name in _HINTS and isinstance(value, bool):
-            parts.append(_HINTS[name][0 if value else 1])
+            if_true, if_false = _HINTS[name]
+            parts.append(if_true if value else if_false)
         else:
             parts.append(f"{name} {json.dumps(value, ensure_ascii=False)}")
     return f" {GLYPHS.dot} ".join(parts)
 
 
 CHARACTERS_PER_TOKEN = 4
-"""What English has with the tokenizers in use: only the endpoint knows better, once the answer is over."""
+"""The average of English with common tokenizers. Only the endpoint knows the number, after the answer."""
 
 SHOWN_AFTER_S = 1.0
 """Shorter times are not worth a word."""
@@ -111,8 +123,11 @@ SHOWN_AFTER_S = 1.0
 
 @dataclass(slots=True)
 class Awaited:
-    """A request under way: when it was sent and when its answer began, in seconds of any one clock, and how many
-    characters came since. `reading` is the endpoint's progress with the prompt."""
+    """A request under way.
+
+    `sent_s` and `first_s` are when it was sent and when its answer began, in seconds of any one clock; `characters`
+    counts the answer so far, and `reading` is the endpoint's progress with the prompt.
+    """
 
     sent_s: float
     first_s: float | None = None
@@ -127,7 +142,7 @@ class Awaited:
 
     @property
     def doing(self) -> str:
-        """What is going on."""
+        """The current activity."""
         if self.first_s is not None:
             return "answering"
         return "waiting for the model" if self._read is None else "reading the prompt"
