@@ -37,7 +37,9 @@ class Laid(Generic[Row]):
             line = _cell(column, row, is_short).spans
             if cells(line) <= room:
                 return line
-            return cut_line(column.fit(row, room).spans if column.fit is not None else line, room)
+            if column.fit is not None:
+                line = column.fit(row, room).spans
+            return cut_line(line, room)
 
         return self._in_columns(fitting, width)
 
@@ -49,13 +51,14 @@ class Laid(Generic[Row]):
         spans: list[Span] = []
         for at, (column, is_short, room) in enumerate(self._columns(width)):
             line = cell(column, is_short, room)
-            used = cells(line)
-            lead = column.gap if at else 0
-            lead += room - used if column.right else 0
-            spans += [_blank(lead), *line] if lead else line
-            if not column.right and used < room:
-                spans.append(_blank(room - used))
-        return cut_line(tuple(spans), width)
+            blanks = room - cells(line)
+            if at:
+                spans.append(_blank(column.gap))
+            if column.right:
+                spans += [_blank(blanks), *line]
+            else:
+                spans += [*line, _blank(blanks)]
+        return cut_line(tuple(span for span in spans if span.text), width)
 
     def natural(self, width: int) -> int:
         """Return the width that the rows need, of at most `width`."""
@@ -68,21 +71,27 @@ class Laid(Generic[Row]):
         """
         if (known := self._laid.get(width)) is not None:
             return known
-        shown = [(each, width < each.short_below) for each in self.table.columns if width >= each.from_cells]
         measured = self.table.rows[: self._measured]
-        rooms = [max((cells(_cell(each, row, short).spans) for row in measured), default=0) for each, short in shown]
-        if self._titled:
-            rooms = [max(room, len(each.name)) if room else 0 for room, (each, _) in zip(rooms, shown, strict=True)]
-        used = [at for at, room in enumerate(rooms) if room]
-        over = sum(rooms) + sum(shown[at][0].gap for at in used[1:]) - width
+        laid: list[tuple[Column[Row], bool, int]] = []
+        for column in self.table.columns:
+            if width < column.from_cells:
+                continue
+            is_short = width < column.short_below
+            room = max((cells(_cell(column, row, is_short).spans) for row in measured), default=0)
+            if room and self._titled:
+                room = max(room, len(column.name))
+            if room:
+                laid.append((column, is_short, room))
+        rooms = [room for _, _, room in laid]
+        over = sum(rooms) + sum(column.gap for column, _, _ in laid[1:]) - width
         while over > 0:
-            cuttable = [at for at in used if rooms[at] > shown[at][0].least > 0]
+            cuttable = [at for at, (column, _, _) in enumerate(laid) if rooms[at] > column.least > 0]
             if not cuttable:
                 break
             widest = max(cuttable, key=lambda at: rooms[at])
             rooms[widest] -= 1
             over -= 1
-        self._laid[width] = [(*shown[at], rooms[at]) for at in used]
+        self._laid[width] = [(column, is_short, room) for (column, is_short, _), room in zip(laid, rooms, strict=True)]
         return self._laid[width]
 
 
@@ -130,8 +139,9 @@ def _names_room(widths: Sequence[int], width: int) -> int:
     """Return the width of the first column if not all others fit next to it."""
     widest = sorted(widths, reverse=True)
     beside_one, beside_two = (width - sum(widest[:count]) - GAP * count for count in (1, 2))
-    room = min(int(width * _NAMES_SHARE), beside_two) if beside_two >= MIN_NAMES_CELLS else beside_one
-    return max(room, MIN_NAMES_CELLS)
+    if beside_two < MIN_NAMES_CELLS:
+        return max(beside_one, MIN_NAMES_CELLS)
+    return max(min(int(width * _NAMES_SHARE), beside_two), MIN_NAMES_CELLS)
 
 
 def _widened(widths: Sequence[int], heads: Sequence[int], spare: int) -> tuple[int, ...]:
@@ -154,7 +164,9 @@ def filled(line: Line, width: int) -> Line:
 
 
 def _cell(column: Column[Row], row: Row, is_short: bool) -> Value:
-    return column.short(row) if is_short and column.short is not None else column.cell(row)
+    if is_short and column.short is not None:
+        return column.short(row)
+    return column.cell(row)
 
 
 _MIN_TEXT_CELLS = 10

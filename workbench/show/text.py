@@ -38,7 +38,10 @@ class Paint:
 
     def line(self, line: Line) -> str:
         """Return a line of spans, without blanks at its end."""
-        return "".join(self(text, role) if text.strip() else text for text, role in line).rstrip()
+        painted = ""
+        for text, role in line:
+            painted += self(text, role) if text.strip() else text
+        return painted.rstrip()
 
 
 def paint_for(stream: TextIO, environment: Mapping[str, str]) -> Paint:
@@ -91,15 +94,22 @@ def _block_lines(block: Block, width: int, paint: Paint) -> Iterator[str]:
 
 
 def _in_bold(line: Line) -> Line:
-    return tuple(Span(text, "strong" if role == "text" else role) for text, role in line)
+    return tuple(Span(text, _BOLD.get(role, role)) for text, role in line)
+
+
+_BOLD: Mapping[Role, Role] = {"text": "strong"}
 
 
 def _matrix_lines(matrix: Matrix[Row], width: int, paint: Paint) -> Iterator[str]:
     """Yield as many columns as there is room for, and below them the others, all rows again."""
     first = matrix.first
-    names = [first.cell(row).spans for row in matrix.rows]
-    texts = [[matrix.cell(row, at).spans for at in range(len(matrix.heads))] for row in matrix.rows]
-    lengths = [max(map(cells, column), default=0) for column in zip(*texts, strict=True)] or [0] * len(matrix.heads)
+    names: list[Line] = []
+    texts: list[list[Line]] = []
+    lengths = [0] * len(matrix.heads)
+    for row in matrix.rows:
+        names.append(first.cell(row).spans)
+        texts.append([matrix.cell(row, at).spans for at in range(len(matrix.heads))])
+        lengths = list(map(max, lengths, map(cells, texts[-1])))
     longest = max(first.least, *map(cells, names))
     heads = [cell_len(head) for head in matrix.heads]
     room, widths = matrix_rooms(longest, lengths, heads, width, least=first.least)

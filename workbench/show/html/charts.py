@@ -209,17 +209,19 @@ def _marks(
         x, y = place(point)
         name = shortened(one_line(point.name), _LABEL_MAX)
         wide = len(name) * _CELL
-        after = x + 11 + wide < _SIZE[0]
-        begin = x + 11 if after else x - 11 - wide
+        anchor, text_x, begin = "start", x + 11, x + 11
+        if begin + wide >= _SIZE[0]:
+            # There is no room at the right.
+            anchor, text_x, begin = "end", x - 11, x - 11 - wide
         line = y + 4
         while any(abs(line - at) < _LINE and begin < end and start < begin + wide for start, end, at in taken):
             line += _LINE
         taken.append((begin, begin + wide, line))
-        of_front = ", on the front" if point in best else ""
-        title = el("title", f"{point.name}: score {score_text(point.score)}, {text(point.takes)}{of_front}")
-        dot = el("circle", class_="dot" if of_front else "dot beaten", cx=x, cy=y, r=6)
-        label = _text(x + 11, line, name, "name") if after else _text(x - 11, line, name, "name", "end")
-        yield el("g", title, dot, label)
+        title, dot = f"{point.name}: score {score_text(point.score)}, {text(point.takes)}", "dot beaten"
+        if point in best:
+            title, dot = f"{title}, on the front", "dot"
+        circle = el("circle", class_=dot, cx=x, cy=y, r=6)
+        yield el("g", el("title", title), circle, _text(text_x, line, name, "name", anchor))
 
 
 def _tick_text(tick: float, text: Callable[[float], str]) -> str:

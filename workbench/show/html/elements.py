@@ -112,7 +112,11 @@ def section(name: str, title: str, *children: Node) -> Element:
 
 def items(texts: Iterable[Node], class_: str | None = None) -> Element:
     """Return a list."""
-    return el("ul", (el("li", text) for text in texts), class_=class_)
+    return el("ul", map(_item, texts), class_=class_)
+
+
+def _item(text: Node) -> Element:
+    return el("li", text)
 
 
 def pairs(facts: Iterable[tuple[str, Node]], class_: str | None = None) -> Element:
@@ -150,22 +154,15 @@ def blocks(view: Iterable[Block], link: Callable[[Any], str | None] = lambda row
             case Paragraph(line):
                 yield el("p", spans(line))
             case Items(lines, noun, most):
-                rest = [spans(line) for line in lines[most:]]
-                yield items(spans(line) for line in lines[:most])
-                if rest:
-                    yield el("details", el("summary", counted(len(rest), noun)), items(rest))
+                yield items(map(spans, lines[:most]))
+                if rest := lines[most:]:
+                    yield el("details", el("summary", counted(len(rest), noun)), items(map(spans, rest)))
             case Section(title, inside):
                 yield el("div", el("h3", spans(title)), blocks(inside, link))
             case Table():
                 yield scrolled("Table", _table(block, link))
             case Matrix():
-                heads = (block.first.name, *block.heads)
-                columns = range(len(block.heads))
-                rows = [
-                    [spans(block.first.cell(row).spans), *(spans(block.cell(row, at).spans) for at in columns)]
-                    for row in block.rows
-                ]
-                yield scrolled(f"Table of {block.first.name}", table(heads, rows, "totals"))
+                yield scrolled(f"Table of {block.first.name}", _matrix(block))
             case Diff():
                 yield el("pre", "\n".join(block.lines), class_="text")
 
@@ -181,6 +178,15 @@ def _table(shown: Table[Any], link: Callable[[Any], str | None]) -> Element:
                 cells[at] = el("a", cells[at], href=address)
         rows.append(cells)
     return table([column.name for column in columns], rows)
+
+
+def _matrix(shown: Matrix[Any]) -> Element:
+    rows: list[list[Node]] = []
+    for row in shown.rows:
+        cells: list[Node] = [spans(shown.first.cell(row).spans)]
+        cells += (spans(shown.cell(row, at).spans) for at in range(len(shown.heads)))
+        rows.append(cells)
+    return table((shown.first.name, *shown.heads), rows, "totals")
 
 
 def scrolled(label: str, *children: Node) -> Element:

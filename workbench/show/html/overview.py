@@ -191,8 +191,12 @@ def _totals(report: RunsReport) -> Element:
 def _tiles(report: RunsReport) -> Iterator[tuple[str, str, str]]:
     """Yield the names of numbers, the numbers, and notes on them."""
     totals, timing = report.totals, report.timing
-    forks = sum(result.is_fork for result in report.results)
-    yield "runs", count_text(totals.runs), f"and {counted(forks, 'fork')}" if forks else ""
+    with_forks = without_cost = ""
+    if forks := sum(result.is_fork for result in report.results):
+        with_forks = f"and {counted(forks, 'fork')}"
+    if unknown := totals.runs_of_unknown_cost:
+        without_cost = f"{counted(unknown, 'run')} unknown"
+    yield "runs", count_text(totals.runs), with_forks
     yield PASS_RATE.title, PASS_RATE.text(totals.pass_rate), "of graded runs"
     yield SCORE.pooled[0].title, SCORE.text(totals.mean_score), ""
     if totals.valid_arguments.tools:
@@ -202,8 +206,7 @@ def _tiles(report: RunsReport) -> Iterator[tuple[str, str, str]]:
         yield LATENCY.title, LATENCY.text(totals.latency.p50_ms), percentiles_text(totals.latency)
     if totals.usage is not None:
         yield TOKENS.title, TOKENS.text(totals.tokens), usage_text(totals.usage)
-    unknown = totals.runs_of_unknown_cost
-    yield COST.title, COST.text(totals.cost_usd), f"{counted(unknown, 'run')} unknown" if unknown else ""
+    yield COST.title, COST.text(totals.cost_usd), without_cost
     if totals.judging.asked:
         yield "judging", count_text(totals.judging.asked), judging_text(totals.judging)
     if timing is not None and timing.cases_a_minute:

@@ -202,8 +202,9 @@ def _expected_call(call: Expectation) -> Element:
 
 
 def _chain(run: RunResult) -> Element | None:
-    lines = list(map(_chain_step, run.steps))
-    return fold("steps", "Steps, each on its own", el("ul", lines), is_open=True) if lines else None
+    if not run.steps:
+        return None
+    return fold("steps", "Steps, each on its own", el("ul", map(_chain_step, run.steps)), is_open=True)
 
 
 def _chain_step(step: StepGrade) -> Element:
@@ -212,13 +213,17 @@ def _chain_step(step: StepGrade) -> Element:
 
 
 def _metrics(run: RunResult) -> Element | None:
+    if not run.metrics:
+        return None
     lines = [_held(metric.holds, metric_text(metric)) for metric in run.metrics]
-    return fold("metrics", "Checks of the answer", items(lines), is_open=True) if lines else None
+    return fold("metrics", "Checks of the answer", items(lines), is_open=True)
 
 
 def _judgements(run: RunResult) -> Element | None:
+    if not run.judgements:
+        return None
     lines = [[*_held(each.holds, judgement_text(each)), long_text(each.value)] for each in run.judgements]
-    return fold("judgements", f"Judgements: {len(lines)}", items(lines)) if lines else None
+    return fold("judgements", f"Judgements: {len(lines)}", items(lines))
 
 
 def _held(holds: bool, text: str) -> list[Node]:
@@ -423,7 +428,9 @@ def _arguments(call: CallRecord, pairing: CallPairing | None) -> Element:
             rows.append(_argument(name, laid_out(value), why=unchecked))
     if not rows:
         return el("p", "no arguments", class_="quiet")
-    titles = ("argument", "got", "expected", "why") if verdicts else ("argument", "value", "", "")
+    titles = ("argument", "value", "", "")
+    if verdicts:
+        titles = ("argument", "got", "expected", "why")
     head = el("tr", el("td"), map(_head_cell, titles))
     return el("table", el("thead", head), el("tbody", rows), class_="arguments")
 
@@ -437,8 +444,11 @@ def _verdict(each: ArgumentVerdict) -> Element:
     if each.weight or each.score:
         gap = " · " if each.why else ""
         why.append(el("small", f"{gap}{figure(each.score)} of {figure(each.weight)}"))
-    status = None if each.holds is None else passed_if(each.holds)
-    got = laid_out(each.got) if each.given else None
+    status, got = None, None
+    if each.holds is not None:
+        status = passed_if(each.holds)
+    if each.given:
+        got = laid_out(each.got)
     return _argument(each.argument, got, status, each.required, each.expected, why)
 
 

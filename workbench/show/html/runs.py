@@ -47,21 +47,22 @@ def _page(
     report: RunsReport, kind: PageKind, verdict: Verdict, exit_code: int, *, only_differences: bool = False
 ) -> Iterator[str]:
     summaries = _summaries(report)
+    watched = report.watched if kind == "comparison" else ()
     comparison = compared(
         cells_of(_that_count(summaries)),
         tuple(run.model for run in summaries),
         {path: suite.name for path, suite in report.suites.items()},
         {path: suite.gate for path, suite in report.suites.items()},
-        report.watched if kind == "comparison" else (),
+        watched,
     )
-    names = list(dict.fromkeys(suite.name for suite in report.suites.values()))
-    more = " …" if len(names) > 3 else ""
-    title = f"{', '.join(names[:3])}{more} – Workbench"
     links = _links(summaries, comparison.models, beside=kind == "changes")
-    tags = {(path, case.id): case.tags for path, suite in report.suites.items() for case in suite.cases}
+    tags: dict[tuple[str, str], Sequence[str]] = {}
+    for path, suite in report.suites.items():
+        for case in suite.cases:
+            tags[path, case.id] = case.tags
     places = {(row.suite, row.case_id): place for place, row in enumerate(comparison.rows)}
     return page_pieces(
-        title,
+        f"{_suites_text(report)} – Workbench",
         overview(Overview(kind, report, verdict, comparison, exit_code, links)),
         widths(report),
         PageHead(models=comparison.models, only_differences=only_differences),
@@ -71,6 +72,12 @@ def _page(
         report.secrets,
         report.program_version,
     )
+
+
+def _suites_text(report: RunsReport) -> str:
+    names = list(dict.fromkeys(suite.name for suite in report.suites.values()))
+    text = ", ".join(names[:3])
+    return f"{text} …" if len(names) > 3 else text
 
 
 def _summaries(report: RunsReport) -> list[RunSummary]:

@@ -181,7 +181,9 @@ def verdict_line(against: AgainstBaseline) -> Line:
     """Return the verdict with its sign."""
     if against.is_empty:
         return line_of(f"▲ {against.verdict}", "warned")
-    return line_of(f"✗ {against.verdict}", "failed") if against.regressed else line_of(f"✓ {against.verdict}", "passed")
+    if against.regressed:
+        return line_of(f"✗ {against.verdict}", "failed")
+    return line_of(f"✓ {against.verdict}", "passed")
 
 
 def baseline_notes(against: AgainstBaseline) -> Iterator[str]:

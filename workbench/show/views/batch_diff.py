@@ -143,14 +143,20 @@ def _rule(name: str, before: str, after: str, cases: int, compared: int) -> str:
 
 def _graded_otherwise(diff: BatchDiff, suites: Mapping[str, SuiteRef]) -> Iterator[str]:
     """Yield that different graders decided in the later batch, and for which cases, where these are not all."""
-    compared = {case for each in diff.decided for case in each.cases}
+    compared: set[tuple[str, str]] = set()
+    for each in diff.decided:
+        compared.update(each.cases)
     of_suites = Counter(suite for suite, _ in compared)
     for each in diff.decided:
-        if each.before != each.after:
-            deciders = f"graded by {' and '.join(each.before)} before, by {' and '.join(each.after)} now"
-            found = Counter(suite for suite, _ in each.cases)
-            parts = (_part(cases, of_suites[suite], suites[suite].path) for suite, cases in found.items())
-            yield deciders if len(each.cases) == len(compared) else f"{deciders}: {one_line(', '.join(parts))}"
+        if each.before == each.after:
+            continue
+        deciders = f"graded by {' and '.join(each.before)} before, by {' and '.join(each.after)} now"
+        if len(each.cases) == len(compared):
+            yield deciders
+            continue
+        found = Counter(suite for suite, _ in each.cases)
+        parts = [_part(cases, of_suites[suite], suites[suite].path) for suite, cases in found.items()]
+        yield f"{deciders}: {one_line(', '.join(parts))}"
 
 
 def _part(cases: int, of: int, path: str) -> str:

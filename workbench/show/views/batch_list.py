@@ -176,7 +176,7 @@ def called(batch: BatchRow) -> str:
 def pass_rate_text(parts: Sequence[BatchPart]) -> str:
     """Return the pass rate of some parts."""
     good, graded = rate_of(parts)
-    return rate_text(good / graded if graded else None)
+    return rate(good, graded).text
 
 
 def missing_text(batch: BatchRow, *, going: bool, ways_on: Sequence[str] = ()) -> str:
@@ -196,7 +196,9 @@ def kind_text(batch: BatchRow) -> str:
     """Return the kind of a batch that counts for no case, in words; empty for any other."""
     if batch.kind == "fork":
         return "a fork of one run: an experiment that counts for no case"
-    return f"reruns of cases that broke in batch {batch.confirms}: they count for no case" if batch.confirms else ""
+    if not batch.confirms:
+        return ""
+    return f"reruns of cases that broke in batch {batch.confirms}: they count for no case"
 
 
 def why_missing(batch: BatchRow) -> str:
@@ -216,7 +218,9 @@ def merge_hint(batch: BatchRow) -> str:
     """
     if batch.merged is None or batch.merged.of is None:
         return ""
-    return "merge the other shards too" if batch.merged.missing else "merge its shards again when they are whole"
+    if batch.merged.missing:
+        return "merge the other shards too"
+    return "merge its shards again when they are whole"
 
 
 def shards_text(merged: MergedShards) -> str:
@@ -228,9 +232,10 @@ def shards_text(merged: MergedShards) -> str:
 
 def times_text(batch: BatchRow) -> str:
     """Return when a batch began, and how long it took if it is over."""
-    took = took_s(batch.started_at, batch.ended_at)
-    began = local_time(batch.started_at)
-    return began if took is None else f"{began}, took {duration_text(took * 1000)}"
+    text = local_time(batch.started_at)
+    if (took := took_s(batch.started_at, batch.ended_at)) is not None:
+        text += f", took {duration_text(took * 1000)}"
+    return text
 
 
 def made_with(batch: BatchRow) -> Iterator[str]:

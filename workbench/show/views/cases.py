@@ -97,15 +97,22 @@ def case_lines(
         yield f"{fit(one_line(model), model_width)}  {line}  {good}, scores by height"
     yield ""
     number = max(map(cell_len, names.values()))
-    rows = sorted(((batch, cell) for of_model in cells.values() for batch, cell in of_model.items()), key=_newest_first)
+    rows: list[tuple[int, Cell]] = []
+    for of_model in cells.values():
+        rows += of_model.items()
+    rows.sort(key=_newest_first)
     for at, (batch, cell) in enumerate(rows):
         sign = paint(cell.status.sign, cell.status.role)
         when = local_time(batches[batch].started_at)
         lead = f"{fit(names[batch], number)}  {when}  {fit(one_line(cell.model), model_width)}"
-        why = f": {one_line(cell.reason)}" if cell.reason and cell.status != Status.PASSED else ""
+        result = came_to(cell)
+        if cell.reason and cell.status != Status.PASSED:
+            result += f": {one_line(cell.reason)}"
         room = width - number - 2 - 16 - 2 - model_width - 4
-        yield f"{lead}  {sign} {shortened(f'{came_to(cell)}{why}', room)}"
-        older = rows[at + 1][0] if at + 1 < len(rows) else batch
+        yield f"{lead}  {sign} {shortened(result, room)}"
+        older = batch
+        if at + 1 < len(rows):
+            older = rows[at + 1][0]
         if hashes[older] != hashes[batch]:
             yield paint(f"{'':>{number}}  - the suite changed here -", "muted")
 
@@ -154,7 +161,8 @@ class Title:
 
 def cut_titles(titles: Sequence[Title], width: int | None) -> Iterator[str]:
     """Return titles in a column of at most `width` cells; without it uncut."""
-    column = min(max((cell_len(title.whole) for title in titles), default=0), _COLUMN_MAX if width is None else width)
+    widest = max((cell_len(title.whole) for title in titles), default=0)
+    column = min(widest, _COLUMN_MAX if width is None else width)
     for title in titles:
         shown = title.whole if width is None else title.cut(column)
         yield shown + " " * (column - cell_len(shown))

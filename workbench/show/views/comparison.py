@@ -158,9 +158,12 @@ class CellRooms(NamedTuple):
     @property
     def cells(self) -> int:
         """The width of a graded cell."""
-        repeats = 2 * self.digits + 3 if self.digits else 0
-        spread = _SPREAD_CELLS if self.has_spread else 0
-        return 2 + repeats + _SCORE_CELLS + spread + 1 + self.latency
+        width = 2 + _SCORE_CELLS + 1 + self.latency
+        if self.digits:
+            width += 2 * self.digits + 3
+        if self.has_spread:
+            width += _SPREAD_CELLS
+        return width
 
 
 class CellWords(NamedTuple):
@@ -212,8 +215,10 @@ def cell_line(cell: Cell, rooms: CellRooms) -> Line:
 def verdict_line(side: Cell | CaseSide) -> Line:
     """Return the result of a case beside another: its sign, its score, and how many runs of more than one were good."""
     sign, role = side.status.mark
-    share = f" {side.good}/{side.graded}" if side.graded > 1 else ""
-    return Span(sign, role), Span(f" {score_text(side.score, '')}".rstrip(), role), Span(share, "muted")
+    line = (Span(sign, role), Span(f" {score_text(side.score, '')}".rstrip(), role))
+    if side.graded <= 1:
+        return line
+    return *line, Span(f" {side.good}/{side.graded}", "muted")
 
 
 def both_verdicts(before: Cell | CaseSide, after: Cell | CaseSide) -> Line:
@@ -379,7 +384,9 @@ def _arguments(totals: Sequence[ModelTotals]) -> Iterator[TotalsRow]:
 
 
 def _checked(found: ValidArguments | ToolArguments | None) -> str:
-    return NOTHING if found is None else checked_text(found.valid, found.checked)
+    if found is None:
+        return NOTHING
+    return checked_text(found.valid, found.checked)
 
 
 def _front(totals: Sequence[ModelTotals], cases: int) -> Iterator[TotalsRow]:
@@ -406,7 +413,9 @@ def _pass_rate(totals: ModelTotals, cases: int) -> str:
 
 def _on(rests_on: int, cases: int) -> str:
     """Return on how many cases a value rests, where these are not all."""
-    return f" ({counted(rests_on, 'case')})" if rests_on < cases else ""
+    if rests_on >= cases:
+        return ""
+    return f" ({counted(rests_on, 'case')})"
 
 
 def _pooled(measure: Measure, totals: Sequence[ModelTotals], cases: int) -> Iterator[TotalsRow]:
@@ -421,11 +430,15 @@ def _first_token(totals: Sequence[ModelTotals], cases: int) -> Iterator[TotalsRo
 
 
 def _first_token_text(totals: ModelTotals, name: str) -> str:
-    return NOTHING if totals.first_token is None else duration_text(totals.first_token.percentiles[name])
+    if totals.first_token is None:
+        return NOTHING
+    return duration_text(totals.first_token.percentiles[name])
 
 
 def _with_cases(text: str, totals: ModelTotals, cases: int) -> str:
-    return text if text == NOTHING else f"{text}{_on(totals.graded, cases)}"
+    if text == NOTHING:
+        return text
+    return f"{text}{_on(totals.graded, cases)}"
 
 
 def _tries(totals: Sequence[ModelTotals]) -> Iterator[TotalsRow]:
@@ -447,7 +460,9 @@ def _try(totals: ModelTotals, k: int, shares: Mapping[int, float]) -> str:
     if k not in shares:
         return NOTHING
     share, cases = rate_text(shares[k]), totals.passing[k - 1].cases
-    return share if cases == totals.graded else f"{share} of {count_text(cases)}"
+    if cases < totals.graded:
+        share += f" of {count_text(cases)}"
+    return share
 
 
 def _gates(totals: Sequence[ModelTotals], suite_names: Mapping[str, str]) -> Iterator[TotalsRow]:
@@ -482,19 +497,24 @@ def _interval(totals: ModelTotals) -> str:
 
 
 def _score_interval(totals: ModelTotals) -> str:
-    return NOTHING if totals.score_interval is None else scores_text(*totals.score_interval)
+    if totals.score_interval is None:
+        return NOTHING
+    return scores_text(*totals.score_interval)
 
 
 def _tokens(count: int | None, totals: ModelTotals, cases: int) -> str:
-    """Return where nothing ran, nothing is known."""
+    """Return a number of tokens; nothing if no run was made, `unknown` if no endpoint counted any."""
     if count is None:
         return UNKNOWN if totals.runs else NOTHING
     return f"{count_text(count)}{_on(totals.cases, cases)}"
 
 
 def _cost(totals: ModelTotals, cases: int) -> str:
-    """Return an unknown cost is never shown as 0, but as the number of runs that it concerns."""
+    """Return the cost and how many runs are not in it: an unknown cost is never shown as 0."""
+    unknown = totals.runs_of_unknown_cost
     if totals.cost_usd is None:
-        return UNKNOWN if totals.runs_of_unknown_cost else NOTHING
+        return UNKNOWN if unknown else NOTHING
     known = cost_text(totals.cost_usd) + _on(totals.cases, cases)
-    return f"{known} + {totals.runs_of_unknown_cost} unknown" if totals.runs_of_unknown_cost else known
+    if unknown:
+        known += f" + {unknown} unknown"
+    return known

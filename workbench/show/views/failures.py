@@ -102,11 +102,13 @@ def _pair_text(pair: Pair) -> str:
 
 
 def often(group: CauseNumbers) -> str:
-    """Return `3 runs, the main cause of 2`, `2 runs, beside another cause`."""
+    """Return `3 runs, the main cause of 2`, `2 runs, never the main cause`."""
     runs, main = counted(len(group.indices), "run"), len(group.main_indices)
     if main == len(group.indices):
         return runs
-    return f"{runs}, the main cause of {count_text(main)}" if main else f"{runs}, never the main cause"
+    if not main:
+        return f"{runs}, never the main cause"
+    return f"{runs}, the main cause of {count_text(main)}"
 
 
 def concerned(group: CauseNumbers) -> str:
@@ -115,7 +117,9 @@ def concerned(group: CauseNumbers) -> str:
         return ""
     (subject, count), *others = group.subjects
     text = one_line(f"{subject} {count_text(count)}×")
-    return f"{text}, and {counted(len(others), 'other')}" if others else text
+    if others:
+        text += f", and {counted(len(others), 'other')}"
+    return text
 
 
 def symptom_text(symptom: Symptom) -> str:
@@ -211,8 +215,10 @@ def run_lines(run: FailedRun, names: RunNames, width: int) -> Iterator[Line]:
     yield from wrap_line(tuple(title), width, hang=3)
     for cause in run.causes:
         yield EMPTY
-        also = "  the main cause" if cause == run.main and len(run.causes) > 1 else ""
-        yield cut_line((Span(f" {cause}", "failed"), Span(also, "muted")), width)
+        line = [Span(f" {cause}", "failed")]
+        if cause == run.main and len(run.causes) > 1:
+            line.append(Span("  the main cause", "muted"))
+        yield cut_line(tuple(line), width)
         for symptom in run.symptoms_of(cause):
             yield from _symptom(symptom, width)
     yield EMPTY
@@ -296,4 +302,6 @@ class ConfusionTable:
 
 
 def _name(tool: str | None, otherwise: str) -> str:
-    return cut_middle(one_line(tool), WIDEST_NAME) if tool is not None else otherwise
+    if tool is None:
+        return otherwise
+    return cut_middle(one_line(tool), WIDEST_NAME)

@@ -60,8 +60,10 @@ def gate_demands(gates: Iterable[GateResult], suite_names: Mapping[str, str], *,
             reached += f" of {counted(gate.graded, 'graded run')}"
         demand = demanded_text(gate.minimum, is_rate=measure.is_rate)
         head = f"{one_line(subject)}: {gate.measure} {reached}{_zeros(gate.counted_zero)}, {demand} required: "
-        below = () if gate.watched is None else (line_of(watched_text(gate.watched)),)
-        yield Demand(gate.met, (Span(head), _verdict(gate.met)), below)
+        below: list[Line] = []
+        if gate.watched is not None:
+            below.append(line_of(watched_text(gate.watched)))
+        yield Demand(gate.met, (Span(head), _verdict(gate.met)), tuple(below))
 
 
 def aggregate_demands(
@@ -69,9 +71,10 @@ def aggregate_demands(
 ) -> Iterator[Demand]:
     """Yield each aggregate with its gates, with the model where `with_model` is true."""
     for result in aggregates:
-        model = _whose(result.model) if with_model else ""
-        subject = f"{result.name} of {suite_names.get(result.suite, result.suite)}{model}: {result.of}"
-        subject += after(", tagged ", " or ".join(result.tags))
+        subject = f"{result.name} of {suite_names.get(result.suite, result.suite)}"
+        if with_model:
+            subject += _whose(result.model)
+        subject += f": {result.of}" + after(", tagged ", " or ".join(result.tags))
         statistics = ", ".join(f"{name} {_number(value, result.unit)}" for name, value in result.statistics.items())
         head = f"{one_line(subject)}, {counted(result.count, 'run')}{_zeros(result.counted_zero)}"
         met = result.met if result.gates else None
@@ -96,10 +99,15 @@ def watched_text(gate: GateWatched) -> str:
     if gate.verdict is None:
         undecided = f"not decided against {worse} after {counted(gate.cases, 'case')}{size}"
         return f"{undecided}: {_watched_rate(gate)}; the rate itself counts, without a bound on errors"
-    why = "at least the gate" if gate.verdict == "reached" else f"no better than {worse}"
+    why = f"no better than {worse}"
+    if gate.verdict == "reached":
+        why = "at least the gate"
     decided = f"decided after {counted_of(gate.cases, gate.of_cases, 'case')}{size}: {why} (errors of 5% either way)"
     saved = f"{decided}; {counted(gate.saved, 'run')} saved"
-    return f"{saved}; the rate of runs that were stopped is biased" if gate.saved else saved
+    if gate.saved:
+        # A rate over runs up to a favourable look is too far from the middle.
+        saved += "; the rate of runs that were stopped is biased"
+    return saved
 
 
 def _watched_rate(gate: GateWatched) -> str:
@@ -137,6 +145,10 @@ def _zeros(runs: int) -> str:
 def _number(value: float | None, unit: Unit) -> str:
     if value is None:
         return NOTHING
-    if unit == "usd":
-        return cost_text(value)
-    return mean_text(value) if unit == "share" else figure(value)
+    match unit:
+        case "usd":
+            return cost_text(value)
+        case "share":
+            return mean_text(value)
+        case _:
+            return figure(value)

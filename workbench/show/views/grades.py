@@ -58,13 +58,17 @@ def note_of_issue(issue: Issue, *, at_call: bool = False) -> Note:
 
 def _why(issue: Issue) -> str:
     """Return the reason, empty where the kind and both calls already say it."""
-    return "" if issue.kind == "wrong tool" and issue.expected and issue.got else issue.why
+    if issue.kind == "wrong tool" and issue.expected and issue.got:
+        return ""
+    return issue.why
 
 
 def issue_place(issue: Issue) -> str:
     """Return the call (counted from 1), the tool and the argument that an issue concerns; empty for the whole run."""
     subject = ".".join(filter(None, (issue.tool, issue.argument)))
-    return subject if issue.call is None else f"call {issue.call + 1} {subject}"
+    if issue.call is None:
+        return subject
+    return f"call {issue.call + 1} {subject}"
 
 
 def issue_facts(issue: Issue) -> str:
@@ -142,10 +146,11 @@ def why_passed(result: RunResult) -> str:
         return ""
     if not any(issue.kind in _AGAINST_SCORE for issue in grade.issues):
         return ""
-    low, high = TRAITS[grade.grader].thresholds(result.grading)
-    met = high if grade.verdict == Status.PASSED else low
-    text = f"{result.status}: score {score_text(grade.score)} meets the threshold {setting_text(met)}"
-    return text if met == high else f"{text}, not {setting_text(high)}"
+    warns_from, passes_from = TRAITS[grade.grader].thresholds(result.grading)
+    text = f"{result.status}: score {score_text(grade.score)} meets the threshold"
+    if grade.verdict == Status.PASSED or warns_from == passes_from:
+        return f"{text} {setting_text(passes_from)}"
+    return f"{text} {setting_text(warns_from)}, not {setting_text(passes_from)}"
 
 
 def note_of_step(step: StepGrade, steps: int, *, brief: bool = False) -> Note:
@@ -170,9 +175,8 @@ def step_lines(steps: Sequence[StepGrade], paint: Paint, width: int) -> Iterator
 def judgement_text(judgement: Judgement) -> str:
     """Return a judgement on one line: the judge, the criteria, the finding, and the rationale."""
     criteria = " ".join(judgement.criteria.split())
-    verb = "holds" if judgement.holds else "does not hold"
+    verb, enough = ("holds", "is enough") if judgement.holds else ("does not hold", "is not enough")
     if judgement.scale is not None and judgement.number is not None:
-        enough = "is enough" if judgement.holds else "is not enough"
         verb = f"rated {_on_scale(judgement.number, judgement.scale)}, which {enough}"
     return one_line(f'judged by {judgement.model}: "{criteria}" {verb}: {judgement.rationale}')
 
@@ -245,7 +249,9 @@ CUT = " … (cut)"
 
 def cut(text: str, most: int) -> str:
     """Return a text of at most `most` characters, saying so where something is missing."""
-    return text if len(text) <= most else text[: most - len(CUT)] + CUT
+    if len(text) <= most:
+        return text
+    return text[: most - len(CUT)] + CUT
 
 
 def issue_lines(run: RunResult) -> list[str]:
@@ -254,7 +260,9 @@ def issue_lines(run: RunResult) -> list[str]:
     if grade is not None:
         lines = [*map(issue_text, grade.issues), *filter(None, [why_passed(run)])]
         return lines or [one_line(run.reason or grade.reason)]
-    return [] if run.error is None else [one_line(run.error)]
+    if run.error is None:
+        return []
+    return [one_line(run.error)]
 
 
 def expected_lines(case: Case, grade: Grade | None) -> list[str]:
@@ -288,15 +296,19 @@ def note_of_grade(grade: Grade) -> Note:
 def grades_line(grades: Sequence[Grade]) -> str:
     """Return every grader with status and score, the deciding one first: `critics ✓ 1.00 · decision ✗ 0.67`."""
     line = f"    {' · '.join(map(_grade_text, grades))}"
-    return f"{line}  {DISAGREE}" if disagree(grades) else line
+    if disagree(grades):
+        line += f"  {DISAGREE}"
+    return line
 
 
 def _grade_text(grade: Grade) -> str:
     grader = one_line(grade.grader)
     if grade.verdict == NOT_APPLICABLE:
         return f"{grader} {score_text(None)}"
-    marked = f"{grader} {note_of_grade(grade).sign}"
-    return marked if grade.verdict == Status.ERROR else f"{marked} {score_text(grade.score)}"
+    text = f"{grader} {note_of_grade(grade).sign}"
+    if grade.verdict != Status.ERROR:
+        text += f" {score_text(grade.score)}"
+    return text
 
 
 def parts_line(grade: Grade) -> str | None:

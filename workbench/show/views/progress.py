@@ -83,7 +83,10 @@ class Progress:
 
     def waits(self, run_id: str, *, waits: bool) -> None:
         """Note whether a run waits to ask its endpoint again."""
-        (self._waiting.add if waits else self._waiting.discard)(run_id)
+        if waits:
+            self._waiting.add(run_id)
+        else:
+            self._waiting.discard(run_id)
 
     def starts_up(self, number: int, what: str, *, over: bool) -> None:
         """Note that a server or a model begins to start, or has started."""
@@ -154,6 +157,7 @@ def progress_line(progress: Progress, now_s: float, *, width: int, only_ascii: b
     done, planned = progress.done, progress.planned
     gap: Line = (Span(" | " if only_ascii else " · ", "muted"),)
     parts = [part for part in _parts(progress, now_s, only_ascii) if part.line]
+    # The least important part goes first; the bar is shortened before it goes.
     while len(parts) > 1 and cells(_joined(parts, gap)) > width:
         last = max(parts, key=lambda part: part.rank)
         if last.rank == _BAR and cells(last.line) > SHORT_BAR_WIDTH:
@@ -161,7 +165,9 @@ def progress_line(progress: Progress, now_s: float, *, width: int, only_ascii: b
         else:
             parts.remove(last)
     line = _joined(parts, gap)
-    return line if cells(line) <= width else (Span(fit(_done(done, planned), width).rstrip()),)
+    if cells(line) <= width:
+        return line
+    return (Span(fit(_done(done, planned), width).rstrip()),)
 
 
 class _Part(NamedTuple):
@@ -216,14 +222,18 @@ def waiting_text(runs: int) -> str:
 def known_cost_text(cost_usd: float, *, has_unknown: bool) -> str:
     """Return the known cost of runs, with a mark if others have an unknown one: `$0.25 + ?`."""
     cost = cost_text(cost_usd)
-    return f"{cost} + ?" if has_unknown else cost
+    if has_unknown:
+        cost += " + ?"
+    return cost
 
 
 def starting_text(names: Iterable[str]) -> str:
     """Return the servers and models that start: "starting server weather and 2 others"."""
     first, *others = names
     text = f"starting {one_line(first)}"
-    return f"{text} and {counted(len(others), 'other')}" if others else text
+    if others:
+        text += f" and {counted(len(others), 'other')}"
+    return text
 
 
 def _bar(done: int, planned: int, length: int, only_ascii: bool) -> str:

@@ -111,9 +111,10 @@ def put_grade(
     if (asked := run.request()) is not None:
         asked.over = True
     before = _take_missing(run)
-    grade = result.grade
-    issues = grade.issues if grade is not None else ()
-    pairings = grade.pairings if grade is not None else ()
+    issues = result.issues
+    pairings: Sequence[CallPairing] = ()
+    if result.grade is not None:
+        pairings = result.grade.pairings
     issues_of = _by_call(issues)
     pairing_of = {pairing.call: pairing for pairing in reversed(pairings)}
     steps = _Steps(run, result)
@@ -156,7 +157,12 @@ def _behind_replay(run: RunItems, placed: list[tuple[int, MissingItem]]) -> list
     if fork is None:
         return placed
     last = max((index for index in (*run.order, *run.steps) if index < fork), default=-1)
-    return [(fork + 1 if last < index <= fork else index, item) for index, item in placed]
+    moved: list[tuple[int, MissingItem]] = []
+    for index, item in placed:
+        if last < index <= fork:
+            index = fork + 1
+        moved.append((index, item))
+    return moved
 
 
 def _by_call(issues: Iterable[Issue]) -> Mapping[int | None, tuple[Issue, ...]]:
@@ -187,17 +193,21 @@ class _Steps:
     ) -> tuple[tuple[Issue, ...], tuple[ArgumentVerdict, ...]]:
         """Return the issues and verdicts to show at a call, given those of the whole run.
 
-        A step overrides them if it has issues or a different pairing."""
+        A step overrides them if it has issues or pairs the call otherwise."""
+        verdicts: tuple[ArgumentVerdict, ...] = ()
+        wanted, other_tool = None, False
+        if pairing is not None:
+            verdicts, wanted = pairing.arguments, pairing.expected_call
+            other_tool = wanted is not None and not pairing.same_tool
         step = self._step_at(place)
-        verdicts = pairing.arguments if pairing is not None else ()
         if step is None:
             return issues, verdicts
-        wanted = pairing.expected_call if pairing is not None else None
-        alike = wanted == (step.expected_call if place == step.call else None)
-        if not alike or (pairing is not None and wanted is not None and not pairing.same_tool):
+        own = step.expected_call if place == step.call else None
+        if wanted != own or other_tool:
             verdicts = ()
-        speaks = not alike or step.status == Status.FAILED or bool(step.issues)
-        return (self._issues[place] if speaks else issues), verdicts
+        if wanted != own or step.status == Status.FAILED or step.issues:
+            issues = self._issues[place]
+        return issues, verdicts
 
     def lost(
         self, pairings: Sequence[CallPairing], issues: Sequence[Issue]
@@ -211,7 +221,9 @@ class _Steps:
 
     def tell(self, issue: Issue) -> bool:
         """Return whether the step that expects an issue's call reports it itself, or was never reached."""
-        step = self._by_expected.get(issue.expected_call) if issue.expected_call is not None else None
+        if issue.expected_call is None:
+            return False
+        step = self._by_expected.get(issue.expected_call)
         return step is not None and step.status in (Status.FAILED, None)
 
     def _step_at(self, place: int) -> StepGrade | None:
@@ -220,7 +232,9 @@ class _Steps:
         `None` for calls of the final answer and outside of chains.
         """
         above = bisect_left(self._run.steps, self._run.order[place])
-        heading = self._run.items[self._run.steps[above - 1]] if above and self._grades else None
+        if not above or not self._grades:
+            return None
+        heading = self._run.items[self._run.steps[above - 1]]
         if not isinstance(heading, StepItem) or heading.step is None:
             return None
         return self._grades.get(heading.step)

@@ -336,27 +336,33 @@ class RunItems:
 
     def call(self, call_id: str | None) -> CallItem | None:
         """Return a call, marked as changed."""
-        index = self.index_of(call_id)
-        item = self.changed(index) if index is not None else None
-        assert item is None or isinstance(item, CallItem)
+        if (index := self.index_of(call_id)) is None:
+            return None
+        item = self.changed(index)
+        assert isinstance(item, CallItem)
         return item
 
     def result(self, call_id: str | None) -> ResultItem | None:
         """Return the result of a call, marked as changed."""
-        index = self.index_of(call_id)
-        item = self.changed(index + 1) if index is not None else None
-        assert item is None or isinstance(item, ResultItem)
+        if (index := self.index_of(call_id)) is None:
+            return None
+        item = self.changed(index + 1)
+        assert isinstance(item, ResultItem)
         return item
 
     def index_of(self, call_id: str | None) -> int | None:
         """Return the index of a call."""
-        return self._calls.get(call_id) if call_id is not None else None
+        if call_id is None:
+            return None
+        return self._calls.get(call_id)
 
     def take_held(self) -> CallItem | ResultItem | HoldItem | None:
         """Return the item where the run was held, marked as changed, and clear the hold."""
-        item = self.changed(self.held) if self.held is not None else None
+        if self.held is None:
+            return None
+        item = self.changed(self.held)
         self.held = None
-        assert item is None or isinstance(item, CallItem | ResultItem | HoldItem)
+        assert isinstance(item, CallItem | ResultItem | HoldItem)
         return item
 
     # Reporting changes
@@ -383,12 +389,13 @@ class RunItems:
         """Adjust all indices from here on."""
 
         def moved(at: int) -> int:
-            return at + by if at >= index else at
+            return at + by * (at >= index)
+
+        def moved_if_known(at: int | None) -> int | None:
+            return None if at is None else moved(at)
 
         self._calls = {call: moved(at) for call, at in self._calls.items()}
         for indices in (self.order, self.rounds, self.steps):
             indices[:] = map(moved, indices)
-        self._changed = {moved(at) for at in self._changed}
-        self.round = moved(self.round) if self.round is not None else None
-        self.outcome = moved(self.outcome) if self.outcome is not None else None
-        self.held = moved(self.held) if self.held is not None else None
+        self._changed = set(map(moved, self._changed))
+        self.round, self.outcome, self.held = map(moved_if_known, (self.round, self.outcome, self.held))

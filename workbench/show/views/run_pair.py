@@ -88,7 +88,8 @@ def _round_facts(of: Round) -> str:
     return f" {GLYPHS.dot} ".join(parts)
 
 
-_TEXT_ROLES: Mapping[How, Role] = {"same": "muted"}
+_DIMMED: Mapping[How, Role] = {"same": "muted"}
+"""The role of rows that are the same on both sides, in place of their own."""
 
 
 # Texts
@@ -110,7 +111,7 @@ def _part_text(part: Part) -> str:
 
 
 def _label(part: Part, how: How) -> Line:
-    label = Span(" " * INDENT + _LABELS.get(part.kind, ""), "muted" if how == "same" else "accent")
+    label = Span(" " * INDENT + _LABELS.get(part.kind, ""), _DIMMED.get(how, "accent"))
     if part.call is not None and part.call.result is not None and part.call.result.is_error:
         return (label, Span("error  ", "failed"))
     return (label,)
@@ -142,7 +143,7 @@ def _whole_text(part: Part | None, how: How, width: int) -> Sequence[Line]:
         indent += 2
     if part.kind == "result" and (parsed := parsed_json(text, MAX_RESULT_CHARS)) is not None:
         return JoinedLines([head, JsonLines(parsed, width, INDENT + 2)])
-    role = _TEXT_ROLES.get(how, "text")
+    role = _DIMMED.get(how, "text")
     return JoinedLines([head, text_rows(GrowingText(text, MAX_RESULT_CHARS), width, None, role, indent)])
 
 
@@ -165,11 +166,11 @@ def _from(text: str, at: int, how: How, width: int, rows: int) -> Line:
     longest = width * rows
     if how != "differs":
         return (Span(one_line(text[:longest]), "text"),)
-    begin = 0
+    begin, lead = 0, ""
     if at > width - 12:
-        begin = max(text.rfind(" ", 0, at - 8) + 1, at - _LEAD)
-    alike, other = one_line(text[begin:at]), one_line(text[at : begin + longest])
-    return Span("…" if begin else "", "muted"), Span(alike, "muted"), Span(other, "warned")
+        begin, lead = max(text.rfind(" ", 0, at - 8) + 1, at - _LEAD), "…"
+    same, other = one_line(text[begin:at]), one_line(text[at : begin + longest])
+    return Span(lead, "muted"), Span(same, "muted"), Span(other, "warned")
 
 
 # Calls
@@ -180,7 +181,7 @@ def _call(row: Row, width: int, *, whole: bool) -> list[Sides]:
     if row.how == "same" and left is not None and not whole:
         line = _in_short(left, width)
         return [Sides([line], [line], "same")]
-    role: Role = "muted" if row.how == "same" else "tool"
+    role = _DIMMED.get(row.how, "tool")
     how = row.how
     if left is not None and right is not None and left.tool == right.tool:
         how = "same"
@@ -201,14 +202,15 @@ def _call_of(part: Part | None) -> CallRecord | None:
 
 
 def _arguments_of(call: CallRecord | None) -> Mapping[str, JsonValue]:
-    return call.arguments if call is not None else {}
+    if call is None:
+        return {}
+    return call.arguments
 
 
 def _head(call: CallRecord | None, role: Role, width: int) -> list[Line]:
     if call is None:
         return []
-    sign_role: Role = "accent" if role == "tool" else role
-    sign = Span(" " * INDENT + f"{GLYPHS.call} ", sign_role)
+    sign = Span(" " * INDENT + f"{GLYPHS.call} ", "accent" if role == "tool" else role)
     return [cut_line((sign, Span(one_line(call.tool), role)), width)]
 
 
@@ -225,7 +227,7 @@ def _argument(
     longest = MAX_RESULT_CHARS if whole else _MAX_LOOKED_AT
     of_left, of_right = (compact_json(given.get(name), longest) for given in (left, right))
     at = _difference_at(of_left, of_right) if how == "differs" else 0
-    key = Span(label, "muted" if how == "same" else "key")
+    key = Span(label, _DIMMED.get(how, "key"))
     room = max(width - cell_len(label), 1)
     sides: list[Sequence[Line]] = []
     for given, text in ((left, of_left), (right, of_right)):
@@ -278,7 +280,7 @@ def _notes(left: str | None, right: str | None, width: int) -> list[Sides]:
     if left is None and right is None:
         return []
     how = _how(left is not None, right is not None, left == right)
-    role: Role = "muted" if how == "same" else "warned"
+    role = _DIMMED.get(how, "warned")
     return [Sides(_note(left, role, width), _note(right, role, width), how)]
 
 

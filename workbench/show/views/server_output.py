@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from workbench.numerals import counted
 from workbench.show.spans import Line, Span, paragraph, wrap
 from workbench.show.text import Paint
-from workbench.show.visible import one_line
+from workbench.show.visible import after, one_line
 from workbench.trajectory.events import ServerOutput
 
 if TYPE_CHECKING:
@@ -18,17 +18,21 @@ if TYPE_CHECKING:
 
 def output_title(output: ServerOutput) -> str:
     """Return a title for the lines: "standard error of server weather, the last 10 of 25 lines"."""
-    name = one_line(output.server)
-    if not output.lines:
+    name, shown = one_line(output.server), len(output.lines)
+    if not shown:
         return f"server {name} wrote nothing to standard error"
-    shown = len(output.lines)
-    of_all = counted(output.earlier + shown, "line")
-    return f"standard error of server {name}, {f'the last {shown} of ' if output.earlier else ''}{of_all}"
+    lines = counted(output.earlier + shown, "line")
+    if output.earlier:
+        lines = f"the last {shown} of {lines}"
+    return f"standard error of server {name}, {lines}"
 
 
 def server_output_lines(output: ServerOutput, width: int, indent: int) -> list[Line]:
     """Return a title and the last lines, wrapped, with control characters made visible."""
-    lines = paragraph(f"{output_title(output)}{':' if output.lines else ''}", width, "muted", indent)
+    title = output_title(output)
+    if output.lines:
+        title += ":"
+    lines = paragraph(title, width, "muted", indent)
     for text in output.lines:
         for row in wrap(one_line(text), max(width - indent - 3, 10)):
             lines.append((Span(" " * (indent + 2)), Span(row, "text")))
@@ -56,13 +60,16 @@ class ServerOutputs:
 
     def of_end(self, result: RunResult, indent: int) -> Iterator[str]:
         """Yield the lines of the server that ended a run, if one did."""
-        finish = result.trajectory.finish
-        yield from self.lines(result.suite, [finish.server_output if finish is not None else None], indent)
+        if (finish := result.trajectory.finish) is not None:
+            yield from self.lines(result.suite, [finish.server_output], indent)
 
 
 def last_said(output: ServerOutput | None) -> str:
-    """Return the last line that a server wrote to standard error and that says something, otherwise nothing."""
-    return one_line(next((line.strip() for line in reversed(output.lines) if line.strip()), "")) if output else ""
+    """Return the last line with text that a server wrote to standard error, empty without one."""
+    if output is None:
+        return ""
+    said = [line for line in output.lines if line.strip()]
+    return one_line(said[-1].strip()) if said else ""
 
 
 def failure_text(reason: str, output: ServerOutput | None, log_key: str) -> str:
@@ -70,8 +77,7 @@ def failure_text(reason: str, output: ServerOutput | None, log_key: str) -> str:
 
     A notice has no room for command and file.
     """
-    what, command, _ = reason.rpartition(" (command: ")
+    failure, command, _ = reason.rpartition(" (command: ")
     if not command:
         return one_line(reason)
-    said = last_said(output)
-    return f"{one_line(what)}{f': {said}' if said else ''}; log: {log_key} opens it"
+    return f"{one_line(failure)}{after(': ', last_said(output))}; log: {log_key} opens it"

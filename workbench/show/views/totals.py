@@ -48,7 +48,10 @@ def run_totals(totals: Totals, title: str = "") -> Iterator[Line]:
     yield from _faults(totals)
     yield from _facts(rate_fact(totals), score_fact(totals), valid_arguments_text(totals.valid_arguments))
     yield from _facts(_times(LATENCY.title, totals.latency))
-    yield from _facts("" if totals.usage is None else usage_text(totals.usage), cost_fact(totals))
+    tokens = ""
+    if totals.usage is not None:
+        tokens = usage_text(totals.usage)
+    yield from _facts(tokens, cost_fact(totals))
     if totals.judging.asked:
         yield from _facts(f"judging: {judging_text(totals.judging)}")
     for line in agreement_lines(totals.agreement):
@@ -102,7 +105,9 @@ def _faults(totals: AnyTotals) -> Iterator[Line]:
 
 
 def _times(name: str, times: Latency | None) -> str:
-    return "" if times is None else f"{name} {percentiles_text(times)}"
+    if times is None:
+        return ""
+    return f"{name} {percentiles_text(times)}"
 
 
 def rate_fact(totals: Totals) -> str:
@@ -110,12 +115,16 @@ def rate_fact(totals: Totals) -> str:
     if totals.pass_rate is None:
         return ""
     fact = f"{PASS_RATE.title} {rate_text(totals.pass_rate)} of {counted(totals.graded, 'graded run')}"
-    return f"{fact}, {count_text(totals.warned)} {Status.WARNED.counted}" if totals.warned else fact
+    if totals.warned:
+        fact += f", {count_text(totals.warned)} {Status.WARNED.counted}"
+    return fact
 
 
 def score_fact(totals: AnyTotals) -> str:
     """Return the mean score; empty where nothing has a score."""
-    return "" if totals.mean_score is None else f"{SCORE.pooled[0].title} {mean_text(totals.mean_score)}"
+    if totals.mean_score is None:
+        return ""
+    return f"{SCORE.pooled[0].title} {mean_text(totals.mean_score)}"
 
 
 def _rate_of_cases(totals: ModelTotals) -> str:
@@ -130,15 +139,19 @@ def _rate_of_cases(totals: ModelTotals) -> str:
 
 def _score_of_cases(totals: ModelTotals) -> str:
     fact = score_fact(totals)
-    return fact if totals.score_interval is None else f"{fact} (95%: {scores_text(*totals.score_interval)})"
+    if totals.score_interval is not None:
+        fact += f" (95%: {scores_text(*totals.score_interval)})"
+    return fact
 
 
 def cost_fact(totals: AnyTotals) -> str:
     """Return the cost, and how many runs are not in it; empty where nothing cost anything."""
     if not totals.cost_usd:
         return ""
-    cost, unknown = cost_text(totals.cost_usd), totals.runs_of_unknown_cost
-    return f"{cost} without {counted(unknown, 'run')} of unknown cost" if unknown else cost
+    fact = cost_text(totals.cost_usd)
+    if unknown := totals.runs_of_unknown_cost:
+        fact += f" without {counted(unknown, 'run')} of unknown cost"
+    return fact
 
 
 def not_made_text(runs: int) -> str:
@@ -178,7 +191,9 @@ def _count_column(status: Status) -> Column[OfModel]:
 
 def _valid_arguments(row: OfModel) -> Value:
     found = row[1].valid_arguments
-    return words(checked_text(found.valid, found.checked) if found.tools else NOTHING)
+    if not found.tools:
+        return words(NOTHING)
+    return words(checked_text(found.valid, found.checked))
 
 
 def _column_of(measure: Measure) -> Column[OfModel]:
@@ -192,7 +207,9 @@ _WHY_MAX = 300
 
 def checked_text(valid: int, checked: int) -> str:
     """Return a rate with the number of calls that it rests on: `97.5% of 40`; less than all is never shown as all."""
-    return f"{rate_text(valid / checked)} of {count_text(checked)}" if checked else "unknown"
+    if not checked:
+        return "unknown"
+    return f"{rate_text(valid / checked)} of {count_text(checked)}"
 
 
 def valid_arguments_text(found: ValidArguments) -> str:

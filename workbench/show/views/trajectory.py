@@ -292,9 +292,11 @@ def repaired_line_of(runs: Iterable[RunSummary]) -> str | None:
 
 
 def _line(kinds: Mapping[str, int], runs_asked: int) -> str | None:
+    if not kinds:
+        return None
     asked = counted(runs_asked, "run")
     parts = [f"{one_line(kind)} in {count_text(runs)} of {asked}" for kind, runs in kinds.items()]
-    return f"repaired: {', '.join(parts)}" if parts else None
+    return f"repaired: {', '.join(parts)}"
 
 
 def made_lines(trajectory: Trajectory) -> list[str]:

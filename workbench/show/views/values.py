@@ -102,9 +102,9 @@ _HINTS: Mapping[str, tuple[str, str]] = {
 
 def hints_in_words(annotations: Mapping[str, JsonValue]) -> str:
     """Return every annotation in words, known ones first."""
-    known = dict.fromkeys(name for name in _HINTS if name in annotations)
+    known = [name for name in _HINTS if name in annotations]
     parts = []
-    for name in known | annotations:
+    for name in dict.fromkeys((*known, *annotations)):
         value = annotations[name]
         if name in _HINTS and isinstance(value, bool):
             if_true, if_false = _HINTS[name]
