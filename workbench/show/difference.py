@@ -87,6 +87,7 @@ def _lines(old: list[str], new: list[str]) -> Iterator[tuple[Sign, str]]:
         return
     context = old[len(old) - end :][:CONTEXT_LINES]
     if len(before) * len(after) > MAX_COMPARED:
+        # `SequenceMatcher` takes quadratic time, which is too long for a dialog.
         same = start - first
         groups = [[("equal", 0, same, 0, same), ("replace", same, len(before), same, len(after))]]
     else:

@@ -96,6 +96,7 @@ def _groups(cases: Sequence[CaseResult]) -> list[_Group]:
     for place, case in enumerate(cases):
         first = case.runs[0]
         key = (first.suite, first.model)
+        # Places in an array: a batch may have a hundred thousand cases, which are read again one by one.
         group = groups.get(key) or groups.setdefault(key, _Group(*key, array("L"), Counter(), [0.0]))
         group.cases.append(place)
         group.statuses[_shown_status(case)] += 1
@@ -150,6 +151,7 @@ def _name(shown: ShownCase, names: Counter[str], given: set[str]) -> str:
     name = first.case_name
     if names[name] > 1:
         name = f"{name} ({first.case_id})"
+    # A name with its id may be the whole name of another case.
     unique, number = name, 1
     while unique in given:
         number += 1

@@ -212,6 +212,7 @@ class GrowingText:
         """Return the rows at a width.
 
         Only the last logical line and new lines are wrapped again."""
+        # A stream appends thousands of pieces, and wrapping all of the text for each would take quadratic time.
         if width != self._width:
             self._width, self._rows, self._wrapped_lines, self._tail_start = width, [], 0, 0
         del self._rows[self._tail_start :]
@@ -274,6 +275,7 @@ class Heights:
         Raises IndexError if there is no such row."""
         if not 0 <= row < self.total:
             raise IndexError(f"no row {row} among {self.total}")
+        # First the block, then the item in it: a few hundred steps for a hundred thousand items.
         block = 0
         while row >= self._sums[block]:
             row -= self._sums[block]
@@ -315,6 +317,7 @@ class LaidOut:
 
     def _begin(self, rough: Iterable[int]) -> None:
         """Replace all items; their heights are estimates."""
+        # Exact heights would need all lines of all items. They replace estimates when an item comes near the screen.
         self._heights = Heights(rough)
         self._known = bytearray(len(self._heights))
         self._layouts.clear()
@@ -348,6 +351,7 @@ class LaidOut:
         if item is None:
             return index
         at = index - self._heights.start_of(item)
+        # Items above may turn out higher or lower than estimated, so the line moves, and its new index is returned.
         self._know(item)
         room = rows - at
         for other in range(item - 1, -1, -1):

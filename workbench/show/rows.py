@@ -115,6 +115,7 @@ def matrix_rooms(
     cells and heads. Where not all fit, the first column gives way until two do, and `more` cells are left for a count
     of the others.
     """
+    # A long name of a model must not make its column wider than the cells need, so heads count only up to a limit.
     widths = tuple(max(each, min(head, MAX_HEAD_CELLS)) for each, head in zip(lengths, heads, strict=True))
     left = width - sum(widths) - GAP * len(widths)
     if names <= left:
@@ -146,6 +147,7 @@ def _names_room(widths: Sequence[int], width: int) -> int:
 
 def _widened(widths: Sequence[int], heads: Sequence[int], spare: int) -> tuple[int, ...]:
     """Widen columns with long heads evenly, as far as there is room."""
+    # Every head may take up to `at_most` cells. The limit sinks until what it costs fits into the spare room.
     at_most = max(widths, default=0) + spare
     while (over := sum(_widening(widths, heads, at_most)) - spare) > 0:
         at_most -= max(over // len(heads), 1)

@@ -36,6 +36,7 @@ def pattern_for(text: str) -> re.Pattern[str] | None:
 
 def found_in(lines: Sequence[Line], pattern: re.Pattern[str]) -> list[Found]:
     """Return the matches in lines, in order."""
+    # A match may go over line ends, so the lines are searched as one text.
     texts = list(texts_of(lines))
     starts = list(accumulate((len(text) + 1 for text in texts), initial=0))
     return [_placed(match, starts) for match in pattern.finditer("\n".join(texts))]
@@ -127,6 +128,7 @@ def _pieces(word: str, text: str, done: int, last: int | None, known: _Known) ->
     The first place that fits is taken."""
     if done == len(word):
         return ()
+    # The same place can be reached in many ways. `known` keeps its result, without which the search is exponential.
     if (done, last) not in known:
         known[done, last] = None
         for at in _places(word[done], text, 0 if last is None else last + 1):

@@ -67,6 +67,7 @@ def plain(line: Line) -> str:
 
 def end_within(text: str, start: int, width: int) -> int:
     """Return the end of the longest prefix of `text[start:]` that fits into `width` cells."""
+    # Nearly all text is ASCII, where a character is a cell and nothing has to be measured.
     if text.isascii():
         return min(start + width, len(text))
     used = 0
@@ -168,6 +169,7 @@ def _rows(text: str, width: int) -> Iterator[str]:
             yield text[start:blank]
             start = blank + 1
         else:
+            # A break in the first half of the row would waste more room than a broken path costs.
             end = (text.rfind("/", start + (end - start) // 2, end) + 1) or end
             yield text[start:end]
             start = end

@@ -187,6 +187,7 @@ def _scatter(measure: Measure, found: tuple[tuple[Point, ...], tuple[str, ...]],
     assert measure.per_run is not None
     axis = f"{measure.title} of a run, {measure.per_run.how}"
     drawn.append(_text((_SIDE + _END) / 2, _SIZE[1] - 8, axis, "tick", "middle"))
+    # The front is a staircase: between two of its points, the cheaper one is still the best.
     steps = [place(each) for each in best]
     path = f"M{steps[0][0]} {steps[0][1]}" + "".join(f"H{x}V{y}" for x, y in steps[1:]) + f"H{_END}"
     drawn += [el("path", class_="front", d=path), *_marks(shown, set(best), place, text)]
@@ -230,6 +231,7 @@ def _tick_text(tick: float, text: Callable[[float], str]) -> str:
 
 def _ticks(most: float) -> list[float]:
     """Return round numbers from 0 to at least `most`, about four of them."""
+    # Steps of 1, 2, 2.5 or 5 times a power of ten are read at a glance. The tolerances absorb binary fractions.
     raw = most / 4
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(each * power for each in (1, 2, 2.5, 5, 10) if each * power >= raw * 0.999)

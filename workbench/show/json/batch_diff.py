@@ -269,13 +269,13 @@ def _good_runs(tests: Mapping[str, Paired]) -> Iterator[GoodRunsReport]:
         found, sentence = test.by(GOOD_RUNS), test.shares_sentence()
         if found.difference is None or found.adjusted is None or sentence is None:
             continue
-        interval = found.interval
+        low, high = found.interval or (None, None)
         yield GoodRunsReport(
             model=model,
             cases=found.count,
             difference=found.difference,
-            low=None if interval is None else interval.low,
-            high=None if interval is None else interval.high,
+            low=low,
+            high=high,
             p=found.adjusted,
             worse=test.is_worse,
             sentence=sentence,

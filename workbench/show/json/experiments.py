@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.analysis.fault_matrix import OK_VERDICTS, FaultMatrix
+from workbench.analysis.fault_matrix import OK_VERDICTS, FaultMatrix, Tried
 from workbench.analysis.mutants import MutationReport
 from workbench.trajectory.events import JsonValue
 
@@ -16,26 +16,28 @@ def json_of_faults(matrix: FaultMatrix, exit_code: int) -> dict[str, JsonValue]:
         "report": "workbench faults",
         "version": 1,
         "exit_code": exit_code,
-        "models": {
-            model: {verdict.replace(" ", "_"): count for verdict, count in matrix.counts(model).items()}
-            for model in matrix.models
-        },
-        "trials": [
-            {
-                "suite": each.suite,
-                "case_id": each.case_id,
-                "case_name": each.case_name,
-                "model": each.model,
-                "tool": each.tool,
-                "fault": each.fault,
-                "lasts": each.lasts,
-                "verdict": each.verdict,
-                "sound": each.verdict in OK_VERDICTS,
-                "why": each.why,
-                "answer": each.answer,
-            }
-            for each in matrix.tried
-        ],
+        "models": {model: _counts(matrix, model) for model in matrix.models},
+        "trials": list(map(_trial, matrix.tried)),
+    }
+
+
+def _counts(matrix: FaultMatrix, model: str) -> dict[str, JsonValue]:
+    return {verdict.replace(" ", "_"): count for verdict, count in matrix.counts(model).items()}
+
+
+def _trial(each: Tried) -> dict[str, JsonValue]:
+    return {
+        "suite": each.suite,
+        "case_id": each.case_id,
+        "case_name": each.case_name,
+        "model": each.model,
+        "tool": each.tool,
+        "fault": each.fault,
+        "lasts": each.lasts,
+        "verdict": each.verdict,
+        "sound": each.verdict in OK_VERDICTS,
+        "why": each.why,
+        "answer": each.answer,
     }
 
 

@@ -425,15 +425,22 @@ def _part(part: BatchPart) -> StoredPart:
 
 def _run(run: RunRow) -> dict[str, object]:
     """Return the values of a `HistoryRun`."""
-    names = ("case_id", "case_name", "model", "repeat", "by")
-    given: dict[str, object] = {
-        **{name: getattr(run, name) for name in names},
+    values: dict[str, object] = {
+        "case_id": run.case_id,
+        "case_name": run.case_name,
+        "model": run.model,
+        "repeat": run.repeat,
+        "by": run.by,
         "run": run.place + 1,
         "suite": str(run.suite.file),
         "fork": run.is_fork,
-        "graded_by": decider_of(run.figures) if run.figures is not None else None,
+        "graded_by": None,
+        **dict.fromkeys(_FIGURES),
     }
-    return given | {name: getattr(run.figures, name) if run.figures is not None else None for name in _FIGURES}
+    if run.figures is not None:
+        values["graded_by"] = decider_of(run.figures)
+        values |= {name: getattr(run.figures, name) for name in _FIGURES}
+    return values
 
 
 _FIGURES = (

@@ -67,6 +67,7 @@ class AgainstBaseline:
     @property
     def broke(self) -> int:
         """How many cases broke, as far as that is sure."""
+        # If all cases together are worse, chance does not explain them, and none has to be confirmed.
         if self.confirmed is not None and not self.is_worse:
             return len(self.confirmed.of("confirmed"))
         return len(self.deciding("broke"))

@@ -98,7 +98,7 @@ def text_report(
     if any(result.grader is not None for result in counting):
         yield deciders_line(counting, paint)
     much = amount == "much"
-    asked = counting if much else [result for result in counting if result.grading.shows_published]
+    asked = [result for result in counting if much or result.grading.shows_published]
     if asked:
         from workbench.show.views.published import published_lines  # on use: few reports have them
 

@@ -246,9 +246,13 @@ def _cells(models: Sequence[str], rows: Sequence[Row], titles: Titles) -> Matrix
 
 
 def _rooms(cells: Sequence[Cell]) -> CellRooms:
-    runs = max((len(cell.runs) for cell in cells), default=1)
-    latency = max((len(duration_text(cell.latency_ms)) for cell in cells if cell.latency_ms is not None), default=0)
-    return CellRooms(len(str(runs)) if runs > 1 else 0, any(cell.spread for cell in cells), latency)
+    digits = latency = 0
+    for cell in cells:
+        if len(cell.runs) > 1:
+            digits = max(digits, len(str(len(cell.runs))))
+        if cell.latency_ms is not None:
+            latency = max(latency, len(duration_text(cell.latency_ms)))
+    return CellRooms(digits, any(cell.spread for cell in cells), latency)
 
 
 # Errors and tests
@@ -374,12 +378,18 @@ def _counts(totals: Sequence[ModelTotals]) -> Iterator[TotalsRow]:
 
 def _arguments(totals: Sequence[ModelTotals]) -> Iterator[TotalsRow]:
     """Yield the rates of valid arguments: of all calls, and of each tool that a model called with invalid ones."""
-    found = [each.valid_arguments for each in totals]
-    if not any(each.tools for each in found):
+    if not any(each.valid_arguments.tools for each in totals):
         return
-    yield VALID_ARGUMENTS.title, [_checked(each if each.tools else None) for each in found]
-    by_tool = [{tool.tool: tool for tool in each.tools} for each in found]
-    for name in dict.fromkeys(tool.tool for each in found for tool in each.tools if tool.valid < tool.checked):
+    by_tool: list[dict[str, ToolArguments]] = []
+    rates: list[str] = []
+    invalid: dict[str, None] = {}
+    for each in totals:
+        found = each.valid_arguments
+        rates.append(_checked(found) if found.tools else NOTHING)
+        by_tool.append({tool.tool: tool for tool in found.tools})
+        invalid |= dict.fromkeys(tool.tool for tool in found.tools if tool.valid < tool.checked)
+    yield VALID_ARGUMENTS.title, rates
+    for name in invalid:
         yield f"· {shortened(one_line(name), _TOOL_MAX)}", [_checked(tools.get(name)) for tools in by_tool]
 
 

@@ -272,7 +272,8 @@ class ConfusionTable:
             scroll = f"{GLYPHS.result} {GLYPHS.call} scroll"
             lines.append((Span(cut(f" {numbers} of {len(columns)} {GLYPHS.dot} {scroll}", width), "muted"),))
         head = [Span(f" {padded('expected', side)}", "muted")]
-        head += [Span(f"  {cut_middle(heads[at], widest)}", "heading" if columns[at] else "warned") for at in shown]
+        for at in shown:
+            head.append(Span(f"  {cut_middle(heads[at], widest)}", "heading" if columns[at] else "warned"))
         lines.append(tuple(head))
         for row, name in zip(self._rows, self._names, strict=True):
             spans = [Span(f" {padded(cut_middle(name, side), side)}", "tool" if row else "warned")]

@@ -126,6 +126,7 @@ def _with_fingerprints(findings: Iterable[StaticFinding]) -> Iterator[tuple[Stat
     for finding in findings:
         what = (finding.rule, finding.path, finding.subject)
         seen[what] += 1
+        # Without the line, so that a finding stays the same when text above it is edited.
         text = "\0".join((*what, str(seen[what])))
         yield finding, hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 

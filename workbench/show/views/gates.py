@@ -105,7 +105,7 @@ def watched_text(gate: GateWatched) -> str:
     decided = f"decided after {counted_of(gate.cases, gate.of_cases, 'case')}{size}: {why} (errors of 5% either way)"
     saved = f"{decided}; {counted(gate.saved, 'run')} saved"
     if gate.saved:
-        # A rate over runs up to a favourable look is too far from the middle.
+        # Stopping at a favourable look exaggerates the rate.
         saved += "; the rate of runs that were stopped is biased"
     return saved
 

@@ -143,6 +143,7 @@ class Progress:
             left = model.planned - model.done
             if not left:
                 continue
+            # The first runs of a model say little: all that run at once end at about the same time.
             if model.began_s is None or model.made < max(ENOUGH_RUNS, model.running):
                 return None
             spent = now_s - model.began_s

@@ -138,13 +138,16 @@ def put_grade(
     else:
         run.rebuild()
     shown = {issue.expected_call for _, item in placed for issue in item.issues}
-    outcome.issues = tuple(
-        issue
-        for issue in issues
-        if issue.kind != "failed step"  # headings show it, and the outcome names it
-        and (_what(issue) not in shown_at_calls if issue.call is not None else not steps.tell(issue))
-        and (issue.call is not None or issue.expected_call is None or issue.expected_call not in shown)
-    )
+    # The end has the issues that no call, missing call or step shows already.
+    at_end: list[Issue] = []
+    for issue in issues:
+        if issue.call is not None:
+            is_shown = _what(issue) in shown_at_calls
+        else:
+            is_shown = steps.tell(issue) or (issue.expected_call is not None and issue.expected_call in shown)
+        if issue.kind != "failed step" and not is_shown:  # headings show failed steps, and the outcome names them
+            at_end.append(issue)
+    outcome.issues = tuple(at_end)
     for index, item in reversed(placed):
         run.insert(index, item)
     if first:

@@ -115,7 +115,10 @@ def lines_of(item: Item, width: int, expanded: bool = False, ways: Ways = IN_APP
     """Return the lines of one item, none if it has nothing to show yet."""
     width = max(width, NARROWEST)
     lines = _LAYOUTS[type(item)](_Layout(width, expanded, ways), item)
-    return [cut_line(line, width) for line in lines] if isinstance(lines, list) else lines
+    # Lines that are built on demand are cut when they are built: cutting them here would build all of them.
+    if isinstance(lines, list):
+        return [cut_line(line, width) for line in lines]
+    return lines
 
 
 class _Layout(NamedTuple):

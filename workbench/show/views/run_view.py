@@ -283,6 +283,7 @@ class RunView:
             if isinstance(item, RoundItem | TextItem):
                 item.replayed = True
                 self._run.changed(index)
+        # The calls of the last replayed round.
         calls = [index for index in self._run.order if self._run.round is not None and index > self._run.round]
         if fork.answered is not None and fork.answered < len(calls):
             # This result and those after it are new in the fork.

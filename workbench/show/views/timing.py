@@ -26,18 +26,22 @@ class Timing:
 
 def timing_of(took_ms: float, start_up_ms: float, runs: Sequence[RunSummary]) -> Timing:
     """Return the timing of a batch with these runs."""
-    graded = [
-        len(cell.runs)
-        for indices in runs_of_models(runs).values()
-        for cell in cells_of(runs[index] for index in indices).values()
-        if cell.status.graded
-    ]
+    runs_of_cases: list[int] = []
+    # The cells of one model are in memory at a time.
+    for indices in runs_of_models(runs).values():
+        for cell in cells_of(runs[index] for index in indices).values():
+            if cell.status.graded:
+                runs_of_cases.append(len(cell.runs))
+    cases_a_minute = runs_a_minute = None
     minutes = busy_ms(runs) / 60_000
-    paces = (len(graded) / minutes, sum(graded) / minutes) if graded and minutes else (None, None)
-    return Timing(round(took_ms, 3), round(start_up_ms, 3), *paces)
+    if runs_of_cases and minutes:
+        cases_a_minute, runs_a_minute = len(runs_of_cases) / minutes, sum(runs_of_cases) / minutes
+    return Timing(round(took_ms, 3), round(start_up_ms, 3), cases_a_minute, runs_a_minute)
 
 
 def timing_line(timing: Timing) -> str:
     """Return the time in one line."""
-    start_up = f", {duration_text(timing.start_up_ms)} of it start-up" if timing.start_up_ms else ""
-    return f"took {duration_text(timing.took_ms)}{start_up}"
+    line = f"took {duration_text(timing.took_ms)}"
+    if timing.start_up_ms:
+        line += f", {duration_text(timing.start_up_ms)} of it start-up"
+    return line

@@ -104,7 +104,9 @@ class StepLines:
     def lines(self, event: Event) -> list[str]:
         """Yield the lines of one more event, cut to the width unless verbose."""
         lines = self._lines_of(event)
-        return lines if self._verbose else [shortened(line, self._width) for line in lines]
+        if self._verbose:
+            return lines
+        return [shortened(line, self._width) for line in lines]
 
     def _lines_of(self, event: Event) -> list[str]:
         match event.payload:
