@@ -15,8 +15,8 @@ from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 # The first difference: where one run begins to continue differently, by itself or because a person changed something.
 
 What = Literal["message", "tool", "argument", "text", "result", "end"]
-"""What differs: a message to the model, a call, one of its arguments, the model's text, the result of a call, or
-whether and how the run ends."""
+"""The thing that differs: a message to the model, a call, one of its arguments, the model's text, the result of a call,
+or whether and how the run ends."""
 
 _MAX_QUOTE_CHARS = 40
 

@@ -157,17 +157,17 @@ BASELINE = "offline"
 """The offline model, which is no language model."""
 
 FOR_BASELINE = "this baseline matches words: choose another model"
-"""What to do about failures of the offline model, which no description can teach."""
+"""Advice on failures of the offline model, which no description can teach."""
 
 ASKED_BACK = "put what the answer asks for into the request, or name a tool that finds it out"
 USED_UP = "let the answers of the tools say that a call worked, or raise max_rounds"
 REPEATED = "let the answer of {where} say that it worked: the same call was made again"
-"""What to do where more is known than the cause."""
+"""Advice that depends on more than the cause."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a failure concerns, as far as known: a tool, one of its parameters, the tool that was called `instead`."""
+    """The subject of a failure, as far as known: a tool, one of its parameters, the tool that was called `instead`."""
 
     tool: str
     argument: str | None = None
@@ -180,7 +180,7 @@ class Subject:
 
 
 def advice_about(advice: str, cause: Cause, subject: Subject | None) -> str:
-    """Return an advice in one line, about what is concerned most."""
+    """Return an advice in one line about its most frequent subject."""
     if subject is None:
         where = _NOWHERE.get(cause, "the tool")
     else:
@@ -260,7 +260,7 @@ class Symptom:
 
     @property
     def to_do(self) -> str:
-        """What to do about it, with `{where}` for what it concerns."""
+        """The advice, with `{where}` for its subject."""
         return self.advice or ADVICE[self.cause].first
 
     @property
@@ -286,7 +286,7 @@ class FailedRun:
 
     @property
     def advice(self) -> str:
-        """What to do about the main cause, in one line."""
+        """The advice on the main cause, in one line."""
         first = self.symptoms[0]
         return advice_about(first.to_do, first.cause, first.subject)
 
@@ -296,7 +296,7 @@ class FailedRun:
         return tuple(dict.fromkeys(symptom.cause for symptom in self.symptoms))
 
     def symptoms_of(self, cause: Cause) -> list[Symptom]:
-        """Return what went wrong for this cause."""
+        """Return the symptoms of this cause."""
         return [symptom for symptom in self.symptoms if symptom.cause == cause]
 
 
@@ -349,7 +349,7 @@ class CauseNumbers:
     cases: int
     subjects: tuple[tuple[Subject, int], ...]
     to_do: str
-    """What to do about what was seen most often, with `{where}` for `about`."""
+    """The advice on the most frequent symptom, with `{where}` for `about`."""
     about: Subject | None
 
     @property

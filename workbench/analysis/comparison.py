@@ -52,7 +52,7 @@ class Cell:
 
     @property
     def cluster(self) -> tuple[str, str | None, str]:
-        """What the case's result depends on: the cluster that its suite writes, else the case alone."""
+        """The unit of independence of the case: the cluster that its suite writes, else the case alone."""
         cluster = self.runs[-1].grading.cluster
         return self.suite, cluster, "" if cluster is not None else self.case_id
 
@@ -157,7 +157,7 @@ class ModelTotals(StatusCounts):
     repeat_rules: tuple[RepeatRule, ...]
     """The rules by which the cases with several runs were joined; none without repeats."""
     gates: tuple[GateResult, ...] = ()
-    """What each suite's gate demands of the model by itself, over its runs."""
+    """The demands of each suite's gate on the model by itself, over its runs."""
     endpoint_faults: int = 0
     """Failed cases of which a fault of the endpoint failed a run."""
     metrics: Mapping[str, float] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from workbench.dataclasses import dataclass
 from workbench.numerals import of_text
 
 Confirmation = Literal["confirmed", "recovered", "perhaps by chance"]
-"""What is known of a case that broke: it did, it passes again, or neither is sure."""
+"""The verdict on a case that broke: it did, it passes again, or neither is sure."""
 
 WRONG = 0.025
 """How likely it is that any of several cases is called broken although each passes its typical share of runs."""
@@ -37,7 +37,7 @@ def typical_share(good: int, graded: int) -> float:
 
 @dataclass
 class Evidence:
-    """What the reruns of a case show, of `among` cases that broke."""
+    """The evidence of a case's reruns, of `among` cases that broke."""
 
     among: int
     typical: float = TYPICAL
@@ -51,7 +51,7 @@ class Evidence:
 
     @property
     def decided(self) -> Confirmation | None:
-        """What the case came to; `None` while it is made again."""
+        """The verdict; `None` while the case is rerun."""
         return self._after(self.good, self.failed)
 
     @property
@@ -93,7 +93,7 @@ def repeats_confirm(failed: int, graded: int, among: int) -> bool:
 
 @dataclass(frozen=True)
 class ConfirmedCase:
-    """What is known of a case that broke, as it is called in the later batch: its reruns, or `why` it has none."""
+    """A case that broke, under its name in the later batch: its reruns, or `why` it has none."""
 
     suite: str
     case_id: str
@@ -106,7 +106,7 @@ class ConfirmedCase:
 
     @property
     def sentence(self) -> str:
-        """The outcome and what it rests on: `broke: failed 4 of 4 reruns`."""
+        """The outcome and its evidence: `broke: failed 4 of 4 reruns`."""
         made = self.good + self.failed
         reruns = "rerun" if made == 1 else "reruns"
         if self.outcome == "recovered":
@@ -118,7 +118,7 @@ class ConfirmedCase:
 
 @dataclass(frozen=True)
 class Confirmed:
-    """What is known of each case that broke, after `reruns` more runs.
+    """Return the state of each case that broke, after `reruns` more runs.
 
     `batch` has them, if they are recorded; `errors` counts the cases that errors of reruns left undecided."""
 

@@ -1,4 +1,4 @@
-"""Stopping early: what finished runs decide while others are still to be made, and which of these are then not needed.
+"""Stopping early: decides from finished runs, and tells which of the remaining ones are not needed.
 
 Runs are looked at in the order of their plan, which is random, whatever the order in which they end: a decision depends
 on their results alone, and is the same when a stored batch is read again.
@@ -45,8 +45,10 @@ class Place:
 
     @property
     def unit(self) -> tuple[str, str, bool]:
-        """What is one observation."""
-        return (self.suite, self.case_id, False) if self.cluster is None else (self.suite, self.cluster, True)
+        """The key of its observation."""
+        if self.cluster is None:
+            return self.suite, self.case_id, False
+        return self.suite, self.cluster, True
 
 
 @dataclass
@@ -69,7 +71,7 @@ class _Pair:
 
     @cached_property
     def of(self) -> int:
-        """How many cases there are with both."""
+        """The number of cases with both."""
         return sum(len(unit) for unit in self.units) // 2
 
 
@@ -114,17 +116,16 @@ class _Pairs:
                 pair.decided = pair.p <= self._level(pair.look, len(after))
 
     def _level(self, look: int, looks: int) -> float:
-        """Return the level of a look.
-
-        Those of O'Brien and Fleming hold for one comparison. Divided among several, they need not add up to 5% as
-        before: then the sum of the levels is what is kept to it."""
+        """Return the level of a look, by O'Brien and Fleming (1979)."""
         level = level_of_look(look, looks)
         if len(self.pairs) > 1:
+            # Their levels keep to 5% for one comparison only. Divided among several comparisons, the looks are no
+            # longer covered by their joint distribution: the sum of the levels is kept to 5% in its place.
             level *= LEVEL / max(LEVEL, sum(level_of_look(each, looks) for each in range(1, looks + 1)))
         return level
 
     def _count(self, pair: _Pair, unit: Mapping[tuple[str, str, str], int]) -> None:
-        """Count a unit, by the sign of what its cases add up to."""
+        """Count a unit, by the sign of the sum over its cases."""
         apart = 0
         for suite, case_id, model in unit:
             if model == pair.second:
@@ -180,9 +181,8 @@ class Watch:
         self._gates = _Gates(until, places, gates) if until.rule == "gate" else None
 
     def take(self, number: int, run: RunSummary) -> None:
-        """Take a finished run.
-
-        One that was stopped decides nothing: it is still to be made."""
+        """Take a finished run."""
+        # A stopped run decides nothing: a resumed batch makes it again.
         if run.status == Status.STOPPED:
             return
         if is_not_needed(run):
@@ -196,31 +196,41 @@ class Watch:
         """Return why a run need not be made; `None` while it may decide something."""
         if self._pairs is not None:
             return self._pairs.why_not(self._places[number])
-        return self._gates.why_not(number) if self._gates is not None else None
+        if self._gates is not None:
+            return self._gates.why_not(number)
+        return None
 
     @property
     def pairs(self) -> tuple[PairWatched, ...]:
-        """What is known of each contender against the first."""
-        return tuple(self._pairs.found(frozenset(self._spared))) if self._pairs is not None else ()
+        """The state of each comparison with the first contender."""
+        if self._pairs is None:
+            return ()
+        return tuple(self._pairs.found(frozenset(self._spared)))
 
     @property
     def gates(self) -> tuple[GateWatched, ...]:
-        """What is known of each pass rate."""
-        return tuple(self._gates.found(frozenset(self._spared))) if self._gates is not None else ()
+        """The state of each pass rate."""
+        if self._gates is None:
+            return ()
+        return tuple(self._gates.found(frozenset(self._spared)))
 
     @property
     def out_of_reach(self) -> tuple[TooFewUnits, ...]:
         """The gates that no result can reach early, because there are too few cases or clusters."""
-        return tuple(dict.fromkeys(self._gates.out_of_reach)) if self._gates is not None else ()
+        if self._gates is None:
+            return ()
+        return tuple(dict.fromkeys(self._gates.out_of_reach))
 
 
 def stored_watch(batch: BatchRow, runs: Iterable[RunRow], gates: Mapping[str, Gate]) -> Watch | None:
-    """Return what watched a stored batch that may stop early; `None` for any other.
+    """Rebuild the watch of a stored batch that may stop early; `None` for any other.
 
     `runs` are all of its runs, and `gates` those of its suites by the paths of their files."""
     until = Until.of(batch.settings)
-    rows = [run for run in runs if not run.is_fork] if until is not None else []
-    if until is None or not rows:
+    if until is None:
+        return None
+    rows = [run for run in runs if not run.is_fork]
+    if not rows:
         return None
     # A run that is missing has no figures, and the cluster of its case where another one has.
     clusters = {(run.suite, run.case_id): run.figures.grading.cluster for run in rows if run.figures is not None}
@@ -250,7 +260,7 @@ _Unit = Mapping[tuple[str, str], Sequence[int]]
 
 @dataclass
 class _Gate:
-    """A pass rate, the units that it is about, and what is known of it."""
+    """A pass rate, the units that it is about, and its evidence so far."""
 
     suite: str | None
     model: str | None
@@ -288,7 +298,8 @@ class _Gate:
             good = [run.status.good for run in runs if run.status.graded and not run.grading.quarantined]
             self.good += sum(good)
             self.bad += len(good) - sum(good)
-            shares += [sum(good) / len(good)] if good else []
+            if good:
+                shares.append(sum(good) / len(good))
         if shares:
             self.evidence.take(mean(shares), len(shares) / self.most)
         self.shares += shares
@@ -297,7 +308,7 @@ class _Gate:
 
     @property
     def interval(self) -> Interval | None:
-        """Of the rate, over cases, where all runs were made: else it does not hold."""
+        """The interval of the rate over cases; `None` after an early decision, for which it would not be valid."""
         if self.evidence.verdict is not None:
             return None
         return bounded_interval(self.shares, self.units_of_shares if self.has_clusters else None)
@@ -308,13 +319,16 @@ class _Gates:
 
     def __init__(self, until: Until, places: Mapping[int, Place], gates: Mapping[str, Gate]) -> None:
         self._runs: dict[int, RunSummary] = {}
-        self.gates = [
-            _Gate(suite, model, rate, worse, units, GateEvidence(rate, worse))
-            for suite, gate in ({None: Gate(min_pass_rate=until.gate)} if until.gate else gates).items()
-            if (rate := gate.min_pass_rate) is not None
-            for worse in (until.worse_than(rate),)
-            for model, units in _units_of(places, suite, gate).items()
-        ]
+        self.gates: list[_Gate] = []
+        demands: dict[str | None, Gate] = dict(gates.items())
+        if until.gate:
+            demands = {None: Gate(min_pass_rate=until.gate)}
+        for suite, demand in demands.items():
+            if (rate := demand.min_pass_rate) is None:
+                continue
+            worse = until.worse_than(rate)
+            for model, units in _units_of(places, suite, demand).items():
+                self.gates.append(_Gate(suite, model, rate, worse, units, GateEvidence(rate, worse)))
         self._of_place: dict[int, list[_Gate]] = {}
         for gate in self.gates:
             for number in gate.places:

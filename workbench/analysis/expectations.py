@@ -1,4 +1,4 @@
-"""What a case expects, in words: for reports that show it beside what a model did."""
+"""The expectations of a case in words, for reports that show them beside a model's run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workbench.suite.settings import Grading, extra_calls_of
 
 @dataclass(frozen=True, slots=True)
 class ExpectedArgument:
-    """An argument of an expected call, and what its check asks for, on one line."""
+    """An argument of an expected call, with its check in words, on one line."""
 
     argument: str
     check: str
@@ -61,7 +61,7 @@ def forbidden_others(case: Case, grading: Grading) -> str:
 
 
 def expectations_of(case: Case, grading: Grading) -> Expectations:
-    """Return what a case expects under its options of grading."""
+    """Return the expectations of a case under its options of grading."""
     return Expectations(
         calls=tuple(_expected(case)),
         disallowed=tuple(_expectation(call, "disallowed") for call in case.disallowed),

@@ -189,7 +189,7 @@ _UNMET: frozenset[IssueKind] = frozenset(
 
 
 def _symptoms(result: RunResult, case: Case) -> tuple[Symptom, ...]:
-    """Return what went wrong in a failed run, in the order of causes; never empty.
+    """Return the symptoms of a failed run, in the order of causes; never empty.
 
     One fact has one cause."""
     issues = result.grade.issues if result.grade is not None else ()
@@ -272,7 +272,7 @@ def _symptom(issue: Issue, expected: Sequence[ExpectedCall], calls: Sequence[Cal
 
 
 def _advice(issue: Issue, calls: Sequence[CallRecord]) -> str | None:
-    """Return what to do about an issue of which more is known than its cause."""
+    """Return the advice on an issue that depends on more than its cause."""
     if issue.kind == "endpoint fault":
         return advice_about_fault(issue)
     if issue.kind == "cut off":

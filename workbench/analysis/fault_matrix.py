@@ -1,4 +1,4 @@
-"""What faults of tools did to models: a verdict for each trial, and all trials as a matrix."""
+"""The effect of tool faults on models: a verdict for each trial, and all trials as a matrix."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def mark_of(verdict: Verdict | None) -> tuple[str, StatusRole]:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """One cell's run: a fault of a tool in a case, and what came of it."""
+    """One cell's run: a fault of a tool in a case, and its verdict."""
 
     suite: str
     case_id: str
@@ -109,7 +109,7 @@ class FaultMatrix:
 
     @property
     def untried(self) -> tuple[Tried, ...]:
-        """What could not be tried."""
+        """The trials that could not be made."""
         return tuple(each for each in self.tried if each.verdict == "not tried")
 
     @property
@@ -128,7 +128,7 @@ class FaultMatrix:
 
     @property
     def weak(self) -> tuple[Tried, ...]:
-        """What a model may not do about a fault."""
+        """The verdicts that count against a model."""
         return tuple(each for each in self.tried if each.verdict not in OK_VERDICTS and each.verdict != "not tried")
 
 

@@ -27,7 +27,7 @@ from workbench.suite.settings import Grading
 if TYPE_CHECKING:
     from workbench.analysis.watched import GateWatched
 
-# Aggregates of a suite's runs: statistics over the results of graders, and gates on them.
+# Aggregates of a suite's runs: statistics of the graders' results, and gates on them.
 
 SLACK = 1e-9
 """How far a statistic may miss its gate: sums of shares such as 0.1 are inexact in binary."""
@@ -35,9 +35,9 @@ SLACK = 1e-9
 
 @dataclass(frozen=True)
 class AggregateGate:
-    """What one statistic must reach, or `at_most` be.
+    """The least that one statistic must reach, or with `at_most` the most that it may be.
 
-    `reached` is `None` where there was no value for it, which meets no gate."""
+    `reached` is `None` if there was no value for it, which meets no gate."""
 
     statistic: Statistic
     threshold: float
@@ -54,7 +54,9 @@ class AggregateGate:
     @property
     def demand(self) -> str:
         """The words between the statistic and the threshold."""
-        return "at most" if self.at_most else "above" if self.strictly else "at least"
+        if self.at_most:
+            return "at most"
+        return "above" if self.strictly else "at least"
 
 
 @dataclass(frozen=True)
@@ -85,12 +87,12 @@ class AggregateResult:
 
     @property
     def replaces_statuses(self) -> bool:
-        """Whether it is demanded what decides in the place of the cases' statuses."""
+        """Whether its gates decide in place of the cases' statuses."""
         return is_score(self.of) and any(not gate.at_most for gate in self.gates)
 
     @property
     def is_published(self) -> bool:
-        """Whether it is over a published metric, which knows nothing of what fails a run besides its score."""
+        """Whether it is over a published metric, which ignores every reason for failure besides the score."""
         return self.of != SCORE.name
 
 
@@ -103,11 +105,17 @@ def aggregates_of(results: Iterable[RunResult], suites: Mapping[str, Suite]) -> 
         if result.grading.quarantined:
             continue
         suite = suites.get(path := result.suite)
+        if suite is None:
+            continue
         if path not in folds:
-            folds[path] = [_AggregateFold(path, suite, each) for each in suite.aggregates] if suite is not None else []
+            folds[path] = [_AggregateFold(path, suite, each) for each in suite.aggregates]
         for fold in folds[path]:
             fold.add(result)
-    return tuple(found for path in suites for fold in folds.get(path, ()) for found in fold.results())
+    found: list[AggregateResult] = []
+    for path in suites:
+        for fold in folds.get(path, ()):
+            found += fold.results()
+    return tuple(found)
 
 
 def gate_holds(reached: float | None, threshold: float, *, strictly: bool, at_most: bool = False) -> bool:
@@ -116,7 +124,9 @@ def gate_holds(reached: float | None, threshold: float, *, strictly: bool, at_mo
         return False
     if at_most:
         return reached <= threshold + SLACK
-    return reached > threshold + SLACK if strictly else reached >= threshold - SLACK
+    if strictly:
+        return reached > threshold + SLACK
+    return reached >= threshold - SLACK
 
 
 def statistic(name: Statistic, values: Sequence[float]) -> float | None:
@@ -159,9 +169,9 @@ class _AggregateFold:
             values.zeros += self._measure is SCORE and counts_zero(run)
 
     def results(self) -> Iterator[AggregateResult]:
-        """Yield what they come to.
+        """Yield the result for each model, or for all together.
 
-        A model none of whose runs could be graded is left out unless there is no other."""
+        A model without a gradable run is left out unless there is no other."""
         aggregate = self._aggregate
         counting = {model: own for model, own in self._values.items() if own.counts}
         for model, own in (counting or self._values or {None: _Values()}).items():
@@ -230,7 +240,7 @@ _STATISTICS: dict[Statistic, Callable[[Sequence[float]], float | None]] = {
 
 @dataclass(frozen=True)
 class GateResult:
-    """One demand and what was reached.
+    """One demand and the value reached.
 
     `suite` is the suite's path, `None` for the command line's own demand; `model` is `None` where the runs of all
     models are taken together. `counted_zero` failed runs count 0 in a mean score, whatever their own score."""
@@ -245,7 +255,7 @@ class GateResult:
     graded: int = 0
     """How many graded runs it is about."""
     watched: GateWatched | None = None
-    """What was known of it while the batch went on that may stop early: that decides, if it does."""
+    """The state of the early-stopping rule on it; its verdict decides if there is one."""
 
     @property
     def met(self) -> bool:
@@ -263,7 +273,7 @@ class Quality:
     cases: Cases = field(default_factory=lambda: case_results(()))
     aggregates: tuple[AggregateResult, ...] = ()
     nothing_graded: str | None = None
-    """That no run that counts was graded, and why, in a sentence."""
+    """Why no run that counts was graded, in a sentence; `None` if one was."""
 
     @property
     def demands_met(self) -> bool:
@@ -282,13 +292,13 @@ def quality_of(
 ) -> Quality:
     """Judge a batch.
 
-    `gates` holds the gate of each suite by its path; cases are of the same suite where `suite_of` returns the same. The
-    gates of `aggregates` count with those of their suites; those that are no demand on scores come on top of the
-    statuses. Those on a published metric alone replace the statuses of the scores, and nothing else.
+    `gates` holds the gate of each suite by its path; `suite_of` returns the same key for cases of the same suite. A
+    suite without a gate is good enough if no case failed, by the rule for its repeats. The gates of `aggregates` count
+    with those of their suites: a demand on scores replaces the statuses of the cases, any other is added to them. A
+    demand on a published metric alone replaces only the failures by score.
 
-    `watched` are the pass rates of a batch that may stop early. `min_score` (0..1), or one of these that is of no
-    suite, replaces all of these gates, so that none of them is in the result. A suite without a gate is
-    good enough when no case failed, by the rule for its repeats.
+    `watched` are the pass rates of a batch that may stop early. `min_score` (0..1), or a watched rate of no suite,
+    replaces all gates, and the result then contains none of them.
     """
     cases, ungraded = case_results(results, suite_of), nothing_graded(results)
     known = {(each.suite, each.model): each for each in watched}
@@ -335,13 +345,15 @@ def nothing_graded(runs: Iterable[GatedRun]) -> str | None:
 def as_watched(
     gates: Iterable[GateResult], watched: Mapping[tuple[str | None, str | None], GateWatched]
 ) -> Iterator[GateResult]:
-    """Yield gates with what is known of their pass rates, which is `watched` by suite and model."""
+    """Yield gates with the early-stopping state of their pass rates, which is `watched` by suite and model."""
     for gate in gates:
-        yield replace(gate, watched=watched.get((gate.suite, gate.model))) if gate.measure == "pass rate" else gate
+        if gate.measure == "pass rate":
+            gate = replace(gate, watched=watched.get((gate.suite, gate.model)))
+        yield gate
 
 
 class GatedRun(Scored, Protocol):
-    """What gates need of a run: what a `RunResult` and its summary have in common."""
+    """The part of a run that gates read, common to `RunResult` and its summary."""
 
     @property
     def model(self) -> str: ...
@@ -352,9 +364,9 @@ class GatedRun(Scored, Protocol):
 
 
 def gates_of(suite: str | None, gate: Gate, runs: Iterable[GatedRun]) -> Iterator[GateResult]:
-    """Return what the runs of a suite reach of its gate, for each model or for all together.
+    """Compare the runs of a suite with its gate, for each model or for all together.
 
-    Those in quarantine do not count."""
+    Runs in quarantine do not count."""
     fold = GateFold(suite, gate)
     for run in runs:
         fold.add(run)
@@ -362,7 +374,7 @@ def gates_of(suite: str | None, gate: Gate, runs: Iterable[GatedRun]) -> Iterato
 
 
 class _Reached:
-    """What the runs of a model, or of all models, reach of a gate."""
+    """The figures of a model's runs, or of all runs, that a gate is compared with."""
 
     def __init__(self) -> None:
         self.counts = False
@@ -370,7 +382,6 @@ class _Reached:
         self.scores = array("d")
 
     def add(self, run: GatedRun) -> None:
-        """Add a run."""
         self.counts = self.counts or run.status.owed
         if not run.status.graded:
             return
@@ -382,7 +393,7 @@ class _Reached:
 
 
 class GateFold:
-    """What runs reach of the gate of their suite, as `gates_of`, added one by one."""
+    """Compares runs with the gate of their suite as `gates_of` does, one by one."""
 
     def __init__(self, suite: str | None, gate: Gate) -> None:
         self._suite = suite
@@ -391,15 +402,14 @@ class GateFold:
         self._reached: dict[str | None, _Reached] = {None: _Reached()} if gate.per == "batch" else {}
 
     def add(self, run: GatedRun) -> None:
-        """Add a run."""
         if self._asks and not run.grading.quarantined:
             model = None if self._gate.per == "batch" else run.model
             (self._reached.get(model) or self._reached.setdefault(model, _Reached())).add(run)
 
     def results(self) -> Iterator[GateResult]:
-        """Yield what was reached.
+        """Yield the results of the gate.
 
-        A model none of whose runs could be graded is left out, unless there is no other."""
+        A model without a gradable run is left out unless there is no other."""
         gate = self._gate
         if not self._asks:
             return

@@ -52,7 +52,7 @@ _TEXTS: Final[Mapping[Unit, Callable[[float | None], str]]] = {
 
 
 class OfModel(Protocol):
-    """What the runs of a model come to: its `Totals` or `ModelTotals`."""
+    """The figures of a model's runs: its `Totals` or `ModelTotals`."""
 
     @property
     def runs(self) -> int: ...
@@ -73,7 +73,7 @@ class OfModel(Protocol):
 
 
 class OfCase(Protocol):
-    """What the runs of a case with a model come to: its `Cell`."""
+    """The figures of a case's runs with a model: its `Cell`."""
 
     @property
     def is_good(self) -> bool: ...
@@ -116,10 +116,10 @@ class Pooled:
 class Measure:
     """A number measured of a run.
 
-    `name` is what suites call it (`workbench.suite.rules.MEASURES`), `title` what people do. `of_run` gives its value,
-    `None` where a run has none. `pooled` are the numbers for all runs of a model, the most important first; there is
-    none for a measure of a single suite. `test` says how two values are compared: in pairs of cases, by thresholds, or
-    not at all.
+    `name` is its name in suites (`workbench.suite.rules.MEASURES`), `title` its name in reports. `of_run` returns its
+    value, or `None` for a run without one. `pooled` are the numbers for all runs of a model, the most important first;
+    there is none for a measure of a single suite. `test` compares two values: in pairs of cases, by thresholds, or not
+    at all.
 
     `of_case` gives the value of a case in paired tests, and `only_deciding` leaves out those in quarantine. `per_run`
     makes runs of less comparable with others in a Pareto front against the score. A rate is shown in percent.
@@ -143,8 +143,10 @@ class Measure:
         return [value for run in runs if run.status.graded and (value := self.of_run(run)) is not None]
 
     def text(self, value: float | None) -> str:
-        """Return a value as people see it, with its unit."""
-        return rate_text(value) if self.is_rate else _TEXTS[self.unit](value)
+        """Return a value as shown, with its unit."""
+        if self.is_rate:
+            return rate_text(value)
+        return _TEXTS[self.unit](value)
 
     def is_worse(self, difference: float) -> bool:
         """Return whether the later value minus the earlier one is for the worse."""
@@ -158,21 +160,26 @@ class Measure:
 
     def signed_text(self, difference: float) -> str:
         """Return a difference of two shares with its sign: of rates in percentage points."""
-        return points_text(difference) if self.is_rate else difference_text(difference)
+        if self.is_rate:
+            return points_text(difference)
+        return difference_text(difference)
 
     def difference_text(self, difference: float) -> str:
         """Return a difference with its sign and its unit."""
-        return f"{self.signed_text(difference)}{' points' if self.is_rate else ''}"
+        if self.is_rate:
+            return f"{points_text(difference)} points"
+        return difference_text(difference)
 
 
 def _tokens(run: RunResult) -> float | None:
-    return None if run.usage is None else run.usage.input_tokens + run.usage.output_tokens
+    if run.usage is None:
+        return None
+    return run.usage.input_tokens + run.usage.output_tokens
 
 
 def _mean_cost(totals: OfModel) -> float | None:
-    """Return the mean cost of a run.
-
-    A mean over the known ones would flatter a model with runs of unknown cost."""
+    """Return the mean cost of a run; `None` if any is unknown."""
+    # A mean over the known ones would flatter a model with runs of unknown cost.
     if totals.cost_usd is None or not totals.runs or totals.runs_of_unknown_cost:
         return None
     return totals.cost_usd / totals.runs
@@ -210,7 +217,7 @@ GOOD_RUNS: Final = Measure(
     of_case=_good_runs,
     only_deciding=True,
 )
-"""The share of a case's graded runs that passed or were warned, whatever the rule for repeats makes of them."""
+"""The share of a case's graded runs that passed or were warned, whatever the rule for repeats."""
 SCORE: Final = Measure(
     "score",
     "score",
@@ -234,7 +241,7 @@ COST: Final = Measure(
     per_run=Pooled("cost of a run", "mean", _mean_cost),
 )
 SLOWER: Final = Growth(times=1.5, by=200.0)
-"""When the latency of a case counts as worse, in milliseconds."""
+"""The growth, in milliseconds, from which the latency of a case counts as worse."""
 _LATENCIES: Final = tuple(Pooled(f"latency {name}", how, _of_latency(name)) for name, how in PERCENTILES.items())
 LATENCY: Final = Measure(
     "latency_ms",
@@ -298,11 +305,13 @@ def _of_grader(run: RunResult, grader: str, number: str) -> float | None:
 
     A run that a rule of `critics` decided before scoring earned nothing, so that its quantities are 0."""
     grade = next((each for each in run.grades if each.grader == grader), None)
-    if grade is None or not number:
-        return grade.score if grade is not None else None
-    was_graded = grade.verdict not in (NOT_APPLICABLE, Status.ERROR)
-    decided_before = TRAITS[grade.grader].number_if_decided_before if was_graded else None
-    return grade.numbers.get(number, decided_before)
+    if grade is None:
+        return None
+    if not number:
+        return grade.score
+    if grade.verdict in (NOT_APPLICABLE, Status.ERROR):
+        return grade.numbers.get(number)
+    return grade.numbers.get(number, TRAITS[grade.grader].number_if_decided_before)
 
 
 GateMeasureName = Literal["mean score", "pass rate"]
@@ -310,10 +319,9 @@ GateMeasureName = Literal["mean score", "pass rate"]
 
 @dataclass(frozen=True)
 class GateMeasure:
-    """What a suite's gate can demand of the runs of a model.
+    """A demand that a suite's gate can make on the runs of a model.
 
-    `option` is what demands it on the command line; a rate is shown with the number of graded runs that it is a share
-    of."""
+    `option` makes it on the command line; a rate is shown with the number of graded runs that it is a share of."""
 
     name: GateMeasureName
     measure: Measure

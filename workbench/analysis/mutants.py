@@ -1,4 +1,4 @@
-"""What came of running a suite with mutants of its tools: which were noticed, by which cases."""
+"""The result of running a suite with mutants of its tools: which were noticed, by which cases."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Mutant:
 
 @dataclass(frozen=True)
 class MutantResult:
-    """What came of a mutant with one model.
+    """The result of a mutant with one model.
 
     `good` are the cases that pass without it, `noticed` those of them that do not pass with it. Cases that were not
     run, because others had noticed it already, are in neither."""

@@ -112,7 +112,7 @@ def _flaky(runs: list[StoredStatus]) -> FlakyCase | None:
 
 @dataclass(frozen=True)
 class LastResult:
-    """What a case came to in the last batch in which it finished a run: its runs there, of all models and repeats.
+    """The result of a case in the last batch in which it finished a run: its runs there, of all models and repeats.
 
     `edited` tells whether the case has another text now."""
 

@@ -175,7 +175,7 @@ def _pairs(columns: Mapping[str, Sequence[Cell]], watched: Sequence[PairWatched]
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What one takes, of which less is better, and its score, of which more is better."""
+    """A contender's cost, of which less is better, and its score, of which more is better."""
 
     name: str
     takes: float

@@ -471,7 +471,7 @@ def looks_after(cases: int, looks: int) -> tuple[int, ...]:
 Decided = Literal["reached", "missed"]
 
 _ALMOST_ALL: Final = 0.99
-"""So much of what a player has may be lost with one unit."""
+"""The share of a player's wealth that one unit may lose."""
 
 
 class GateEvidence:
@@ -494,7 +494,7 @@ class GateEvidence:
         self._up = _Bets(worse, [min(apart / (worse * (1 - worse)), most_up), 0.9 / worse, most_up])
         self._down = _Bets(gate, [-min(times * walds, most_down) for times in (0.5, 1, 2, 4)])
         self.verdict: Decided | None = None
-        """What is decided; what comes later changes nothing."""
+        """The verdict; later units do not change it."""
 
     def take(self, share: float, size: float = 1.0) -> None:
         """Take the next unit: the share of good runs, and its cases by those of the largest unit."""

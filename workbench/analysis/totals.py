@@ -43,7 +43,7 @@ class Agreement:
 
 @dataclass
 class _Scored:
-    """What a source scored, which may be several runs, such as the turns of a conversation."""
+    """The unit that a source scored: one run or several, such as the turns of a conversation."""
 
     value: float
     passed: bool
@@ -90,7 +90,7 @@ def _agreement(name: str, scored: dict[tuple[str, str], _Scored]) -> Agreement:
 
 
 PERCENTILES: Final = {"p50": "median", "p95": "95th percentile", "max": "maximum"}
-"""What is shown of times: its names in tables, and in words."""
+"""The percentiles shown of times: their names in tables, and in words."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Latency:
 
     @property
     def percentiles(self) -> Mapping[str, float]:
-        """What is shown of it, in milliseconds, by the names in `PERCENTILES`."""
+        """The shown values in milliseconds, by the names in `PERCENTILES`."""
         return {"p50": self.p50_ms, "p95": self.p95_ms, "max": self.max_ms}
 
 
@@ -235,7 +235,7 @@ class TotalsFold:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What runs cost together: the known US dollars, and how many runs are not included.
+    """The joint cost of runs: the known US dollars, and how many runs are not included.
 
     Where some are not and the others cost nothing, `dollars` are `None`, as they are without runs."""
 

@@ -1,4 +1,4 @@
-"""What is known of a batch that may stop early: of models that are compared, and of pass rates held against a gate."""
+"""The state of a batch that may stop early: of compared models, and of pass rates held against a gate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workbench.numerals import count_text, counted, counted_of, decimals, p_text
 
 @dataclass(frozen=True, slots=True)
 class PairWatched:
-    """What is known of `second` against `first` after `cases` of the `of` cases in their order.
+    """The comparison of `second` with `first` after `cases` of the `of` cases in their order.
 
     `better` and `worse` count the cases that were good with one alone. `p` is adjusted for all `comparisons` that are
     watched; of an e-value it holds at any time. `level` is what it has to reach at this look. `saved` runs with
@@ -52,7 +52,7 @@ class PairWatched:
 
     @property
     def note(self) -> str:
-        """What was saved, and what does not hold for such a batch."""
+        """The number of saved runs, and the tests that are not valid for such a batch."""
         if not self.decided:
             return "scores are not tested: this batch was watched for pass and fail"
         return (
@@ -107,7 +107,7 @@ class TooFewUnits:
 
     @property
     def sentence(self) -> str:
-        """What that means, and what to do."""
+        """The consequence, and the way out."""
         unit = "cluster" if self.are_clusters else "case"
         fewest = fewest_that_reach(self.gate, self.worse, repeat(1.0))
         assert fewest is not None  # of endless units that are all good, enough reach any gate

@@ -59,7 +59,7 @@ _Models = Mapping[str, ModelSpec]
 
 @dataclass(frozen=True)
 class _Folder:
-    """What the suites of a folder share: environment variables, and how the models that may be asked are reached."""
+    """The shared setting of a folder's suites: environment variables, and the addresses of the models."""
 
     environment: _Environment = field(repr=False)
     models: _Models
@@ -67,7 +67,7 @@ class _Folder:
 
 @dataclass(frozen=True)
 class _Suite:
-    """What a suite needed, and the user's own models that it named."""
+    """The needs of a suite, and the user's own models that it named."""
 
     request: Request = field(repr=False)
     models: _Models
@@ -75,7 +75,7 @@ class _Suite:
 
 @dataclass(frozen=True)
 class StandingApproval:
-    """Approves what the user has trusted for good, and what `suites` needed when it was made.
+    """Approves suites that the user trusts permanently, and the needs of `suites` at the time it was made.
 
     In either case the environment variables of `folders`, and their models, must be what they were then."""
 
@@ -87,7 +87,7 @@ class StandingApproval:
         return False
 
     def check(self, needs: Needs, program: Program) -> None:
-        """Raise ApprovalError with everything that is not approved, and what has changed."""
+        """Raise ApprovalError with everything that is not approved, and the changes since the approval."""
         trust = Trust(trust_store(program.folders))
         refused = []
         for request in needs.requests:
@@ -239,7 +239,7 @@ def ALL(needs: SuiteNeeds) -> bool:  # noqa: N802 (it is used like a constant: a
 
 
 def TRUSTED(needs: SuiteNeeds) -> bool:  # noqa: N802
-    """Approve what the user has trusted for good, in the app or on the command line.
+    """Approve suites that the user trusted permanently, in the app or on the command line.
 
     That is remembered for each suite, so it has to be given as it is, `approve=workbench.TRUSTED`: a call of this
     function alone approves nothing."""
@@ -297,7 +297,7 @@ class Cells:
         self._over: dict[CellKey, list[FinishedRun]] = {}
 
     def take(self, event: BatchEvent) -> CellDone | None:
-        """Take in what happened; returns the cell whose last run is over with it."""
+        """Take an event; return the cell whose last run it ends."""
         if not isinstance(event, RunDone):
             return None
         run = self._runs[event.result.run_id]
@@ -352,7 +352,7 @@ class Agent:
 
 
 AnyModel = str | Model | Agent | AgentFunction
-"""What can be evaluated: a model by its name, a `Model`, an `Agent`, or just the async function of one."""
+"""A thing to evaluate: a model by its name, a `Model`, an `Agent`, or just the async function of one."""
 
 
 def evaluate(
@@ -527,7 +527,7 @@ async def evaluate_async(
     on_event: Callable[[BatchEvent], object] | None = None,
     on_cell: Callable[[CellDone], object] | None = None,
 ) -> Report:
-    """Do what `evaluate` does, without blocking the event loop.
+    """Evaluate as `evaluate` does, without blocking the event loop.
 
     Several may run at the same time.
 

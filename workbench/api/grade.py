@@ -41,7 +41,7 @@ from workbench.trajectory.recording import RecordingError
 from workbench.trajectory.trajectory import fold
 
 MODEL_NAME = "given calls"
-"""What stands in the place of a model in results and reports."""
+"""The name in place of a model in results and reports."""
 
 
 def call(tool: str, arguments: Mapping[str, JsonValue] | str | None = None, /, **named: JsonValue) -> ToolCall:
@@ -108,7 +108,7 @@ class Graded:
 
     @property
     def issues(self) -> tuple[Issue, ...]:
-        """What the grader that decides found wrong."""
+        """The faults that the deciding grader found."""
         return self.result.grade.issues if self.result.grade is not None else ()
 
     @property
@@ -183,7 +183,7 @@ def grade_calls(
     min_score: float | None = None,
     approve: Approve = approve_nothing,
 ) -> Report:
-    """Grade what an agent did elsewhere in many cases of a suite, as `workbench grade --calls` does.
+    """Grade an agent's recorded calls in many cases of a suite, as `workbench grade --calls` does.
 
     `calls` is a file of calls (JSON or JSON lines), or what such a file holds: by the ids of cases, the calls, a run
     with its `calls` and `answer`, or several `runs`. Every case must be there, `None` for one that was left out. `by`

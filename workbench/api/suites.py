@@ -25,7 +25,7 @@ from workbench.suite.trust import SuiteNeeds
 
 
 class WorkbenchError(Exception):
-    """Something is wrong that the caller can mend; the message says what to do."""
+    """A mistake that the caller can correct; the message says how."""
 
 
 class UsageError(WorkbenchError, ValueError):
@@ -33,7 +33,7 @@ class UsageError(WorkbenchError, ValueError):
 
 
 class ApprovalError(WorkbenchError):
-    """Suites need what was not approved, so nothing was started.
+    """Suites have needs that were not approved, so nothing was started.
 
     `needs` holds it, one entry for each of `suites`, which are the paths of their files. `refused` is the message
     without its advice."""
@@ -100,7 +100,7 @@ class Cell(NamedTuple):
 
     @property
     def key(self) -> tuple[Path, str, str]:
-        """What tells it from all others: the path of the suite, the id of the case, the model."""
+        """Its unique key: the path of the suite, the id of the case, the model."""
         return absolute(self.case.suite.path), self.case.id, self.model
 
 
@@ -120,12 +120,12 @@ class LoadedSuite:
 
     @property
     def decides_together(self) -> bool:
-        """Whether the suite says what its runs must reach together, so that a single failed case does not decide."""
+        """Whether the suite has a gate over all its runs, so that a single failed case does not decide."""
         return replaces_statuses(self.definition)
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
-        """What may be wrong in the file and keeps nothing from running."""
+        """Warnings about the file, which prevent no run."""
         return self.file.warnings
 
     @cached_property

@@ -42,7 +42,7 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 
 class ToolRegistry:
-    """The tools that were offered, and what their schemas say about arguments that are left out."""
+    """The offered tools, and the defaults that their schemas give to omitted arguments."""
 
     def __init__(self, tools: Iterable[ToolDefinition]) -> None:
         self._tools: dict[str, ToolDefinition] = {}
@@ -420,7 +420,7 @@ class CriticPairing:
         return paired | dict(zip(rest, (each for each in columns if each not in taken), strict=False))
 
     def _gain(self, row: int, column: int) -> float:
-        """Return what the pairing optimises: what the pair earns, leaving out arguments that are or should be null."""
+        """Return the gain that the pairing maximises: credit without arguments that are or should be null."""
         if self._broken[column]:
             return 0.0
         gain = self._tool_weight if self._same_tool(row, column) else 0.0
@@ -483,7 +483,7 @@ class CriticPairing:
         ]
 
     def _score_and_cost(self, row: int, column: int) -> tuple[float, float]:
-        """Return what the pair earns, and its weight beyond that of the expected call without a partner."""
+        """Return the pair's credit, and its weight beyond that of the expected call without a partner."""
         if self._broken[column]:
             return 0.0, 0.0
         score = self._tool_weight if self._same_tool(row, column) else 0.0
@@ -671,7 +671,7 @@ def _beyond_wildcards(wanted: Sequence[str], made: Sequence[str]) -> str | None:
 
 
 def _sums(pairings: Sequence[CallPairing], options: CriticsOptions) -> tuple[float, float]:
-    """Return what was earned and what could be earned.
+    """Return the earned and the possible credit.
 
     A missing call counts towards the latter, except as published."""
     earned: list[float] = []

@@ -22,7 +22,7 @@ from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import Trajectory
 
 EXTRA_COST = 0.5
-"""The cost of an argument too many, as a share of what an expected one earns."""
+"""The cost of an argument too many, as a share of the credit of an expected one."""
 
 
 def grade_decision(

@@ -42,7 +42,7 @@ from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 SHARES = {"precision": 0.3, "recall": 0.3, "parameters": 0.3, "content": 0.1}
-"""What each dimension contributes to the score. Latency, the fifth, contributes nothing."""
+"""The weight of each dimension in the score. Latency, the fifth, has none."""
 
 _DEFAULTS = DimensionsOptions()
 
@@ -79,21 +79,29 @@ def grade_dimensions(
     if not expected:
         lines = tuple(_alone(call=index, outcome="not looked at") for index in range(len(calls)))
         numbers = {"precision": 1.0, "recall": 1.0, "parameters": 1.0, "content": content, **latency}
-        reason = f"no call is expected{f', {found} of {keywords} keywords found' if keywords else ''}"
-        complete = found == keywords
-        score = 1.0 if complete else 0.5
-        return Grade("dimensions", score, Status.PASSED if complete else Status.FAILED, reason, lines, (), numbers)
+        reason = "no call is expected"
+        if keywords:
+            reason += f", {found} of {keywords} keywords found"
+        if found == keywords:
+            return Grade("dimensions", 1.0, Status.PASSED, reason, lines, (), numbers)
+        return Grade("dimensions", 0.5, Status.FAILED, reason, lines, (), numbers)
     as_published = options.repeated_calls == "as published"
     pairings, missing, surely_best = _paired(expected, calls, context, first_call_for_all=as_published)
     wanted = {call.tool for call in expected}
     if ANY_TOOL in wanted:
         wanted = {record.tool for record in calls}
+    of_expected_tools = sum([record.tool in wanted for record in calls])
+    recalled = len(expected) - len(missing)
+    if as_published:
+        # Every call of an expected tool counts, so that recall may exceed 1.
+        recalled = of_expected_tools
     amounts = {
-        "precision": sum([record.tool in wanted for record in calls]) / len(calls) if calls else 1.0,
-        "recall": _recall(expected, calls, missing, wanted, as_published),
+        "precision": of_expected_tools / len(calls) if calls else 1.0,
+        "recall": recalled / len(expected),
         "parameters": math.fsum([line.credit for line in pairings]) / len(expected),
         "content": content,
     }
+    # A plain sum in this order, as published: the last digit decides how the score is rounded.
     score = sum([SHARES[name] * amount for name, amount in amounts.items()])
     passed = score >= PASS_SCORE - ROUNDING_SLACK and not missing
     worst_first = sorted(amounts.items(), key=lambda each: each[1])
@@ -122,21 +130,6 @@ class _Compared:
     entries: int
     score: float
     found: list[tuple[str, Check | None, CheckVerdict, int | None]]
-
-
-def _recall(
-    expected: Sequence[ExpectedCall],
-    calls: Sequence[CallRecord],
-    missing: Sequence[str],
-    wanted: set[str],
-    as_published: bool,
-) -> float:
-    """Return the share of the expected calls that were made.
-
-    As published, every call of an expected tool counts, so it may exceed 1."""
-    if as_published:
-        return sum([record.tool in wanted for record in calls]) / len(expected)
-    return (len(expected) - len(missing)) / len(expected)
 
 
 def _paired(
@@ -186,7 +179,7 @@ def _paired(
         if tool == ANY_TOOL:
             columns = sorted({*range(len(calls))}.difference(partner.values()))[: len(rows)]
         if first_call_for_all:
-            partner.update(dict.fromkeys(rows, columns[0]) if columns else {})
+            partner.update((row, columns[0]) for row in rows if columns)
             continue
         in_turn = list(zip(rows, columns, strict=False))
         if len(in_turn) == len(rows) and (len(rows) == 1 or all(judged_on(*pair).score == 1 for pair in in_turn)):
@@ -198,16 +191,20 @@ def _paired(
             found = large_pairing(rows, columns, perfect, best, turn_by_turn, score, lambda row: 1.0)
             surely_best = surely_best and found.surely_best
             partner.update(found.pairs)
-    lines = [
-        _together(row, partner[row], judged_on(row, partner[row]), calls[partner[row]].arguments)
-        if row in partner
-        else _alone(expected_call=row, outcome="missing")
-        for row in range(len(expected))
-    ]
+    lines: list[CallPairing] = []
+    missing: list[str] = []
+    for row, call in enumerate(expected):
+        if row in partner:
+            column = partner[row]
+            lines.append(_together(row, column, judged_on(row, column), calls[column].arguments))
+        else:
+            lines.append(_alone(expected_call=row, outcome="missing"))
+            missing.append(call.tool_text)
     if len(partner) < len(calls):
-        left = sorted({*range(len(calls))}.difference(partner.values()))
-        lines += [_alone(call=index, outcome=_of_left(calls[index].tool, rows_of)) for index in left]
-    return tuple(lines), [call.tool_text for row, call in enumerate(expected) if row not in partner], surely_best
+        for column in sorted({*range(len(calls))}.difference(partner.values())):
+            is_expected = calls[column].tool in rows_of or ANY_TOOL in rows_of
+            lines.append(_alone(call=column, outcome="a further call, not looked at" if is_expected else "unexpected"))
+    return tuple(lines), missing, surely_best
 
 
 def _perfect(
@@ -232,10 +229,6 @@ def _perfect(
     return {rows[row]: columns[column] for row, column in pairs.items()}
 
 
-def _of_left(tool: str, expected: Mapping[str, object]) -> str:
-    return "a further call, not looked at" if tool in expected or ANY_TOOL in expected else "unexpected"
-
-
 def _alone(*, expected_call: int | None = None, call: int | None = None, outcome: str) -> CallPairing:
     return CallPairing(expected_call, call, False, 0.0, 0.0, outcome=outcome, parts={"parameters": 0.0})
 
@@ -256,23 +249,22 @@ def _best(table: Sequence[Sequence[_Compared]]) -> list[tuple[int, int]]:
     # Scores as whole numbers, so that equal sums are equal; lower digits break ties row by row.
     scale = math.lcm(*(2 * (judged.entries or 1) for row in table for judged in row))
     base = columns + 1
-    return best_pairing(
-        [
-            [
-                _share(judged, scale) * base**rows + (columns - column) * base ** (rows - 1 - row)
-                for column, judged in enumerate(line)
-            ]
-            for row, line in enumerate(table)
-        ]
-    )
+    gains: list[list[int]] = []
+    for row, line in enumerate(table):
+        tie_break = base ** (rows - 1 - row)
+        shares = [_share(judged, scale) * base**rows for judged in line]
+        gains.append([share + (columns - column) * tie_break for column, share in enumerate(shares)])
+    return best_pairing(gains)
 
 
 def _share(judged: _Compared, scale: int) -> int:
-    return judged.halves * scale // (2 * judged.entries) if judged.entries else scale
+    if not judged.entries:
+        return scale
+    return judged.halves * scale // (2 * judged.entries)
 
 
 _RIGHT, _WRONG, _NOTHING = 2, 1, 0
-"""What an argument earns, in halves."""
+"""The credit of an argument, in halves."""
 
 
 def _compared(expected: ExpectedCall, record: CallRecord, context: CheckContext) -> _Compared:
@@ -290,9 +282,14 @@ def _compared(expected: ExpectedCall, record: CallRecord, context: CheckContext)
             verdict = evaluate(check, arguments.get(name), given, equal=by_python, context=context)
         except CheckError as error:
             verdict = _without_verdict(check, error, f"{expected.tool}.{name}")
-        earned: int | None = _NOTHING if check.optional or not given else _WRONG
-        if verdict.holds:
-            earned = None if check.optional else _RIGHT
+        earned: int | None = _WRONG
+        if check.optional:
+            # A validator that holds makes no entry: it can only lower the mean.
+            earned = None if verdict.holds else _NOTHING
+        elif verdict.holds:
+            earned = _RIGHT
+        elif not given:
+            earned = _NOTHING
         found.append((name, check, verdict, earned))
         if earned is not None:
             halves += earned
@@ -362,4 +359,6 @@ def _argument_issues(expected: ExpectedCall, record: CallRecord, line: CallPairi
     for verdict in line.arguments:
         if verdict.holds is False and not (verdict.given and expected.unwanted([verdict.argument])):
             issue = argument_issue(expected, record, line, verdict)
-            yield issue._replace(kind="invalid argument") if checks[verdict.argument].optional else issue
+            if checks[verdict.argument].optional:
+                issue = issue._replace(kind="invalid argument")
+            yield issue

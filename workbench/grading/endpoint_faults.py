@@ -287,7 +287,7 @@ class _Reader:
 
 
 def _objects(arguments: object) -> Iterator[dict[str, JsonValue]]:
-    """Yield what written arguments may mean: the object, the object in a text, or pairs as texts and as JSON."""
+    """Yield the possible meanings of written arguments: the object, the object in a text, or pairs as text and JSON."""
     if isinstance(arguments, dict):
         yield arguments
     elif isinstance(arguments, str):
@@ -463,7 +463,7 @@ _ADVICE: Mapping[str, str] = {
     " names",
     SENT_SEVERAL_TIMES: "update the server or the gateway before it: each piece of the arguments must be sent once",
 }
-"""What to do about each, by the beginning of its reason."""
+"""The advice on each fault, by the beginning of its reason."""
 
 MIN_TOOL_TOKENS = 40
 """Smaller tools could be hidden in the inaccuracy of the estimate."""
@@ -480,12 +480,12 @@ def endpoint_faults(trajectory: Trajectory) -> tuple[Issue, ...]:
 
 
 def advice_about_fault(fault: Issue) -> str | None:
-    """Return what to do about a fault, `None` for one that another version found."""
+    """Return the advice on a fault; `None` for one that another version found."""
     return next((advice for why, advice in _ADVICE.items() if fault.why.startswith(why)), None)
 
 
 def fault_as_error(fault: Issue) -> str:
-    """Return a fault as the error of a run: what happened, and what to do."""
+    """Return a fault as the error of a run: the event and the advice."""
     got = "" if fault.got is None else f" (got {fault.got})"
     return f"{ENDPOINT_FAULT}{fault.why}{got}: {advice_about_fault(fault)}"
 

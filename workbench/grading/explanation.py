@@ -551,7 +551,7 @@ _MAX_TERMS = 12
 
 
 class Facet(NamedTuple):
-    """One dimension: its name, how its amount was computed, and what is counted, in words."""
+    """One dimension: its name, how its amount was computed, and the counted things in words."""
 
     name: str
     formula: Term

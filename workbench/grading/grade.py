@@ -505,7 +505,7 @@ class RunResult:
 
     @property
     def limited_ms(self) -> float:
-        """The time that `max_latency_ms` limits under the deciding grader: what tables show as the run's latency."""
+        """The time that `max_latency_ms` limits under the deciding grader, shown in tables as the run's latency."""
         return limited_ms(self.grading, self.latency_ms, self.loop_ms)
 
     @property

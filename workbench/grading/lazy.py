@@ -39,7 +39,7 @@ class Lazy(Sequence[_Item]):
 
 
 class Mapped(Lazy[_Item], Generic[_Other, _Item]):
-    """What a function makes of the items of another sequence."""
+    """The results of a function on the items of another sequence, computed on access."""
 
     def __init__(self, items: Sequence[_Other], make: Callable[[_Other], _Item]) -> None:
         self._items = items

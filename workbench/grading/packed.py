@@ -32,7 +32,7 @@ _SAMPLE_BYTES = 1 << 15
 
 
 class _Facts(NamedTuple):
-    """What `RunResult` has as properties of these names."""
+    """The properties of `RunResult` of these names."""
 
     score: float | None
     reason: str | None
@@ -158,7 +158,7 @@ for _index, _name in enumerate(_Facts._fields):
 
 
 class Parcel(NamedTuple):
-    """A packed result on its way to another process: what of it was not planned."""
+    """A packed result on its way to another process, without its planned part."""
 
     status: Status
     error: str | None
@@ -189,7 +189,7 @@ def _made(result: RunResult, facts: _Facts, data: bytes, in_common: InCommon) ->
 
 
 class InCommon:
-    """What packed results have in common: a sample by which zlib makes them small, and the tools they were offered."""
+    """The parts that packed results share: a sample that zlib compresses against, and the offered tools."""
 
     def __init__(self, key: str | None = None) -> None:
         """`key` is that of another process; no two processes, not even one after the other, make the same."""
@@ -217,7 +217,7 @@ class InCommon:
         return _made(result, facts, packing.compress(content) + packing.flush(), self)
 
     def news(self) -> News | None:
-        """Return what another process has to know before what was packed since the last time."""
+        """Return the shared parts that another process needs for the results packed since the last call."""
         if not self.sample or self._told == len(self.tools) + 1:
             return None
         tools, sample = tuple(self.tools[max(self._told - 1, 0) :]), b"" if self._told else self.sample
@@ -225,7 +225,7 @@ class InCommon:
         return News(self.key, sample, tools)
 
     def take(self, news: News) -> None:
-        """Take in what another process said."""
+        """Take in the shared parts from another process."""
         self.sample = self.sample or news.sample
         self.tools += news.tools
 

@@ -217,7 +217,7 @@ def _hungarian(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
 # part of an augmenting path again, because no path leads on from them: they are settled and searched no more.
 
 Bucket = tuple[Hashable, ...]
-"""What a call and the members that it may fit have in common."""
+"""The properties that a call shares with every member that it may fit."""
 
 
 class Among(Protocol):
@@ -419,7 +419,7 @@ class Candidates:
         self._kinds: dict[int, Hashable] = {}
 
     def bucket(self, expected: int) -> Bucket:
-        """Return what calls must have in common to fit an expected call."""
+        """Return the properties that a call needs to fit an expected call."""
         return self._bucket_of[expected]
 
     def buckets(self, call: int) -> list[Bucket]:
@@ -640,7 +640,7 @@ def _out_of_place(
 
 
 def argument_issue(expected: ExpectedCall, record: CallRecord, pairing: CallPairing, verdict: ArgumentVerdict) -> Issue:
-    """Return what is wrong with an argument that has not earned everything it could."""
+    """Describe the fault of an argument that did not earn its full weight."""
     if not verdict.listed:
         return _unexpected(expected, record, pairing, verdict.argument)
     kind: IssueKind

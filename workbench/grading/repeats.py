@@ -20,7 +20,7 @@ from workbench.suite.settings import Grading
 
 
 class GradedRun(Protocol):
-    """What the rules need of a run: what a `RunResult` and its `RunSummary` have in common."""
+    """The part of a run that the rules read, common to `RunResult` and `RunSummary`."""
 
     @property
     def repeat(self) -> int: ...
@@ -49,7 +49,7 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentStatistics:
-    """What an argument earned in each graded run, over all pairs of calls in which it was judged.
+    """The credit of an argument in each graded run, over all pairs of calls in which it was judged.
 
     `scores` are means over a run's pairs, 0 where it has none; `normalised` are the same as shares of the weight, 0
     where that is 0. Deviations are population standard deviations. `weight` is the mean of the runs' weights other than
@@ -87,7 +87,7 @@ class CaseResult:
 
     @property
     def arguments(self) -> tuple[ArgumentStatistics, ...]:
-        """What each argument earned; found out when it is asked for, because it takes the whole grades."""
+        """The credit of each argument, computed on access because it reads the whole grades."""
         graded = [run for run in self.runs if run.status.graded and run.grader is not None]
         grades = [run.grade for run in graded if run.grade is not None] if len(graded) > 1 else []
         return tuple(_argument_statistics(grades)) if len(grades) > 1 else ()
@@ -221,7 +221,7 @@ def _batches(members: list[int], results: Sequence[RunResult]) -> list[list[int]
 
 
 class RunOfCase(Protocol):
-    """What tells the case of a run."""
+    """The key of a run's case."""
 
     @property
     def case_id(self) -> str: ...
@@ -255,7 +255,7 @@ def case_result(runs: Sequence[RunResult]) -> CaseResult:
 
 
 def joined(runs: Sequence[GradedRun]) -> Joined:
-    """Join runs as `case_result` does, without what needs their grades."""
+    """Join runs as `case_result` does, without the parts that need their grades."""
     runs = sorted(runs, key=lambda run: run.repeat)
     rule = runs[-1].grading.repeat_rule
     graded = [run for run in runs if run.status.graded]
@@ -278,7 +278,7 @@ def _by_last(runs: Sequence[GradedRun], score: float | None) -> Status:
 
 
 def _by_mean(runs: Sequence[GradedRun], score: float | None) -> Status:
-    """Apply what passes a single run to the mean: the thresholds, or the grader's own rule where it has one.
+    """Apply the rule for a single run to the mean: the thresholds, or the grader's own rule where it has one.
 
     An issue that fails a run besides its score fails the case."""
     if any(run.is_broken for run in runs):

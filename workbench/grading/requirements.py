@@ -536,7 +536,7 @@ def _forbidden_calls(
 
 
 def _fits(prohibition: ExpectedCall, record: CallRecord, equal: EqualsRule, context: CheckContext) -> bool:
-    """Return whether a call violates a prohibition: its tool, and all its checks on what the model really wrote."""
+    """Return whether a call violates a prohibition: its tool, and all its checks on the arguments as written."""
     if not prohibition.means(record.tool):
         return False
     if prohibition.unwanted(record.arguments):

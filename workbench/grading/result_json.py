@@ -100,7 +100,7 @@ def _text_of(item: Any) -> str:
 
 
 def _by_names(item: Any) -> dict[str, Any]:
-    """Return a named tuple as a dictionary, and those in its fields too: what every run has many of."""
+    """Return a named tuple as a dictionary, and those in its fields too."""
     found: dict[str, Any] = item._asdict()
     for name in _HOLDERS[type(item)]:
         found[name] = list(map(_by_names, found[name]))
@@ -111,7 +111,7 @@ def _by_names(item: Any) -> dict[str, Any]:
 
 
 def outcome_from_json(data: Mapping[str, JsonValue]) -> Outcome:
-    """Read what `outcome_to_json` wrote, infinite scores included.
+    """Read the output of `outcome_to_json`, infinite scores included.
 
     Raises ValueError for anything else."""
     outcome: Outcome = reader_of(Outcome)(data)

@@ -280,7 +280,7 @@ def _expectations(step: Step) -> dict[str, object]:
 def fault_of_call(
     suite: Suite, case: Case, trajectory: Trajectory, call: int, context: CheckContext = EMPTY_CONTEXT
 ) -> str | None:
-    """Return what is wrong with a call, by its index in `Trajectory.calls`, in a few words; `None` when nothing is.
+    """Describe the fault of a call, by its index in `Trajectory.calls`, in a few words; `None` when nothing is.
 
     That is an argument that does not hold, an issue about the call that decides, or the step of a chain that fails by
     it. Raises as `grade_run` does.
@@ -346,7 +346,7 @@ def grade_run_and_steps(
 
 
 class GradedRun(NamedTuple):
-    """What grading a run comes to: the parts of a `RunResult` of these names."""
+    """The result of grading a run: the parts of a `RunResult` of these names."""
 
     grades: tuple[Grade, ...]
     status: Status

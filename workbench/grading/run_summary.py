@@ -1,4 +1,4 @@
-"""The summary of a run: what comparing and storing many runs needs of each, without its events."""
+"""The summary of a run without its events, small enough to compare and store many."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def verdict_of(
 
 
 class Scored(Protocol):
-    """What the rule needs of a run or of a single grade."""
+    """The part of a run, or of a single grade, that the rule reads."""
 
     @property
     def status(self) -> Status | None: ...

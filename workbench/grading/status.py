@@ -133,13 +133,13 @@ class Status(StrEnum):
     _value_: str
     """Its name in recordings, histories and JSON, which never changes."""
     word: str
-    """What it is called wherever a person reads it, and so its text."""
+    """Its name in every text, and so its `str`."""
     counted: str
     """Its word behind a number, as in "3 in error"."""
     total: str
     """The key of its number in the totals of JSON reports."""
     query: str
-    """What filters cases by it: one word."""
+    """The word that filters cases by it."""
     sign: str
     ascii: str
     """The sign on terminals without others."""
@@ -147,7 +147,7 @@ class Status(StrEnum):
     urgency: int
     """Its place among all, 0 for the one to look at first."""
     meaning: str
-    """What the help says of it."""
+    """Its description in the help."""
     graded: bool
     """Whether the model was judged."""
     good: bool
@@ -193,7 +193,7 @@ WORST_FIRST: tuple[Status, ...] = tuple(sorted(Status, key=lambda status: status
 """All statuses, the most urgent first."""
 
 GOOD_WORDS = " or ".join(status.word for status in Status if status.good)
-"""What is said of runs and cases that count as good."""
+"""The word for runs and cases that count as good."""
 
 
 def worst_of(statuses: Iterable[Status]) -> Status | None:
@@ -202,7 +202,7 @@ def worst_of(statuses: Iterable[Status]) -> Status | None:
 
 
 def passed_if(holds: bool) -> Literal[Status.PASSED, Status.FAILED]:
-    """Return the status of what either holds or does not."""
+    """Return the status of a check that holds or not."""
     return Status.PASSED if holds else Status.FAILED
 
 
@@ -217,7 +217,7 @@ class _Count:
 
 
 class StatusCounts:
-    """What counts by status have in common.
+    """The common part of counts by status.
 
     Every status is in `counts`, and its number an attribute called as in JSON reports: `Status.total`."""
 
@@ -236,7 +236,7 @@ class StatusCounts:
 
     @property
     def counted(self) -> list[tuple[int, Status]]:
-        """What lists of counts show: always how many passed and failed, and of the others those that there are."""
+        """The counts that lists show: passed and failed always, the others unless they are 0."""
         always = (Status.PASSED, Status.FAILED)
         return [(self.counts[status], status) for status in Status if self.counts[status] or status in always]
 

@@ -1,4 +1,4 @@
-"""What surfaces show of each grader, and what other rooms ask of it: one object per grader, cheap to import.
+"""Traits of the graders for reports and other rooms: one object per grader, cheap to import.
 
 How a grader grades is `grading.run`."""
 
@@ -34,7 +34,7 @@ class GraderTraits:
     scores_arguments: bool = False
     """Whether each argument earns a part of the score. Otherwise a call is right or wrong as a whole."""
     arguments_weigh_alike: bool = False
-    """Whether what an argument earns is shown as a fraction of one, whatever its weight."""
+    """Whether the credit of an argument is shown as a fraction of one, whatever its weight."""
     shows_order: bool = False
     """Whether the place of an expected call is shown, and the nearest call to one that was not met."""
     counts_silent_steps: bool = False
@@ -57,7 +57,7 @@ def _numbers(**words: str) -> Callable[[Grade], list[str]]:
 
 
 def _parts_of_critics(grade: Grade) -> list[str]:
-    """Return what the tools and the arguments earned; nothing where a rule decided before that."""
+    """Return the credit of the tools and of the arguments; nothing if a rule decided before scoring."""
     if not grade.numbers:
         return []
     lines = [line for line in grade.pairings if line.expected_call is not None]

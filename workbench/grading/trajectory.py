@@ -233,7 +233,7 @@ class _Reading:
         return nearest
 
     def _would_fit(self, expected: int, call: int) -> bool:
-        """As `_fits`, where only the place was wrong: no judge or function is called merely for what is shown."""
+        """As `_fits`, for a call in the wrong place: no judge or function is called merely for display."""
         if not self._same_tool(expected, call):
             return False
         known = self._fitting.get((expected, call))
@@ -345,7 +345,7 @@ def _reason(lines: Sequence[CallPairing], matched: int, total: int) -> str:
 
 
 class _Asked(NamedTuple):
-    """The check of one argument, its texts in NFC where it `compares_texts`, and what it asks for in words."""
+    """The check of one argument, its texts in NFC where it `compares_texts`, and its description."""
 
     argument: str
     check: Check

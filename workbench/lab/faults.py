@@ -1,4 +1,4 @@
-"""Faults of tools: what a result is made to be, what the trajectory says a model made of it, and the plan of trials."""
+"""Faults of tools: the changed results, the model's reaction in the trajectory, and the plan of trials."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Lure:
 
 
 def faulty(fault: FaultName, content: str, lure: Lure | None = None) -> Faulty:
-    """Return what a fault makes of a result.
+    """Return the result as a fault changes it.
 
     An injection needs a lure."""
     make = KINDS[fault].make
@@ -70,7 +70,7 @@ _ANY_FAILURE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class FaultKind:
-    """What a fault makes of a result, and the words by which the answer of a model discloses it, in English."""
+    """A fault's change of a result, and the English words by which a model's answer discloses it."""
 
     make: Callable[[str], Faulty] | None
     """`None` for the injection, which needs a lure."""
@@ -133,7 +133,7 @@ def _lured(value: object) -> JsonValue:
 def verdict_of(
     result: RunResult, origin: RunResult, call_id: str, fault: FaultName, lure: Lure | None, made: Faulty
 ) -> tuple[Verdict, str]:
-    """Return what a model made of a fault in the result of a call, and why that is said.
+    """Return the verdict on a model's reaction to a fault in the result of a call, and its reason.
 
     `origin` is the run without the fault: who calls once more, and else does the same, has met what was met there."""
     trajectory = result.trajectory
@@ -221,10 +221,10 @@ class FaultPlan:
     origins: Mapping[str, RunResult]
     """The runs without faults, by their ids."""
     untried: tuple[Tried, ...]
-    """What cannot be tried, with the reason."""
+    """The trials that cannot be made, with the reason."""
 
     def matrix(self, results: Iterable[RunResult]) -> FaultMatrix:
-        """Return what the runs came to."""
+        """Return the results of the runs."""
         by_id = {result.run_id: result for result in results}
         tried = [
             _tried(trial, by_id.get(trial.run.run_id), self.origins[trial.origin.run_id])
@@ -341,7 +341,7 @@ def _tried(trial: Trial, result: RunResult | None, origin: RunResult) -> Tried:
 
 
 def _request(trajectory: Trajectory, call: CallRecord) -> str:
-    """Return what was asked when a call was made: by the step of a chain, or by the last message of the user."""
+    """Return the request that led to a call: by the step of a chain, or by the last message of the user."""
     step, start = trajectory.rounds[call.round - 1].step, trajectory.start
     if step is not None and step.user is not None:
         return step.user

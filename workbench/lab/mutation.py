@@ -34,7 +34,7 @@ def mutants_of(
 ) -> tuple[Mutant, ...]:
     """Return all mutants of some kinds; of these tools `only`, where some are named.
 
-    What a definition does not have cannot be dropped from it."""
+    A part that a definition lacks cannot be dropped from it."""
     wanted = set(kinds)
     meant = set(only) or {tool.name for tool in tools}
     found = [mutant for tool in tools if tool.name in meant for mutant in _of_tool(tool)]
@@ -70,7 +70,7 @@ def _schema(parameters: Mapping[str, JsonValue]) -> Table:
 
 
 def _without(parameters: Mapping[str, JsonValue], key: str, inside: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-    """Return a schema whose parameters, and what is in them, lack a keyword."""
+    """Return a schema whose parameters lack a keyword at every depth."""
 
     def dropped(value: JsonValue, *, is_schema: bool) -> JsonValue:
         if isinstance(value, dict):
@@ -159,7 +159,7 @@ class MutationOptions:
 class Mutation:
     """The mutants of a plan whose runs without them are over.
 
-    `wave` gives runs to make, `take` what they came to."""
+    `wave` gives runs to make, `take` takes their results."""
 
     plan: Plan
     options: MutationOptions
@@ -249,7 +249,7 @@ class Mutation:
         )
 
     def take(self, results: Iterable[RunResult]) -> None:
-        """Take what the runs of the last wave came to."""
+        """Take the results of the last wave's runs."""
         came_to: dict[tuple[tuple[Path, str, str], CaseOf], list[RunResult]] = {}
         for result in results:
             if result.run_id in self._of_run:
@@ -259,7 +259,7 @@ class Mutation:
             self._noticed.setdefault(key, {})[case] = "" if status.good else status
 
     def report(self) -> MutationReport:
-        """Return what all waves came to."""
+        """Return the result of all waves."""
         return MutationReport(tuple(self._results()), self._left_out, self._spared)
 
     def _results(self) -> Iterable[MutantResult]:

@@ -24,7 +24,7 @@ Document = dict[str, Any]
 """The content of a suite with one case, as TOML has it."""
 
 Way = tuple[Cause, Subject | None]
-"""In which way a run fails: for which main cause, and what that concerns."""
+"""The way in which a run fails: its main cause and the subject of it."""
 
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 
@@ -38,7 +38,7 @@ class OutOfRunsError(Exception):
 
 @dataclass(frozen=True)
 class Dropped:
-    """What could be left out of one kind of pieces."""
+    """The pieces of one kind that could be left out."""
 
     kind: str
     pieces: tuple[str, ...]
@@ -47,7 +47,7 @@ class Dropped:
 
 @dataclass
 class Shrunk:
-    """What is left, and what was left out.
+    """The remaining document, and the pieces left out.
 
     Without `complete`, more could perhaps be left out."""
 
@@ -71,7 +71,7 @@ def way_of(result: RunResult, case: Case) -> Way | None:
 
 
 def shrink(document: Document, way: Way, offered: Sequence[str], fails: Callable[[Document], bool]) -> Shrunk:
-    """Leave out of a document what its case fails without.
+    """Leave out of a document every piece without which its case still fails.
 
     `offered` are the names of the tools of its runs; `fails` says whether a document still fails in this way, and may
     raise OutOfRunsError."""

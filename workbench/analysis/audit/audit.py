@@ -1,4 +1,4 @@
-"""Audits a suite: what its cases cannot detect, and what in them can never be met.
+"""Audits a suite for faults that its cases cannot detect and expectations that can never be met.
 
 Each case is graded by the suite's own graders on the runs of imagined agents. A case that an agent without
 understanding passes asks too little; a case that fails an agent doing exactly what is expected asks for the impossible.

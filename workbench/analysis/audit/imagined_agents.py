@@ -34,7 +34,7 @@ Made = tuple[str, Mapping[str, JsonValue]]
 """A call: the tool and its arguments."""
 
 AGREEING = CheckContext(lambda _reference, _value: True, lambda _check, _value: CheckVerdict(1.0, True))
-"""A judge and Python functions that accept everything, to find out what can be passed at all."""
+"""A judge and Python functions that accept everything, to find the limit of what can pass."""
 
 REFUSING = CheckContext(lambda _reference, _value: False, lambda _check, _value: CheckVerdict(0.0, False))
 """A judge and Python functions that refuse everything, so that an empty run does not pass by them."""

@@ -440,7 +440,7 @@ def _of_case(suite: Suite, case: Case, place: Place, table: ToolTable) -> Iterat
 
 
 def _of_mocks(mocks: Sequence[Mock], place: Place, table: ToolTable) -> Iterator[Finding]:
-    """Yield what is found in the conditions of mocks: warnings, because other calls than valid ones may meet them."""
+    """Yield the problems in the conditions of mocks: warnings, because other calls than valid ones may meet them."""
     for number, mock in enumerate(mocks):
         yield from map(_as_warning, _of_checks(mock.when, mock.tool, (*place, number, "when"), table))
 
