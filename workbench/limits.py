@@ -1,7 +1,7 @@
-"""Limits on the size of what a user, a model, a server or a file may bring, with their units and reasons.
+"""Limits on the size of input from a user, a model, a server or a file, with their units and reasons.
 
-A limit that a user can reach has the message that is printed then. Limits of a layout or of an algorithm stand beside
-it."""
+A limit that a user can reach has the message that is printed then. Limits of a layout or of an algorithm stand
+beside it."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class SuiteLine(BaseModel):
 
 
 class ProblemLine(BaseModel):
-    """What is wrong in a suite file, and what to do about it."""
+    """A problem in a suite file, with its way out."""
 
     file: str
     line: int | None
@@ -91,7 +91,7 @@ class ProblemLine(BaseModel):
 
 
 class ModelLine(BaseModel):
-    """What the runs of a model came to.
+    """The results of a model's runs.
 
     Scores and rates are 0 to 1."""
 
@@ -116,7 +116,7 @@ class FailureLine(BaseModel):
 
 
 class RunAnswer(BaseModel):
-    """What a run of suites came to."""
+    """The result of a run of suites."""
 
     passed: bool = Field(description="whether everything ran and all demands of the suites were met")
     models: list[ModelLine]
@@ -279,7 +279,7 @@ class _Desk:
         return "".join(self._reports[number].pieces("markdown"))
 
     def _chosen(self, suites: Sequence[str]) -> tuple[Path, ...]:
-        """Return the files that are meant; none outside what is allowed."""
+        """Return the named files, none outside the allowed folders."""
         known = {path.resolve(): path for path in find_suites(self._allowed.paths)}
         if not known:
             raise ToolError(f"there is no suite in {', '.join(map(str, self._allowed.paths))}")

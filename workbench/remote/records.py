@@ -186,7 +186,7 @@ def record_file(folders: Folders, history: Path, batch: int) -> Path:
 
 
 def tidy(folders: Folders) -> None:
-    """Remove the sockets of processes that were killed, and what is known of batches that ended long ago."""
+    """Remove the sockets of processes that were killed, and the records of batches that ended long ago."""
     for file in _files(folders):
         known = _read(file)
         if known is None or is_running(folders, known):
@@ -283,7 +283,7 @@ def _key(history: Path, batch: int) -> str:
 
 @dataclass(frozen=True)
 class Found:
-    """A batch, the history it is in, and what is known of it as one that went on without a terminal.
+    """A batch, the history it is in, and its record as one that went on without a terminal.
 
     `running` is whether its process is there."""
 

@@ -1,4 +1,4 @@
-"""Looks on at a batch of another process: what is over comes from the history, everything else over its socket."""
+"""Watches a batch of another process: finished runs come from the history, everything else over its socket."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from workbench.version import __version__
 
 _CONNECT_S = 5.0
 _SETTLED_S = 2.0
-"""How long what was over a moment ago may take to be in the history."""
+"""How long a run that has just finished may take to be in the history."""
 
 _PLANNED_S = 60.0
 """How long a large plan may take to be stored."""
@@ -62,7 +62,7 @@ class Connection:
     Messages are lines of JSON."""
 
     def __init__(self, known: Detached, do: str) -> None:
-        """Connect, and say what is wanted: to `watch`, or to `stop` the batch.
+        """Connect, and send the request: to `watch`, or to `stop` the batch.
 
         Raises AttachError."""
         if do == "stop":
@@ -219,7 +219,7 @@ class Viewing:
             raise AttachError(str(message.get("why")))
 
     def _take_all(self) -> None:
-        """Take what the batch says, up to its end."""
+        """Take the batch's messages, up to its end."""
         try:
             while True:
                 message = self._connection.receive()
@@ -266,9 +266,9 @@ class Viewing:
 
 
 def planned_runs(history: History, batch: BatchRow, rows: Sequence[RunRow]) -> dict[int, PlannedRun]:
-    """Return the runs of a batch by their places, planned as the history has them: without what was secret.
+    """Return the runs of a batch by their places, planned as the history has them: without secrets.
 
-    Each has its place as its id. For looking on; not to be run."""
+    Each has its place as its id. They are for watching, and cannot be run."""
     files: dict[SuiteRef, SuiteFile] = {}
     cases: dict[SuiteRef, dict[str, Case]] = {}
     for suite in batch.suites:

@@ -1,8 +1,7 @@
 """The web server of `workbench serve`: textual-serve behind a gate, with a limited number of visitors.
 
-textual-serve as it is published starts a process for whoever connects, whatever page told the browser to, asks other
-machines for a font, and hands its command to a shell. Here every request passes `remote.gate` first.
-"""
+The published textual-serve starts a process for every connection, whatever page told the browser to, asks other
+machines for a font, and hands its command to a shell. Here every request passes `remote.gate` first."""
 
 from __future__ import annotations
 
@@ -80,7 +79,7 @@ window.WebSocket = class extends WebSocket {
   }
 };
 """
-"""What a page does beside the terminal's own script."""
+"""A page's work beside the terminal's own script."""
 
 SECURITY = {
     "X-Content-Type-Options": "nosniff",
@@ -94,7 +93,7 @@ SECURITY = {
 
 
 def policy(socket: str) -> str:
-    """Return what a page may load: its own scripts, fonts and styles, its terminal's, and one WebSocket.
+    """Return the allowed sources of a page: its own scripts, fonts and styles, its terminal's, and one WebSocket.
 
     Nothing comes from other machines."""
     connects = socket or "'none'"
@@ -172,7 +171,7 @@ _NEEDED = (
 _NEEDED_ON_WINDOWS = ("APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "SYSTEMROOT", "TEMP", "USERPROFILE")
 _NEEDED_BEGINNINGS = ("LC_", "XDG_", "PYTHON")
 _OF_A_TERMINAL = ("NO_COLOR", "COLORTERM", "TERM_PROGRAM", "TMUX", "STY", "TEXTUAL_DRIVER", "TEXTUAL_COLOR_SYSTEM")
-"""What the server's own terminal is, which no browser has."""
+"""The type of the server's own terminal, which no browser has."""
 
 
 @dataclass(frozen=True)
@@ -252,7 +251,7 @@ class Visitor(AppService):
         await task
 
     async def run(self) -> None:
-        """Pass on what the app writes, until it ends."""
+        """Pass on the app's output, until it ends."""
         assert self._process is not None and self._process.stdout is not None
         stdout = self._process.stdout
         is_there = True
@@ -302,7 +301,7 @@ class Connections:
         self._most = most
         self._open: set[Connection] = set()
         self._outside: dict[Connection, asyncio.TimerHandle] = {}
-        """Those that were not let in, the first one first, with what ends them."""
+        """The visitors that were not let in, the first one first, each with the event that ends it."""
 
     def made(self, connection: Connection) -> bool:
         """Take a new connection in.
@@ -368,7 +367,7 @@ CONNECTIONS_OF_VISITOR = 6
 AT_ONCE = 32
 """How many connections are accepted in a row: none is over the bound for longer than that takes."""
 PIECE = 4096
-"""So much of what was typed or pasted is passed on at once: an app reads no more while it has enough to do."""
+"""So many bytes of input are passed on at once: a busy app reads no more."""
 HEARTBEAT_S = 15.0
 """How often a browser is asked whether it is still there."""
 
@@ -418,9 +417,9 @@ class AppServer(Server):
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
-        """Let a request through that is the own page's and knows what it has to.
+        """Let a request through that comes from our own page and knows the secret.
 
-        What a page of another origin could read, it learns nothing from: all refusals are alike."""
+        A page of another origin learns nothing from the answer: all refusals are alike."""
         entering = request.path == "/"
         refusal = self._gate.refusal(
             request.headers, entering=entering, socket=request.headers.get("Upgrade", "").lower() == "websocket"
@@ -546,7 +545,7 @@ class AppServer(Server):
             await asyncio.sleep(left_s)
 
     async def _process_messages(self, websocket: web.WebSocketResponse, app_service: Visitor) -> None:  # type: ignore[override]
-        """Pass on what a browser sends, until it goes or sends what none of our pages does."""
+        """Pass on the browser's messages, until it goes or sends one that our pages never send."""
         async for message in websocket:
             if message.type != WSMsgType.TEXT:
                 break
@@ -623,8 +622,8 @@ _NO_KEY = (
 def _is_of_this_server(record: logging.LogRecord) -> bool:
     """Return whether a line belongs in the log.
 
-    What is no HTTP is answered and no more: anybody may send it, as often as they like, and the line would quote it,
-    the token too."""
+    A request that is no HTTP is answered and not logged: anybody may send it, as often as they like, and the line
+    would quote it, the token too."""
     return record.exc_info is None or not isinstance(record.exc_info[1], HttpProcessingError)
 
 

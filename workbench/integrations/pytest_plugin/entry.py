@@ -1,7 +1,6 @@
-"""What pytest loads in every session of an environment with Workbench: its options and fixtures, and nothing else.
+"""The part of the plugin that pytest loads in every session: its options and fixtures, and nothing else.
 
-Whatever these need is imported when they are used, so that a session without suites pays nothing.
-"""
+Their needs are imported when they are used, so that a session without suites pays nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options of the plugin, and what can be said in the project's settings."""
+    """Add the options and project settings of the plugin."""
     group = parser.getgroup("workbench", "Workbench: suites of tool calls as tests")
     group.addoption("--workbench", action="store_true", help="collect suites (TOML files with `format = 1`)")
     group.addoption(
@@ -95,7 +94,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session", name="workbench")
 def workbench_of_session(request: pytest.FixtureRequest) -> Workbench:
-    """`evaluate`, `grade`, `load` and `call` of Workbench, with what pytest's command line says of models and trust."""
+    """`evaluate`, `grade`, `load` and `call` of Workbench, with the models and trust of pytest's command line."""
     from workbench.integrations.pytest_plugin.fixtures import Workbench
 
     return Workbench(request.config)

@@ -102,15 +102,11 @@ class Workbench:
         self._workers = int(getattr(config, "workerinput", {}).get("workercount", 1))
 
     def evaluate(self, suites: Any, **options: Any) -> workbench.Report:
-        """Do what `workbench.evaluate` does.
-
-        Takes the same arguments."""
+        """Call `workbench.evaluate` with the same arguments."""
         return workbench.evaluate(suites, **self._with_settings(options))
 
     async def evaluate_async(self, suites: Any, **options: Any) -> workbench.Report:
-        """Do what `workbench.evaluate_async` does.
-
-        Takes the same arguments."""
+        """Call `workbench.evaluate_async` with the same arguments."""
         return await workbench.evaluate_async(suites, **self._with_settings(options))
 
     def beside(self, folder: Path) -> Callable[..., workbench.Report]:

@@ -47,7 +47,7 @@ Outcome = Literal["passed", "failed", "error", "skipped", "quarantined", "gated"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a test came to.
+    """The result of a test.
 
     `text` is the report on it, or in a word why it has none."""
 
@@ -68,7 +68,7 @@ def tests_of(suite: workbench.LoadedSuite, models: tuple[str, ...]) -> Iterator[
 
 
 def has_gates(suite: workbench.LoadedSuite) -> bool:
-    """Return whether the suite says what its runs must reach together, or may spend."""
+    """Return whether the suite has gates on its runs together, or a limit on their cost."""
     gate = suite.definition.gate
     return (gate.min_score, gate.min_pass_rate) != (None, None) or any(
         value is not None
@@ -123,14 +123,14 @@ class Batch:
 
     @property
     def regression(self) -> str | None:
-        """What regressed since the baseline, in a sentence."""
+        """The regression since the baseline, in a sentence."""
         against = self.report.against if self.report is not None else None
         if against is not None and against.failed:
             return against.verdict
         return None
 
     def stop(self) -> None:
-        """Stop what still runs, and wait until the rest is stored."""
+        """Stop running tests, and wait until finished ones are stored."""
         with self._lock:
             thread = self._thread
         if thread is None:
@@ -233,7 +233,7 @@ def _of_cell(done: workbench.CellDone) -> Verdict:
 
 
 def _since_baseline(report: workbench.Report, verdict: Verdict, run: workbench.RunResult) -> Verdict:
-    """Return the verdict on a case that failed, by what became of it since the baseline."""
+    """Return the verdict on a case that failed, by its change since the baseline."""
     against = report.against
     assert against is not None
     sentence = against.sentence_of(run)
@@ -357,7 +357,7 @@ class SuiteItem(pytest.Item):
     def setup(self) -> None:
         """Wait for the verdict.
 
-        What the infrastructure is to blame for is no failure of the test, but an error."""
+        A fault of the infrastructure is an error, not a failure of the test."""
         self.verdict = verdict = self._plugin.verdict(self.nodeid)
         self.user_properties.extend(verdict.properties)
         if verdict.outcome == "error":
@@ -368,7 +368,7 @@ class SuiteItem(pytest.Item):
                     pytest.skip(_first_line(verdict.text))
 
     def runtest(self) -> None:
-        """Say what the verdict is."""
+        """Report the verdict."""
         verdict = self.verdict
         assert verdict is not None
         if verdict.outcome == "skipped":
@@ -437,7 +437,7 @@ class Suites:
         return None
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Remember what is left after all selection."""
+        """Remember the selected tests."""
         self._items = session.items
         if self._remote is None:
             chosen = (item.test.suite for item in session.items if isinstance(item, SuiteItem))
@@ -467,7 +467,7 @@ class Suites:
 
     @pytest.hookimpl(tryfirst=True)  # before pytest-xdist waits for workers that wait for verdicts
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Stop what nobody waits for any more, as after `-x`.
+        """Stop tests that nobody waits for any more, as after `-x`.
 
         A report that could not be written is no success."""
         if self._batch is not None:
@@ -483,7 +483,7 @@ class Suites:
             self._desk.close()
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Say what the batch came to, a line for each model, and where it is stored."""
+        """Print the batch's result, a line for each model, and where it is stored."""
         if self._why_failed is not None:
             terminalreporter.section("workbench: nothing graded", red=True)
             terminalreporter.line(f"{self._why_failed}; the session fails, because that is no success")
@@ -535,7 +535,7 @@ class Suites:
 
 
 def _installed_around(file: Path, session: pytest.Session) -> Path | None:
-    """Return the folder of installed packages that a file is in, if it is below what pytest was given."""
+    """Return the folder of installed packages that a file is in, if it is below pytest's own arguments."""
     for folder in file.parents:
         if session.isinitpath(folder):
             return None

@@ -1,4 +1,4 @@
-"""The screen of the audit: cases that ask too little, expectations that can never be met, and what no case covers."""
+"""The screen of the audit: cases that ask too little, expectations that can never be met, and uncovered tools."""
 
 from __future__ import annotations
 
