@@ -43,8 +43,9 @@ def count_text(number: int) -> str:
 
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun: `0 runs`, `1 run`, `2 batches`, `2,000 runs`."""
-    ending = "" if number == 1 else "es" if noun.endswith("ch") else "s"
-    return f"{count_text(number)} {noun}{ending}"
+    if number != 1:
+        noun += "es" if noun.endswith("ch") else "s"
+    return f"{count_text(number)} {noun}"
 
 
 def counted_of(part: int, whole: int, noun: str) -> str:
@@ -69,8 +70,12 @@ def figure(value: float) -> str:
     """Return a number with at most three decimals, or three significant digits where it is smaller than that."""
     if not math.isfinite(value):
         return str(value)
-    shown = f"{value:.3f}".rstrip("0").rstrip(".") if value == 0 or abs(value) >= 0.001 else f"{value:.3g}"
-    return shown.replace("-", "−", 1) if shown.startswith("-") else shown
+    shown = f"{value:.3g}"
+    if value == 0 or abs(value) >= 0.001:
+        shown = f"{value:.3f}".rstrip("0").rstrip(".")
+    if shown.startswith("-"):  # a minus sign is as wide as a plus sign, a hyphen is not
+        return f"−{shown[1:]}"
+    return shown
 
 
 def setting_text(value: float) -> str:
@@ -229,7 +234,9 @@ def bytes_text(number: int) -> str:
     """Return a size: `12 kB`, `3.4 MB`, `1.2 GB`."""
     if number < 1_000_000:
         return f"{number / 1_000:.0f} kB"
-    return f"{number / 1_000_000:.1f} MB" if number < 1_000_000_000 else f"{number / 1_000_000_000:.1f} GB"
+    if number < 1_000_000_000:
+        return f"{number / 1_000_000:.1f} MB"
+    return f"{number / 1_000_000_000:.1f} GB"
 
 
 def times_text(factor: float) -> str:
@@ -245,7 +252,9 @@ def cost_text(dollars: float | None) -> str:
         return "$0"
     if 0 < dollars < 0.000001:
         return "<$0.000001"
-    return f"${dollars:,.{2 if dollars >= 1 else 4 if dollars >= 0.01 else 6}f}"
+    if dollars >= 1:
+        return f"${dollars:,.2f}"
+    return f"${dollars:,.4f}" if dollars >= 0.01 else f"${dollars:,.6f}"
 
 
 def tokens_text(into: int, out: int, cached: int = 0, reasoning: int = 0, *, unit: str = " tokens") -> str:

@@ -286,11 +286,12 @@ def _said(model: type[BaseModel], detail: ErrorDetails) -> str:
 
 
 def _keys_at(model: type[BaseModel], parts: Sequence[int | str]) -> list[str]:
-    if "usage" in parts[:-1]:
+    *above, _ = parts
+    if "usage" in above:
         return list(UsageDocument.model_fields)
-    if isinstance(parts[-2] if len(parts) > 1 else None, int):
-        return list(CallDocument.model_fields)
-    return list(RunDocument.model_fields if len(parts) > 1 else model.model_fields)
+    if not above:
+        return list(model.model_fields)
+    return list(CallDocument.model_fields if isinstance(above[-1], int) else RunDocument.model_fields)
 
 
 def place_of(parts: Sequence[int | str]) -> str:

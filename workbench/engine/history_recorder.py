@@ -130,20 +130,29 @@ def settings_of_batch(
     for run in runs:
         if run.model not in models:
             models[run.model] = brought_settings(run) or model_settings(partial(specs.of, run))
-    return {
+    settings: dict[str, JsonValue] = {
         "concurrency": concurrency,
         "execute": execution.wanted,
         "execute_all": execution.all_tools,
         "models": models,
         "judges": judges_of(runs, specs),
-        **({"repeat_rule": rule} if (rule := runs[0].repeat_rule if runs else None) is not None else {}),
-        **({"compares": True} if compares and len(models) > 1 else {}),
-        **({"until": dict(until)} if until is not None else {}),
-        **({"shard": shard.ref.settings} if shard is not None else {}),
-        **({"cost_limit_usd": cost_limit_usd} if cost_limit_usd is not None else {}),
-        **({"min_score": min_score} if shard is not None and min_score is not None else {}),
-        **({CONFIRMS: confirms} if confirms is not None else {}),
     }
+    # A setting that is not used has no key, so that histories of older versions read the same.
+    if runs and runs[0].repeat_rule is not None:
+        settings["repeat_rule"] = runs[0].repeat_rule
+    if compares and len(models) > 1:
+        settings["compares"] = True
+    if until is not None:
+        settings["until"] = dict(until)
+    if shard is not None:
+        settings["shard"] = shard.ref.settings
+    if cost_limit_usd is not None:
+        settings["cost_limit_usd"] = cost_limit_usd
+    if shard is not None and min_score is not None:
+        settings["min_score"] = min_score
+    if confirms is not None:
+        settings[CONFIRMS] = confirms
+    return settings
 
 
 def judges_of(runs: Iterable[PlannedRun], specs: Specs) -> dict[str, JsonValue]:
@@ -202,13 +211,13 @@ def _new_batch(
     now: str,
     shard: PlannedShard | None,
 ) -> NewBatch:
-    whole = shard.whole if shard is not None else runs
+    whole = runs if shard is None else shard.whole
     as_they_are = {run.file.path: run.file for run in whole}
-    files = {path: _without_secrets(file, secrets) for path, file in as_they_are.items()}
-    ids = {
-        path: {case.id: kept.id for case, kept in zip(_cases(file), _cases(files[path]), strict=True)}
-        for path, file in as_they_are.items()
-    }
+    files: dict[Path, SuiteFile] = {}
+    ids: dict[Path, dict[str, str]] = {}
+    for path, file in as_they_are.items():
+        files[path] = _without_secrets(file, secrets)
+        ids[path] = {case.id: kept.id for case, kept in zip(_cases(file), _cases(files[path]), strict=True)}
 
     redacted = cache(secrets.redact)  # there are far fewer names than runs
 
@@ -283,7 +292,8 @@ def _without_secrets(file: SuiteFile, secrets: Secrets) -> SuiteFile:
     read = file.suite if text == file.text else parse_suite(text, file.path).suite
     if read is None or len(read.cases) != len(file.suite.cases):
         read = file.suite
-    name, ids = secrets.redact(read.name), [secrets.redact(case.id) for case in read.cases]
+    name = secrets.redact(read.name)
+    ids = [secrets.redact(case.id) for case in read.cases]
     if name != read.name or ids != [case.id for case in read.cases]:
         cases = tuple(case.model_copy(update={"id": id_}) for case, id_ in zip(read.cases, ids, strict=True))
         read = read.model_copy(update={"name": name, "cases": cases})

@@ -84,7 +84,9 @@ def opening_messages(case: Case) -> tuple[Message, ...]:
     """Return the case's earlier messages, followed by its request or the request of a chain's first step."""
     history = tuple(_message(message) for message in case.messages)
     user = case.steps[0].user if case.steps else case.user
-    return (*history, Message("user", user)) if user is not None else history
+    if user is None:
+        return history
+    return (*history, Message("user", user))
 
 
 def conversation_after(messages: tuple[Message, ...], rounds: Iterable[Round]) -> tuple[Message, ...]:
@@ -98,7 +100,9 @@ def conversation_after(messages: tuple[Message, ...], rounds: Iterable[Round]) -
 
 def messages_before(follow_up: str | None, added: Iterable[str]) -> tuple[Message, ...]:
     """Return the messages right before a request: the step's own message, then those that a person added."""
-    texts = (follow_up, *added) if follow_up is not None else tuple(added)
+    texts = list(added)
+    if follow_up is not None:
+        texts.insert(0, follow_up)
     return tuple(Message("user", text) for text in texts)
 
 

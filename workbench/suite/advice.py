@@ -36,11 +36,9 @@ def advice(suite: Suite, case_indices: Sequence[int]) -> Iterator[Finding]:
 
 def _case_advice(suite: Suite, case: Case, place: Place) -> Iterator[Finding]:
     calls = [((*place, *at), call) for at, call in case.placed_expected_calls()]
-    calls += [
-        ((*place, "steps", number), expected)
-        for number, step in enumerate(case.steps)
-        if (expected := step.expected_call) is not None
-    ]
+    for number, step in enumerate(case.steps):
+        if step.expected_call is not None:
+            calls.append(((*place, "steps", number), step.expected_call))
     yield from _thresholds(suite, case, place)
     yield from _contradictions(suite, case, place, calls)
     yield from _mock_advice(case.mocks, (*place, "mocks"))
@@ -52,14 +50,16 @@ def _case_advice(suite: Suite, case: Case, place: Place) -> Iterator[Finding]:
     for at, call in case.written_calls():
         yield from _checks_advice(call.args, (*place, *at, "args"))
     for name, check in case.answer_checks:
-        yield from _check_advice(check, (*place, "response") if name is None else (*place, "response", name))
+        key = () if name is None else (name,)
+        yield from _check_advice(check, (*place, "response", *key))
     if _written(suite, case, "arcade_compatible"):
         yield from _arcade_rules(calls)
 
 
 def _blank_requests(case: Case, place: Place) -> Iterator[Finding]:
-    asked = [(place, case.user), *(((*place, "steps", number), step.user) for number, step in enumerate(case.steps))]
-    for at, user in asked:
+    requests = [(place, case.user)]
+    requests += [((*place, "steps", number), step.user) for number, step in enumerate(case.steps)]
+    for at, user in requests:
         if user is not None and not user.strip():
             hint = "write the request, or leave `user` out of a later step to let the model go on"
             yield warning((*at, "user"), "the message to the model is blank, which many models refuse", hint)
@@ -134,9 +134,10 @@ def _contradictions(
             if getattr(case, key):
                 message = f"max_rounds = 1 conflicts with `{key}`: after a call there is no final answer"
                 yield warning((*place, key), message, "allow a second round")
-    budget = suite.limits.max_tool_calls if case.limits.max_tool_calls is None else case.limits.max_tool_calls
+    budget, at = case.limits.max_tool_calls, (*place, "limits")
+    if budget is None:
+        budget, at = suite.limits.max_tool_calls, ("limits",)
     if budget is not None and budget < len(calls) and not case.steps:
-        at: Place = ("limits",) if case.limits.max_tool_calls is None else (*place, "limits")
         message = f"max_tool_calls = {budget} conflicts with {len(calls)} expected calls in cases[{place[1]}]"
         yield warning((*at, "max_tool_calls"), message, "a correct run would count as over calling")
     never = {call.tool for call in case.disallowed if call.args is None}
@@ -152,8 +153,9 @@ def _contradictions(
 def _extra_calls(suite: Suite, case: Case, place: Place) -> Iterator[Finding]:
     """Find rules about surplus calls that are written and cannot hold."""
     own, of_table = case.extra_calls, case.grading.extra_calls
-    at: Place = (*place, "extra_calls") if own is not None else (*place, "grading", "extra_calls")
-    rule = of_table if own is None else own
+    rule, at = own, (*place, "extra_calls")
+    if own is None:
+        rule, at = of_table, (*place, "grading", "extra_calls")
     if own is not None and of_table is not None:
         message = "`extra_calls` is written twice: that of the case counts"
         yield warning((*place, "grading", "extra_calls"), message, "remove one of them")
@@ -169,11 +171,10 @@ def _extra_calls(suite: Suite, case: Case, place: Place) -> Iterator[Finding]:
 
 def _aggregate_advice(suite: Suite) -> Iterator[Finding]:
     yield from _gates_that_everything_meets(suite)
+    known = _known_tags(suite)
     for place, tag in unknown_tags(suite):
-        known = {*suite.tags, *(tag for case in suite.cases for tag in case.tags)}
         hint = did_you_mean(tag, known) or "an aggregate without runs has no value and misses every gate"
         yield warning(place, f"no case has the tag {quoted(tag)}", hint)
-    known = {*suite.tags, *(tag for case in suite.cases for tag in case.tags)} if suite.gate.quarantine else set()
     for number, tag in enumerate(suite.gate.quarantine):
         if tag not in known:
             hint = did_you_mean(tag, known) or "a tag that no case has keeps none in quarantine"
@@ -202,13 +203,18 @@ def _always_met(of: str, key: str, limit: float) -> bool:
 
 def unknown_tags(suite: Suite) -> Iterator[tuple[Place, str]]:
     """Find the tags of aggregates that no case has, with their places."""
-    wanted = [
-        (("aggregates", index, "tags", number), tag)
-        for index, aggregate in enumerate(suite.aggregates)
-        for number, tag in enumerate(aggregate.tags)
-    ]
-    known = {*suite.tags, *(tag for case in suite.cases for tag in case.tags)} if wanted else frozenset()
-    yield from (each for each in wanted if each[1] not in known)
+    known = _known_tags(suite)
+    for index, aggregate in enumerate(suite.aggregates):
+        for number, tag in enumerate(aggregate.tags):
+            if tag not in known:
+                yield ("aggregates", index, "tags", number), tag
+
+
+def _known_tags(suite: Suite) -> frozenset[str]:
+    """Return the tags of the suite's cases; empty, because nobody asks, if neither aggregates nor the gate name any."""
+    if not suite.aggregates and not suite.gate.quarantine:
+        return frozenset()
+    return frozenset(suite.tags).union(*(case.tags for case in suite.cases))
 
 
 def _mock_advice(mocks: Sequence[Mock], place: Place) -> Iterator[Finding]:

@@ -30,10 +30,16 @@ class Problem:
     severity: Severity = "error"
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}" if self.line else str(self.file)
-        subject = f" {self.where}:" if self.where else ""
-        hint = f" ({self.hint})" if self.hint else ""
-        return f"{place}: {self.severity}:{subject} {self.message}{hint}"
+        text = str(self.file)
+        if self.line:
+            text += f":{self.line}"
+        text += f": {self.severity}:"
+        if self.where:
+            text += f" {self.where}:"
+        text += f" {self.message}"
+        if self.hint:
+            text += f" ({self.hint})"
+        return text
 
 
 Place = tuple[str | int, ...]
@@ -134,4 +140,6 @@ def at_line(problem: Problem, word: str) -> str:
     `word` is the word for line."""
     if not problem.line:
         return problem.message
-    return f"{word} {problem.line}{'' if problem.message.startswith('is ') else ':'} {problem.message}"
+    if problem.message.startswith("is "):
+        return f"{word} {problem.line} {problem.message}"
+    return f"{word} {problem.line}: {problem.message}"

@@ -135,7 +135,9 @@ def stands_apart(keys: Keys) -> bool:
 def rank(keys: Keys) -> int:
     """Return the rank of the last of `keys` among the keys of its table; unknown keys are last."""
     known = TABLES.get(keys[:-1])
-    names = list(known[1].model_fields) if known else []
+    if known is None:
+        return 0
+    names = list(known[1].model_fields)
     return names.index(keys[-1]) if keys[-1] in names else len(names)
 
 
@@ -250,6 +252,8 @@ def _short(value: object) -> object:
 
 
 def _holds_null(value: object) -> bool:
-    if isinstance(value, dict | list):
-        return any(map(_holds_null, value.values() if isinstance(value, dict) else value))
+    if isinstance(value, dict):
+        return any(map(_holds_null, value.values()))
+    if isinstance(value, list):
+        return any(map(_holds_null, value))
     return value is None

@@ -104,8 +104,9 @@ class Grading:
 
 def limited_ms(grading: Grading, model_ms: float, loop_ms: float) -> float:
     """Return the time of a run that `max_latency_ms` limits: the sum of the model's answers, or the whole loop."""
-    is_loop = grading.by == "dimensions" and grading.dimensions.latency == "wall"
-    return loop_ms if is_loop else model_ms
+    if grading.by == "dimensions" and grading.dimensions.latency == "wall":
+        return loop_ms
+    return model_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,26 +130,33 @@ def settings_of(suite: Suite, case: Case) -> CaseSettings:
 def _merged_settings(held: weakref.ref[Suite], case: Case) -> CaseSettings:
     suite = held()
     assert suite is not None
-    grading = _grading_of(suite.grading, case.grading) if case.grading.model_fields_set else _grading(suite)
+    # Most cases write no table of their own; they share the suite's objects, which are made once.
+    grading, limits = _grading(suite), _limits(suite)
+    if case.grading.model_fields_set:
+        grading = _grading_of(suite.grading, case.grading)
+    if case.limits.model_fields_set:
+        limits = _limits_of(suite.limits, case.limits)
     extra_calls = _extra_calls_in(suite, case)
     if grading.extra_calls != extra_calls:
         grading = replace(grading, extra_calls=extra_calls)
+    if case.cluster is not None:
+        grading = replace(grading, cluster=case.cluster)
     return CaseSettings(
-        system=case.system if case.system is not None else suite.system,
+        system=suite.system if case.system is None else case.system,
         models=models_of(suite, case),
-        execute=case.execute if case.execute is not None else suite.execute,
-        limits=_limits_of(suite.limits, case.limits) if case.limits.model_fields_set else _limits(suite),
-        grading=_in_quarantine(
-            suite, case, grading if case.cluster is None else replace(grading, cluster=case.cluster)
-        ),
+        execute=suite.execute if case.execute is None else case.execute,
+        limits=limits,
+        grading=_in_quarantine(suite, case, grading),
     )
 
 
 def _extra_calls_in(suite: Suite, case: Case) -> ExtraCalls | None:
+    if case.steps or case.expect_no_calls:
+        return None
     own = case.grading.extra_calls if case.extra_calls is None else case.extra_calls
     if own is None and (case.ordered or case.unordered):
-        own = suite.grading.extra_calls
-    return None if case.steps or case.expect_no_calls else own
+        return suite.grading.extra_calls
+    return own
 
 
 def extra_calls_of(case: Case, grading: Grading) -> ExtraCalls | None:
@@ -229,12 +237,15 @@ _OPTIONS_OF = {"critics": CriticsOptions, "accuracy": AccuracyOptions, "dimensio
 
 def _grading_of(*layers: BaseModel) -> Grading:
     merged = _merged(*layers)
-    grading = Grading(
-        **{key: _OPTIONS_OF[key](**value) if key in _OPTIONS_OF else value for key, value in merged.items()}
-    )
+    for key, options in _OPTIONS_OF.items():
+        if key in merged:
+            merged[key] = options(**merged[key])
+    grading = Grading(**merged)
+    if not grading.is_compatible:
+        return grading
     # The published systems know nothing of a tool's schema, and let the last run decide.
     unlike = {key: value for key, value in _COMPATIBLE.items() if key not in merged}
-    return replace(grading, **unlike) if grading.is_compatible else grading
+    return replace(grading, **unlike)
 
 
 _COMPATIBLE: dict[str, Any] = {"invalid_arguments": "note", "repeat_rule": "last"}
@@ -264,6 +275,8 @@ def judged_checks(suite: Suite, case: Case, *, mocks: bool = True) -> Iterator[J
     for check in case.written_checks():
         if isinstance(check, Judged):
             yield check
-    for mock in (*case.mocks, *suite.mocks) if mocks else ():
+    if not mocks:
+        return
+    for mock in (*case.mocks, *suite.mocks):
         for condition in (mock.when or {}).values():
             yield from (check for check in with_parts(condition) if isinstance(check, Judged))

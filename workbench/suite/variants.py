@@ -90,12 +90,13 @@ def changed_tools(variant: Variant | None) -> tuple[ToolChange, ...]:
     """Return the changes of tools' definitions.
 
     Where another tool stands for an expected one, its `arguments` only name that tool's arguments."""
-    changes = variant.changes if variant is not None else ()
-    return tuple(
-        change
-        for change in changes
-        if variant is None or change.tool not in variant.names or change.model_fields_set - {"tool", "arguments"}
-    )
+    if variant is None:
+        return ()
+    changes = []
+    for change in variant.changes:
+        if change.tool not in variant.names or change.model_fields_set - {"tool", "arguments"}:
+            changes.append(change)
+    return tuple(changes)
 
 
 def varied_suite(suite: Suite, variant: Variant | None) -> Suite:
@@ -142,21 +143,17 @@ def _varied_suite(held: weakref.ref[Variant], suite: Suite) -> Suite:
 def _varied_case(held: weakref.ref[Variant], case: Case) -> Case:
     variant = _held(held)
     names = _Names.of(variant)
-    offer = variant.offer if variant.offer is not None else case.offer
+    offer = case.offer if variant.offer is None else variant.offer
+    # A variant's definition replaces the case's own tool of that name; its other tools belong to the suite.
+    own_tools = {tool.name: tool for tool in case.tools}
+    own_tools |= {tool.name: tool for tool in variant.tools if tool.name in own_tools}
     update: dict[str, object] = {
         "messages": tuple(map(names.message, case.messages)),
-        "ordered": tuple(
-            item.model_copy(update={"any_order": tuple(map(names.call, item.any_order))})
-            if isinstance(item, AnyOrder)
-            else names.call(item)
-            for item in case.ordered
-        ),
+        "ordered": tuple(map(names.item, case.ordered)),
         "unordered": tuple(map(names.call, case.unordered)),
         "disallowed": tuple(map(names.call, case.disallowed)),
         "steps": tuple(map(names.step, case.steps)),
-        "tools": tuple(
-            {tool.name: tool for tool in (*case.tools, *(t for t in variant.tools if _has(case, t.name)))}.values()
-        ),
+        "tools": tuple(own_tools.values()),
         "mocks": (*variant.mocks, *map(names.mock, case.mocks)),
         "offer": None if offer is None else tuple(map(names.tool, offer)),
         "extra_calls": names.extra_calls(case.extra_calls),
@@ -165,10 +162,6 @@ def _varied_case(held: weakref.ref[Variant], case: Case) -> Case:
     if variant.system is not None:
         update["system"] = variant.system
     return case.model_copy(update=update)
-
-
-def _has(case: Case, tool: str) -> bool:
-    return any(own.name == tool for own in case.tools)
 
 
 _Named = TypeVar("_Named", Server, Tool)
@@ -209,6 +202,11 @@ class _Names:
             return None
         names = self.arguments.get(tool, {})
         return {names.get(name, name): value for name, value in args.items()}
+
+    def item(self, item: ExpectedCall | AnyOrder) -> ExpectedCall | AnyOrder:
+        if isinstance(item, AnyOrder):
+            return item.model_copy(update={"any_order": tuple(map(self.call, item.any_order))})
+        return self.call(item)
 
     def call(self, call: ExpectedCall) -> ExpectedCall:
         return call.model_copy(update=self._expected(call.tool, call.args, call.forbidden_args))

@@ -230,13 +230,13 @@ _STARTER = str(Path(__file__).with_name("watched_start.py"))
 
 
 class StdioTransport:
-    """Starts a command on entry and ends it on exit, with its process group and every process that it started
-    elsewhere.
+    """The process of a server: its command starts on entry and ends on exit.
 
-    A watcher in the group does so when this program is killed.
+    Its process group and every process that it started elsewhere end with it; a watcher in the group sees to that if
+    this program is killed.
 
-    On exit standard input is closed; a process that does not end within `polite_s` is sent SIGTERM, and after
-    another `terminate_s` SIGKILL. Entering raises OSError when the command cannot be started."""
+    On exit standard input is closed; a process that does not end within `polite_s` is sent SIGTERM, and after another
+    `terminate_s` SIGKILL. Entering raises OSError if the command cannot be started."""
 
     def __init__(
         self,

@@ -138,8 +138,7 @@ class ServerOutput:
 
 @dataclass(frozen=True, slots=True)
 class SourceScore:
-    """The judgement of the system that made an imported run: its own score, 0..1, and whether that is good enough
-    there.
+    """The judgement of the system that made an imported run: its score, 0..1, and whether that is good enough there.
 
     `about` names the scored thing, such as a task of which this run is a part."""
 

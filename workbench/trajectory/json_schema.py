@@ -80,7 +80,8 @@ def resolved(schema: JsonValue | Schema, root: Schema) -> Schema:
     seen: set[str] = set()
     beside: dict[str, JsonValue] = {}
     while isinstance(schema, Mapping):
-        beside = {**{key: value for key, value in schema.items() if key != "$ref"}, **beside}
+        beside = {**schema, **beside}
+        beside.pop("$ref", None)
         reference = schema.get("$ref")
         if not isinstance(reference, str) or reference in seen:
             break
@@ -206,13 +207,29 @@ def type_words(schema: Schema | None) -> str:
         return "any value"
     values = allowed_values(schema)
     if values and types - {"null"} != {"boolean"}:
-        shown = [str(value).lower() if isinstance(value, bool) else str(value) for value in values[:_MANY]]
-        return " | ".join(shown + ["…"] * (len(values) > _MANY) + ["null"] * ("null" in types))
-    shown = [_WORDS[name] for name in _WORDS if name in types and not (name == "integer" and "number" in types)]
+        shown = [_value_word(value) for value in values[:_MANY]]
+        if len(values) > _MANY:
+            shown.append("…")
+        if "null" in types:
+            shown.append("null")
+        return " | ".join(shown)
+    shown = _words_of(types)
     if "array" in types and (inner := types_of(items_of(schema))) != ALL_TYPES:
-        of_items = " or ".join(_WORDS[n] for n in _WORDS if n in inner and not (n == "integer" and "number" in inner))
-        shown[shown.index("list")] = f"list of {of_items}"
+        shown[shown.index("list")] = f"list of {' or '.join(_words_of(inner))}"
     return " or ".join(shown) or "nothing"
+
+
+def _value_word(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)
+
+
+def _words_of(types: frozenset[str]) -> list[str]:
+    """Return the words for types in a fixed order; a number may be whole without saying so."""
+    if "number" in types:
+        types = types - {"integer"}
+    return [word for name, word in _WORDS.items() if name in types]
 
 
 def with_definitions(schema: Schema, root: Schema) -> Schema:
@@ -230,7 +247,9 @@ def _types(schema: object, root: Schema, depth: int) -> frozenset[str]:
         return ALL_TYPES
     allowed = ALL_TYPES
     if (names := type_names(schema)) is not None:
-        allowed &= {*names, "integer"} if "number" in names else set(names)
+        allowed &= set(names)
+        if "number" in names:
+            allowed |= {"integer"}
     if (values := listed_values(schema)) is not None:
         allowed &= set(map(type_of, values))
     for kinds in alternatives_of(schema, *UNIONS):
@@ -246,9 +265,14 @@ def _values(schema: object, root: Schema, depth: int) -> list[JsonValue] | None:
     if (values := listed_values(schema)) is not None:
         return values
     for kinds in filter(None, alternatives_of(schema, *UNIONS)):
-        found = [_values(kind, root, depth - 1) for kind in kinds]
-        if all(one is not None for one in found):
-            return [value for one in found for value in one or ()]
+        found: list[JsonValue] = []
+        for kind in kinds:
+            some = _values(kind, root, depth - 1)
+            if some is None:
+                break
+            found += some
+        else:  # every alternative lists its values
+            return found
     for other in _all_of(schema, root):
         if (listed := _values(other, root, depth - 1)) is not None:
             return listed
@@ -289,10 +313,10 @@ def suggested_value(schema: Schema | None) -> object | None:
 
 def suggested_values(schema: Schema | None) -> tuple[object, ...]:
     """Return the schema's default, its listed values and its examples, without those that TOML cannot express."""
-    listed = allowed_values(schema)
+    suggested = [keyword(schema, "default"), *(allowed_values(schema) or ()), keyword(schema, "example")]
     examples = keyword(schema, "examples")
-    others = examples if isinstance(examples, list) else []
-    suggested = (keyword(schema, "default"), *(listed or ()), keyword(schema, "example"), *others)
+    if isinstance(examples, list):
+        suggested += examples
     return tuple(value for value in suggested if _is_writable(value))
 
 
