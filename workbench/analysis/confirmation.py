@@ -31,8 +31,10 @@ _SLACK = 1e-9
 
 
 def typical_share(good: int, graded: int) -> float:
-    """Return which share of its runs a case passes at least while it is as it was, by its earlier runs."""
-    return min(TYPICAL, (good + 0.5) / (graded + 1)) if graded >= _MIN_EARLIER else TYPICAL
+    """Return the least share of its runs that an unchanged case passes, by its earlier runs."""
+    if graded < _MIN_EARLIER:
+        return TYPICAL
+    return min(TYPICAL, (good + 0.5) / (graded + 1))
 
 
 @dataclass
@@ -56,7 +58,7 @@ class Evidence:
 
     @property
     def needed(self) -> int:
-        """After how many more reruns it can be decided at the earliest; 0 once it is."""
+        """The fewest further reruns that can decide it; 0 once it is decided."""
         more = 0
         while self._after(self.good + more, self.failed) is None and self._after(self.good, self.failed + more) is None:
             more += 1
@@ -111,14 +113,18 @@ class ConfirmedCase:
         reruns = "rerun" if made == 1 else "reruns"
         if self.outcome == "recovered":
             return f"not confirmed: passed {of_text(self.good, made)} {reruns}"
-        shown = [f"failed {of_text(self.failed, made)} {reruns}"] if made else []
-        shown += [self.why] if self.why is not None else []
-        return f"{'broke' if self.outcome == 'confirmed' else self.outcome}: {'; '.join(shown)}"
+        reasons: list[str] = []
+        if made:
+            reasons.append(f"failed {of_text(self.failed, made)} {reruns}")
+        if self.why is not None:
+            reasons.append(self.why)
+        outcome = "broke" if self.outcome == "confirmed" else self.outcome
+        return f"{outcome}: {'; '.join(reasons)}"
 
 
 @dataclass(frozen=True)
 class Confirmed:
-    """Return the state of each case that broke, after `reruns` more runs.
+    """The outcome of each case that broke, after `reruns` more runs.
 
     `batch` has them, if they are recorded; `errors` counts the cases that errors of reruns left undecided."""
 

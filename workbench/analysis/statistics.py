@@ -135,7 +135,10 @@ def standard_error(values: Sequence[float], clusters: Sequence[Hashable] | None 
     if count < 2:
         return None
     found = math.sqrt(count / (count - 1) * math.fsum(each * each for each in sums)) / len(values)
-    return found if found > 1e-12 else 0.0  # what sums of equal numbers are off by
+    # Equal values have no error; rounding leaves about this much in their sums.
+    if found <= 1e-12:
+        return 0.0
+    return found
 
 
 def _sums(values: Sequence[float], clusters: Sequence[Hashable] | None, middle: float) -> Collection[float]:
@@ -207,7 +210,9 @@ def agreeing(found: Interval, *, is_real: bool, apart: float) -> Interval:
     Where the test calls the difference real, a bound of 0 is outside."""
     if not is_real:
         return Interval(min(found.low, 0.0), max(found.high, 0.0))
-    return Interval(max(found.low, 0.0), found.high) if apart > 0 else Interval(found.low, min(found.high, 0.0))
+    if apart > 0:
+        return Interval(max(found.low, 0.0), found.high)
+    return Interval(found.low, min(found.high, 0.0))
 
 
 POWER = 0.8
@@ -232,7 +237,9 @@ def detectable_mean(error: float | None, clusters: int, level: float) -> float |
     """Return about the smallest mean difference that a test at `level` shows in four of five comparisons.
 
     `error` is the standard error of the mean. `None` if it is unknown or there are too few clusters."""
-    return _z_sum(level) * error if error and clusters >= MIN_CLUSTERS else None
+    if not error or clusters < MIN_CLUSTERS:
+        return None
+    return _z_sum(level) * error
 
 
 def _z_sum(level: float) -> float:

@@ -64,7 +64,8 @@ class AgreementFold:
             if metric.about is not None:
                 of_name = self._scored.setdefault(metric.name, {})
                 each = of_name.setdefault((metric.about, run.model), _Scored(metric.value, metric.holds))
-                each.statuses += [run.passed] if run.status.graded else []
+                if run.status.graded:
+                    each.statuses.append(run.passed)
 
     def agreements(self) -> tuple[Agreement, ...]:
         """Return what they come to, in the order of the scores."""
@@ -147,7 +148,9 @@ class Totals(StatusCounts):
     @property
     def tokens(self) -> int | None:
         """Tokens in and out, of all runs."""
-        return None if self.usage is None else self.usage.input_tokens + self.usage.output_tokens
+        if self.usage is None:
+            return None
+        return self.usage.input_tokens + self.usage.output_tokens
 
 
 def that_count(results: Iterable[RunResult]) -> Sequence[RunResult]:
