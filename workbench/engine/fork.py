@@ -172,9 +172,11 @@ def fork_refusal(fork: Fork, turns: Turns) -> str | None:
     if at.round < 1 or len(whole) < at.rounds:
         return f"the run has no whole answer in round {at.rounds}"
     told = whole[: at.rounds]
-    calls = told[-1].calls if at.answered is not None else ()
-    if at.answered is not None and not 0 <= at.answered <= len(calls):
-        return f"round {at.round} has {len(calls)} calls"
+    calls: tuple[CallRecord, ...] = ()
+    if at.answered is not None:
+        calls = told[-1].calls
+        if not 0 <= at.answered <= len(calls):
+            return f"round {at.round} has {len(calls)} calls"
     unanswered = [call for round_ in told[: at.round - 1] for call in round_.calls if call.result is None]
     if unanswered or any(call.result is None for call in calls[: at.answered or 0]):
         return "a call before that point has no result"

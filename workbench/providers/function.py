@@ -35,7 +35,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class AgentRequest:
-    """What an agent is asked: to continue a conversation, with some tools on offer.
+    """A request to an agent to continue a conversation, with some tools on offer.
 
     `messages` is the conversation so far, its last message the newest. A message has a `role` and a `content`; an
     assistant's may have `tool_calls` (each with `id`, `tool` and `arguments`), and a tool's has the `call_id` that it
@@ -67,9 +67,9 @@ class AgentRequest:
 
 @dataclass(frozen=True, slots=True)
 class AgentAnswer:
-    """What an agent answers: text, calls, or both.
+    """An agent's answer: text, calls, or both.
 
-    With calls, the agent is asked again with their results.
+    After calls, the agent is asked again with their results.
 
     A call without an `id` is given one. `reasoning` is shown and never graded, `usage` counts tokens.
     """
@@ -123,12 +123,10 @@ class CallerLoop:
 
 
 class FunctionModel:
-    """Asks an async function on the loop of its caller.
+    """A model that asks an async function on the loop of its caller, for one run.
 
-    One of these serves one run.
-
-    What the function raises ends the run with an error. A ModelError is passed on as it is, so that one which is
-    retryable is tried again.
+    An exception of the function ends the run with an error. A ModelError is passed on, so that a retryable one is tried
+    again.
     """
 
     seed = None
@@ -192,7 +190,7 @@ def answer_of(reply: object) -> AgentAnswer:
 def checked_call(call: object) -> ToolCall:
     """Return a copy of a call with plain JSON as arguments, in which tuples became lists.
 
-    Raises TypeError for what is no call, and for arguments that JSON does not have."""
+    Raises TypeError for anything but a call, and for arguments that JSON does not have."""
     if not isinstance(call, ToolCall):
         raise TypeError(f"calls are made with workbench.call(TOOL, …), not {_kind(call)}")
     arguments = {name: _json(value, f"the argument {name!r} of {call.tool}") for name, value in call.arguments.items()}

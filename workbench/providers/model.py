@@ -117,17 +117,17 @@ class Model(Protocol):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What of the user's settings is not done, one sentence each: parameters that the API lacks."""
+        """One sentence for each of the user's settings without effect, such as a parameter that the API lacks."""
         ...
 
     async def start(self) -> None:
-        """Do what takes time before the first request, such as imports, so that it is not part of a run.
+        """Prepare the first request, such as by imports, so that the time is not part of a run.
 
         May be called more than once. Raises ModelError."""
         ...
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """To be held during each request: waits until the endpoint may be asked again."""
+        """Return a context to hold during each request; entering it waits until the endpoint may be asked again."""
         ...
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
@@ -145,17 +145,19 @@ class OverHttp(Protocol):
     """A model that may be behind HTTP."""
 
     async def http_request(self, request: ModelRequest) -> HttpRequest | None:
-        """Return what `stream` would send for a request, `None` if that is not HTTP.
+        """Return the request that `stream` would send, `None` if that is not HTTP.
 
         Raises ModelError when the request cannot be sent."""
         ...
 
 
 async def http_request_of(model: Model, request: ModelRequest) -> HttpRequest | None:
-    """Return what a model would send for a request, `None` for a model without HTTP.
+    """Return the request that a model would send, `None` for a model without HTTP.
 
     Raises ModelError."""
-    return await model.http_request(request) if isinstance(model, OverHttp) else None
+    if not isinstance(model, OverHttp):
+        return None
+    return await model.http_request(request)
 
 
 class ModelWithNotices:

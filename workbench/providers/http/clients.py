@@ -243,7 +243,7 @@ class Clients:
 
 
 def _connection_trace() -> aiohttp.TraceConfig:
-    """Return what notes of each request whether its connection was open before."""
+    """Return a trace that notes of each request whether its connection was open before."""
     import aiohttp
 
     async def reused(_session: object, context: Any, _params: object) -> None:
