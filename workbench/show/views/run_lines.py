@@ -6,7 +6,7 @@ Long values are cut unless expanded.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,8 +14,8 @@ from rich.cells import cell_len
 
 from workbench.grading.grade import ArgumentVerdict, Issue, RunResult
 from workbench.grading.scoring import part_earned
-from workbench.grading.status import NOT_APPLICABLE, Status, disagree
-from workbench.numerals import counted, duration_text
+from workbench.grading.status import Status
+from workbench.numerals import duration_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.highlight import cut_json, json_line, json_rows
 from workbench.show.lazy_lines import (
@@ -46,8 +46,7 @@ from workbench.show.spans import (
     signed,
     wrap,
 )
-from workbench.show.views.grade_moves import Move, graded_text
-from workbench.show.views.grades import failed_steps, issue_lines, note_of_issue, note_of_metric, verdict, why_passed
+from workbench.show.views.grades import issue_lines, note_of_issue, verdict
 from workbench.show.views.run_items import (
     CallItem,
     ForkItem,
@@ -64,12 +63,13 @@ from workbench.show.views.run_items import (
     TextItem,
     ToolsItem,
 )
+from workbench.show.views.run_outcome import outcome_line, outcome_notes
 from workbench.show.views.server_output import server_output_lines
-from workbench.show.views.trajectory import changes_by_hand, deviation_lines, fork_text, source_text, unread_text
+from workbench.show.views.trajectory import deviation_lines, fork_text, source_text
 from workbench.show.views.values import call_text, progress_text, usage_text, waited_text
 from workbench.show.visible import TOO_DEEP, after, compact_json, one_line
 from workbench.suite.sameness import same
-from workbench.trajectory.events import FinishReason, JsonValue, ResponseFinished, ResultReceived, ServerOutput
+from workbench.trajectory.events import JsonValue, ResponseFinished, ResultReceived
 
 if TYPE_CHECKING:
     from workbench.grading.grade import RunResult
@@ -665,91 +665,6 @@ def shown_at_argument(issue: Issue, verdicts: Sequence[ArgumentVerdict], argumen
     if issue.argument is None or issue.kind == "schema violation":
         return False
     return issue.argument in arguments or any(verdict.argument == issue.argument for verdict in verdicts)
-
-
-ENDINGS: dict[FinishReason, str] = {
-    "decided": "the case covers the first decision only; its calls were graded but not run",
-    "step failed": "the chain ends here: it stops at the first step that fails",
-    "rounds exhausted": "no further round was allowed; calls of the last answer were graded but not run",
-    "refused": "the model refused to answer",
-    "truncated": "the answer was cut off at the token limit: raise `max_tokens` of the model",
-    "sent too much": "the answer was not read to its end: it is longer than any suite needs",
-    "stopped": "you stopped this run; it is not graded",
-    "timed out": "the run took longer than its time limit",
-}
-"""Explanations of endings other than an answer."""
-
-
-def outcome_line(result: RunResult, ways_to_grades: str = "") -> Line:
-    """Return how a run ended: `✗ failed 0.50  critics  ≠ graders disagree`."""
-    grade, status = result.grade, result.status
-    if grade is None:
-        why = ""
-        if status == Status.NOT_GRADED:
-            why = f": {one_line(result.error or '')}"
-        return (*verdict(status, None), Span(why, status.role))
-    named = f"not graded: {grade.reason}" if grade.verdict == NOT_APPLICABLE else grade.grader
-    line = (*verdict(status, grade.score), Span(f"  {one_line(named)}", "muted"))
-    if not disagree(result.grades):
-        return line
-    return (*line, Span(f"  {GLYPHS.disagree} graders disagree{ways_to_grades}", "warned"))
-
-
-def outcome_notes(item: OutcomeItem, result: RunResult, *, in_full: bool) -> Iterator[Note | ServerOutput]:
-    """Yield the notes on the end of a run below its status."""
-    grade, finish, status = result.grade, item.finish, result.status
-    if why := why_passed(result):
-        yield Note(" ", why)
-    if item.former is not None and Move(item.former, result).moved:
-        yield Note(" ", f"regraded; was {graded_text(item.former)} when it ran")
-    if result.not_regraded is not None:
-        yield Note(GLYPHS.warned, result.not_regraded, "warned")
-    if status == Status.ERROR:
-        yield Note(" ", result.error or "the run ended without an error message", "error")
-        if finish is not None and finish.server_output is not None:
-            yield finish.server_output
-        yield Note(" ", "Not graded: this is not the model's fault and counts in no score.")
-    elif status == Status.SKIPPED:
-        yield Note(" ", result.error or "the suite says so")
-    elif status == Status.STOPPED:
-        yield Note(" ", ENDINGS["stopped"])
-    elif finish is not None and finish.reason in ENDINGS:
-        yield Note(" ", ENDINGS[finish.reason])
-    if never := [step.step for step in result.steps if step.status is None]:
-        steps = f"step {never[0]} was" if len(never) == 1 else f"steps {never[0]} to {never[-1]} were"
-        yield Note(GLYPHS.skipped, f"{steps} never reached")
-    if changes := changes_by_hand(result.trajectory):
-        changed = f"a person changed {counted(changes, 'thing')}"
-        if grade is not None:
-            changed = f"graded by what the model wrote itself; {changed}"
-        yield Note(GLYPHS.by_hand, changed, "accent")
-    if unread := unread_text(result.trajectory):
-        yield Note(GLYPHS.by_hand, unread, "warned")
-    if grade is not None and any(issue.kind == "failed step" for issue in grade.issues):
-        yield Note(GLYPHS.failed, failed_steps(result.steps), "failed")
-    yield from map(note_of_issue, item.issues)
-    if in_full or status != Status.PASSED:
-        yield from map(note_of_metric, result.metrics)
-    if grade is not None and grade.reason and (in_full or (status != Status.PASSED and not grade.issues)):
-        yield Note(" ", grade.reason)
-    if facts := _facts(result):
-        yield Note(" ", facts)
-
-
-def _facts(result: RunResult) -> str:
-    trajectory = result.trajectory
-    if not trajectory.rounds:
-        return ""
-    parts = [counted(len(trajectory.rounds), "round"), counted(len(trajectory.calls), "call")]
-    if trajectory.model_latency_ms:
-        parts.append(f"model {duration_text(trajectory.model_latency_ms)}")
-    if result.limited_ms not in (0, trajectory.model_latency_ms):
-        parts.append(f"whole loop {duration_text(result.limited_ms)}")
-    if trajectory.held_ms:
-        parts.append(f"held {duration_text(trajectory.held_ms)}")
-    if trajectory.usage is not None:
-        parts.append(usage_text(trajectory.usage))
-    return f" {GLYPHS.dot} ".join(parts)
 
 
 _UNBROKEN = 200
