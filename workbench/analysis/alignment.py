@@ -240,7 +240,9 @@ def _same(old: Mapping[str, JsonValue], new: Mapping[str, JsonValue], name: str)
 def _raw(call: ToolCall) -> str:
     if call.problem is None:
         return "an object of arguments"
-    return f"{_value(call.raw)} (no JSON object)" if call.raw else "broken arguments"
+    if call.raw:
+        return f"{_value(call.raw)} (no JSON object)"
+    return "broken arguments"
 
 
 def _answer(result: ResultReceived | None) -> tuple[str, bool] | None:

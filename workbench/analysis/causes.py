@@ -176,7 +176,9 @@ class Subject:
     def __str__(self) -> str:
         if self.instead is not None:
             return f"{self.tool}, but {self.instead} was called"
-        return self.tool if self.argument is None else f"{self.tool}.{self.argument}"
+        if self.argument is None:
+            return self.tool
+        return f"{self.tool}.{self.argument}"
 
 
 def advice_about(advice: str, cause: Cause, subject: Subject | None) -> str:
@@ -266,7 +268,9 @@ class Symptom:
     @property
     def remark(self) -> str:
         """What `why` says beyond the subject: nothing, where that names both the tool expected and the one called."""
-        return "" if self.subject is not None and self.subject.instead is not None else self.why
+        if self.subject is not None and self.subject.instead is not None:
+            return ""
+        return self.why
 
 
 @dataclass(frozen=True)

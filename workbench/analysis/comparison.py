@@ -172,7 +172,9 @@ class ModelTotals(StatusCounts):
     @property
     def pass_rate(self) -> float | None:
         """Passed and warned over graded cases, 0..1."""
-        return (self.passed + self.warned) / self.graded if self.graded else None
+        if self.graded:
+            return (self.passed + self.warned) / self.graded
+        return None
 
     @property
     def tokens(self) -> int | None:
@@ -287,7 +289,9 @@ def _is_endpoints(run: RunSummary) -> bool:
 def clusters_of(cells: Iterable[Cell]) -> list[tuple[str, str | None, str]] | None:
     """Return the cluster of each cell; `None` where each is one by itself."""
     clusters = [cell.cluster for cell in cells]
-    return clusters if any(written is not None for _, written, _ in clusters) else None
+    if any(written is not None for _, written, _ in clusters):
+        return clusters
+    return None
 
 
 def _rate_interval(graded: Sequence[Cell]) -> Interval | None:

@@ -71,7 +71,9 @@ class Evidence:
             return "confirmed"
         if shown <= _RECOVERED + _SLACK:
             return "recovered"
-        return "perhaps by chance" if good + failed >= MAX_RERUNS else None
+        if good + failed >= MAX_RERUNS:
+            return "perhaps by chance"
+        return None
 
 
 def fewest_reruns(among: int) -> int:

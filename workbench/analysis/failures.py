@@ -241,7 +241,9 @@ def _without_consequences(
 
 def _top(place: str | None) -> str | None:
     """Return the top-level argument of a place: `to` for `to[0].name`."""
-    return place.partition(".")[0].partition("[")[0] if place is not None else None
+    if place is not None:
+        return place.partition(".")[0].partition("[")[0]
+    return None
 
 
 def _issues_of_chain(whole: Sequence[Issue], steps: Sequence[StepGrade]) -> tuple[Issue, ...]:
@@ -309,7 +311,9 @@ def _with_wrong_tools(found: Sequence[Symptom]) -> list[Symptom]:
 
 
 def _tool(symptom: Symptom) -> str | None:
-    return symptom.subject.tool if symptom.subject is not None else None
+    if symptom.subject is not None:
+        return symptom.subject.tool
+    return None
 
 
 def _without_given_up(
@@ -347,7 +351,9 @@ def _end(trajectory: Trajectory, *, calls_expected: bool) -> str | None:
         return _USED_UP
     if calls_expected and not trajectory.calls:
         answered = any(round_.text for round_ in trajectory.rounds)
-        return "answered without calling anything" if answered else "neither called nor answered"
+        if answered:
+            return "answered without calling anything"
+        return "neither called nor answered"
     if reason == "answered" and not trajectory.final_answer:
         return "ended without an answer"
     return None

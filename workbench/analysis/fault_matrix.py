@@ -55,7 +55,9 @@ def mark_of(verdict: Verdict | None) -> tuple[str, StatusRole]:
     if verdict is None:
         return "·", "muted"
     status = Status.PASSED if verdict in OK_VERDICTS else Status.FAILED
-    return Status.SKIPPED.mark if verdict == "not tried" else status.mark
+    if verdict == "not tried":
+        return Status.SKIPPED.mark
+    return status.mark
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,7 +200,9 @@ def median(values: Sequence[float]) -> float:
     Raises without values, as the other statistics do."""
     ascending = sorted(values)
     middle = len(ascending) // 2
-    return ascending[middle] if len(ascending) % 2 else mean(ascending[middle - 1 : middle + 1])
+    if len(ascending) % 2:
+        return ascending[middle]
+    return mean(ascending[middle - 1 : middle + 1])
 
 
 def mode(values: Sequence[float]) -> float:

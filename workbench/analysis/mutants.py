@@ -60,7 +60,9 @@ class MutantResult:
     @property
     def pass_rate(self) -> float | None:
         """The share of the cases that still pass, 0..1."""
-        return 1 - len(self.noticed) / len(self.run) if self.run else None
+        if self.run:
+            return 1 - len(self.noticed) / len(self.run)
+        return None
 
 
 @dataclass(frozen=True)

@@ -157,7 +157,9 @@ class Contrast:
     @property
     def difference(self) -> float | None:
         """B's value minus A's, the mean over the pairs; `None` without any."""
-        return mean(self.found.values) if self.found.values else None
+        if self.found.values:
+            return mean(self.found.values)
+        return None
 
     @cached_property
     def p(self) -> float | None:

@@ -92,7 +92,9 @@ def _value_of(check: object) -> object:
         return check
     if check.keys() == {"equals_null"}:
         return None
-    return check["equals"] if check.keys() == {"equals"} else check
+    if check.keys() == {"equals"}:
+        return check["equals"]
+    return check
 
 
 def _one_property(schema: Schema) -> Schema:

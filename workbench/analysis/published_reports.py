@@ -103,7 +103,9 @@ def flexible_details(
 
 
 def _call(tool: str, given: Mapping[str, JsonValue] | None) -> JsonValue:
-    return {"toolName": tool} if given is None else {"toolName": tool, "input": dict(given)}
+    if given is None:
+        return {"toolName": tool}
+    return {"toolName": tool, "input": dict(given)}
 
 
 def _input(record: CallRecord) -> Mapping[str, JsonValue] | None:
@@ -490,7 +492,9 @@ class PublishedReport:
 
 
 def _by_its_grader(run: RunResult, verdict: Status) -> RunResult:
-    return run if run.status == verdict else run.with_status(verdict)
+    if run.status == verdict:
+        return run
+    return run.with_status(verdict)
 
 
 def _as_published(run: RunResult) -> RunResult:

@@ -472,7 +472,9 @@ def level_of_look(look: int, looks: int) -> float:
 
 def looks_after(cases: int, looks: int) -> tuple[int, ...]:
     """Return after how many cases each look is taken, the last one after all; each number once."""
-    return tuple(dict.fromkeys(math.ceil(cases * look / looks) for look in range(1, looks + 1))) if cases else ()
+    if cases:
+        return tuple(dict.fromkeys(math.ceil(cases * look / looks) for look in range(1, looks + 1)))
+    return ()
 
 
 Decided = Literal["reached", "missed"]

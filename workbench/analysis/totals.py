@@ -159,7 +159,9 @@ def that_count(results: Iterable[RunResult]) -> Sequence[RunResult]:
     A fork is an experiment: it counts for its case only where all runs are forks."""
     results = results if isinstance(results, Sequence) else tuple(results)
     counting = array("L", (index for index, result in enumerate(results) if not result.is_fork))
-    return Chosen(results, counting) if 0 < len(counting) < len(results) else results
+    if 0 < len(counting) < len(results):
+        return Chosen(results, counting)
+    return results
 
 
 def totals_of(results: Iterable[RunResult]) -> Totals:

@@ -64,7 +64,9 @@ class PairWatched:
 def _e_text(value: float) -> str:
     if value >= 1e6:
         return "beyond a million"
-    return count_text(int(value)) if value >= 100 else decimals(value)
+    if value >= 100:
+        return count_text(int(value))
+    return decimals(value)
 
 
 @dataclass(frozen=True, slots=True)

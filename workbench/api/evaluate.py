@@ -704,7 +704,9 @@ def _added_variants(wanted: bool | Sequence[SuitePath]) -> tuple[AddedVariants, 
 
 
 def _files(wanted: bool | Sequence[SuitePath]) -> list[str]:
-    return [] if isinstance(wanted, bool) else [name for each in wanted if (name := os.fspath(each)).endswith(".toml")]
+    if isinstance(wanted, bool):
+        return []
+    return [name for each in wanted if (name := os.fspath(each)).endswith(".toml")]
 
 
 def _named(model: AnyModel, loop: CallerLoop) -> str | OwnModel:

@@ -109,7 +109,9 @@ class Graded:
     @property
     def issues(self) -> tuple[Issue, ...]:
         """The faults that the deciding grader found."""
-        return self.result.grade.issues if self.result.grade is not None else ()
+        if self.result.grade is not None:
+            return self.result.grade.issues
+        return ()
 
     @property
     def details(self) -> str:

@@ -280,7 +280,9 @@ def _with_free_id(case: Table, taken: Collection[str]) -> Table:
         wanted = derived_id(name)
     if not isinstance(wanted, str) or wanted not in taken:
         return case
-    return {**case, "id": free_id(wanted, taken)} if "id" in case else {"id": free_id(wanted, taken), **case}
+    if "id" in case:
+        return {**case, "id": free_id(wanted, taken)}
+    return {"id": free_id(wanted, taken), **case}
 
 
 def _sound(document: Document, index: int) -> Table:

@@ -54,7 +54,9 @@ def _problem(document: Document, parts: SuiteText, at: int, path: Path) -> Probl
 
 def _replaced(parts: SuiteText, at: int, text: str) -> SuiteText:
     """Return a text with another text of a case or of the head. Raises SpliceError."""
-    return parts.with_head(text) if at == HEAD else parts.with_case_text(at, text)
+    if at == HEAD:
+        return parts.with_head(text)
+    return parts.with_case_text(at, text)
 
 
 def _is_of(problem: Problem, at: int) -> bool:
@@ -210,7 +212,9 @@ class Document:
         """
         if self.parts is None:
             raise IndexError("a file that is not TOML has no cases")
-        return self.parts.header if index == HEAD else self.parts.cases[index]
+        if index == HEAD:
+            return self.parts.header
+        return self.parts.cases[index]
 
     def block(self, index: int) -> str:
         r"""Return the text of a case or of the head, with `\n` as line ends. Raises IndexError."""
@@ -383,4 +387,6 @@ def _list(value: object) -> list[object]:
 
 
 def _tool(step: object) -> str:
-    return _text(step.get("tool")) if isinstance(step, dict) else ""
+    if isinstance(step, dict):
+        return _text(step.get("tool"))
+    return ""

@@ -120,7 +120,9 @@ class OpenSuite:
     @property
     def text(self) -> str:
         """The current text; reading it does not parse the suite for editing."""
-        return self.document.text if self._history else self.disk.text
+        if self._history:
+            return self.document.text
+        return self.disk.text
 
     @property
     def file(self) -> SuiteFile:
@@ -283,7 +285,9 @@ class OpenSuite:
         if document.parts is None or HEAD in document.unparsed or not document.in_blocks:
             return None
         without_cases = parse_suite(document.only(frozenset()), self.path)
-        return without_cases if without_cases.suite is not None else None
+        if without_cases.suite is not None:
+            return without_cases
+        return None
 
     def change(self, document: Document, summary: str, group: Hashable | None = None, case: str | None = None) -> bool:
         """Replace the document, and return whether it changed.
@@ -317,12 +321,16 @@ class OpenSuite:
     @property
     def undoable(self) -> str | None:
         """A description of the change that undo takes back."""
-        return self.last.summary if self.last is not None else None
+        if self.last is not None:
+            return self.last.summary
+        return None
 
     @property
     def redoable(self) -> str | None:
         """A description of the change that redo repeats."""
-        return self.next.summary if self.next is not None else None
+        if self.next is not None:
+            return self.next.summary
+        return None
 
     @property
     def last(self) -> Change | None:
@@ -332,7 +340,9 @@ class OpenSuite:
     @property
     def next(self) -> Change | None:
         """The change that redo repeats."""
-        return self._history[self._at + 1] if self._at + 1 < len(self._history) else None
+        if self._at + 1 < len(self._history):
+            return self._history[self._at + 1]
+        return None
 
     def make_part(self, whole: object) -> None:
         """Mark the last change as part of one that also affects a different suite."""
@@ -439,7 +449,9 @@ class OpenSuite:
         if document.parts is None:
             return parse_suite(document.whole, self.path)
         sound = self._parts_read(document.parts)
-        return with_unparsed(document, sound) if document.unparsed else sound
+        if document.unparsed:
+            return with_unparsed(document, sound)
+        return sound
 
     def _parts_read(self, parts: SuiteText) -> SuiteFile:
         """Read the parts, reusing the cases of the last version, or of the last one that could run."""

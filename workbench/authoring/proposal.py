@@ -295,7 +295,9 @@ class CheckChoice:
     @property
     def text(self) -> str:
         """The check in a few words."""
-        return "" if self.written is None else describe(read_check(self.written))
+        if self.written is None:
+            return ""
+        return describe(read_check(self.written))
 
 
 def choices_for(
@@ -383,7 +385,9 @@ def _explicit(written: object) -> dict[str, object]:
 
 
 def _rounded(number: float) -> float:
-    return number if isinstance(number, int) else float(f"{number:.10g}")
+    if isinstance(number, int):
+        return number
+    return float(f"{number:.10g}")
 
 
 def _is_moment(text: str) -> bool:

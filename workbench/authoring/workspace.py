@@ -134,7 +134,9 @@ def trouble(workspace: Workspace, path: Path) -> str | None:
     if not file.errors:
         return None
     first = file.errors[0]
-    return f"{path.name}, line {first.line}: {first.message}" if first.line else f"{path.name} {first.message}"
+    if first.line:
+        return f"{path.name}, line {first.line}: {first.message}"
+    return f"{path.name} {first.message}"
 
 
 def _is_gone(path: Path) -> bool:

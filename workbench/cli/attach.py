@@ -339,7 +339,9 @@ def report_of_stored(batch: Found, program: Program, output: Output) -> int:
         code_of_runs = _report_stored(history, stored, program, output)
         if code is not None:
             return code
-        return INFRASTRUCTURE if known is not None and stored.missing else code_of_runs
+        if known is not None and stored.missing:
+            return INFRASTRUCTURE
+        return code_of_runs
 
 
 def _report_stored(history: History, batch: BatchRow, program: Program, output: Output) -> int:

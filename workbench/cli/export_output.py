@@ -105,7 +105,9 @@ def _sent(export: Export, program: Program, runs: Iterable[ExportedRun]) -> str 
         return None
     sent = send(all_of_them, collector)
     done = f"{counted(sent, 'run')} sent to {shown_url(collector.url)}"
-    return done if export.content else f"{done}, without what was said (--otlp-content)"
+    if export.content:
+        return done
+    return f"{done}, without what was said (--otlp-content)"
 
 
 class _Counted:

@@ -113,7 +113,9 @@ def try_faults(options: RunOptions, faults: FaultOptions, output: Output, *, tru
     code = QUALITY_MISSED if matrix.weak else OK
     if any(result.status == Status.ERROR for result in first):
         code = INFRASTRUCTURE
-    return code if output.deliver(lambda each: _pieces(matrix, code, each)) else USAGE
+    if output.deliver(lambda each: _pieces(matrix, code, each)):
+        return code
+    return USAGE
 
 
 def _pieces(matrix: FaultMatrix, code: int, output: Output) -> Iterable[str]:

@@ -91,7 +91,9 @@ def execute(options: Options, command: HistoryCommand) -> int:
             return USAGE
         is_whole = deliver_report(report, options.output) and is_whole
     command.warn_of_damage(damaged)
-    return report.exit_code if is_whole and not damaged else USAGE
+    if is_whole and not damaged:
+        return report.exit_code
+    return USAGE
 
 
 def _baseline(which: str, uid: str, command: HistoryCommand) -> str:

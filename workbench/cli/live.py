@@ -233,7 +233,9 @@ class ProgressBar:
 
     def wait_s(self) -> float | None:
         """Return the seconds until the line has to be drawn again; `None` if it never is."""
-        return max(self._due_s() - self._clock(), 0.0) if self.enabled else None
+        if self.enabled:
+            return max(self._due_s() - self._clock(), 0.0)
+        return None
 
     def draw(self) -> None:
         """Draw the line if it is due and differs from the one on the terminal."""

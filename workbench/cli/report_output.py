@@ -73,19 +73,25 @@ class Output:
     @property
     def width(self) -> int:
         """The columns of the report."""
-        return PLAIN_WIDTH if self.file is not None else report_width(sys.stdout)
+        if self.file is not None:
+            return PLAIN_WIDTH
+        return report_width(sys.stdout)
 
     @property
     def cut_at(self) -> int | None:
         """The columns at which long lists are cut; `None` if they are not."""
-        return self.width if self.file is None and sys.stdout.isatty() else None
+        if self.file is None and sys.stdout.isatty():
+            return self.width
+        return None
 
     @property
     def paint(self) -> Paint:
         """The colours of the report."""
         from workbench.show.text import Paint, paint_for  # on use: not every report is a text
 
-        return Paint(False) if self.file is not None else paint_for(sys.stdout, os.environ)
+        if self.file is not None:
+            return Paint(False)
+        return paint_for(sys.stdout, os.environ)
 
     def can_write(self, runs: int = 0) -> bool:
         """Return whether all reports on so many runs can be written later, and report why not.

@@ -277,7 +277,9 @@ def report_on_runs(
         if baseline is not None:
             against = baseline.against(report.results)
             report = replace(report, against=_confirmed(against, report, live, plan, approval, baseline, show))
-        return report.exit_code if deliver_report(report, output) and live.recorded else USAGE
+        if deliver_report(report, output) and live.recorded:
+            return report.exit_code
+        return USAGE
     except (HistoryError, RecordingError) as error:  # most runs of a large batch are read from the history
         warn(f"there is no report: {error}", plan.program.secrets)
         return INFRASTRUCTURE

@@ -147,7 +147,9 @@ def shrink_run(arguments: argparse.Namespace) -> int:
 def _only_variant(model: str) -> Variants:
     """Return the variant that a model's name holds, or none."""
     name = variant_name_of(model)
-    return Variants() if name is None else Variants(frozenset([name]), plain=False)
+    if name is None:
+        return Variants()
+    return Variants(frozenset([name]), plain=False)
 
 
 def _only_case(run: NamedRun) -> Document:
@@ -189,7 +191,9 @@ class _Shrinking:
                 f"nothing was shrunk: of the first {counted(len(first), 'run')} ({came_to}) {often} failed in one way, "
                 f"and at least {figure(100 * OFTEN_ENOUGH)}% have to"
             )
-            return INFRASTRUCTURE if others[Status.ERROR] else QUALITY_MISSED
+            if others[Status.ERROR]:
+                return INFRASTRUCTURE
+            return QUALITY_MISSED
         cell = "", case.id, model
         left = max(self._arguments.most_runs - self._made, 0)
         figures = {cell: [summary_of(result) for result in first]}

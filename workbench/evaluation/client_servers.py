@@ -120,7 +120,9 @@ def server_of_text(text: str) -> FoundServers:
 
     Raises ClientConfigError.
     """
-    return typed_server(None, text) if re.match(r"[a-z]+:", text) else typed_server(text, None)
+    if re.match(r"[a-z]+:", text):
+        return typed_server(None, text)
+    return typed_server(text, None)
 
 
 def typed_server(command: str | None, url: str | None) -> FoundServers:
@@ -340,7 +342,9 @@ class _Server:
         if inner in ("workspaceFolder", "workspaceRoot"):
             return Path(os.path.relpath(self._reading.root or self._base, self._base)).as_posix()
         if inner == "workspaceFolderBasename":
-            return self._reading.root.name if self._reading.root else "."
+            if self._reading.root:
+                return self._reading.root.name
+            return "."
         if inner in ("userHome", "HOME", "env:HOME"):
             return _Variable("HOME")
         if inner in ("/", "pathSeparator"):
@@ -385,7 +389,9 @@ def _variable_name(text: str) -> str:
     if _NAME.fullmatch(text):
         return text
     name = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_").upper()
-    return name if _NAME.fullmatch(name) else f"SERVER_{name}".rstrip("_")
+    if _NAME.fullmatch(name):
+        return name
+    return f"SERVER_{name}".rstrip("_")
 
 
 def _problem_of_url(url: str) -> str | None:
@@ -534,7 +540,9 @@ def _document(file: Path) -> object:
     except OSError as error:
         raise ClientConfigError(f"{file}: cannot be read: {error.strerror}") from None
     try:
-        return tomllib.loads(text) if file.suffix == ".toml" else json.loads(_plain_json(text))
+        if file.suffix == ".toml":
+            return tomllib.loads(text)
+        return json.loads(_plain_json(text))
     except json.JSONDecodeError as error:
         raise ClientConfigError(f"{file}:{error.lineno}: is not JSON: {error.msg.lower()}") from None
     except tomllib.TOMLDecodeError as error:

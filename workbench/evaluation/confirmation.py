@@ -196,7 +196,9 @@ def _planned(baseline: Baseline, plan: Plan, change: CaseChange) -> PlannedRun |
     if alike is None:
         return None
     written = next((case for case in alike.written_suite.cases if case.id == change.case_id), None)
-    return None if written is None else replace(alike, written=with_grader(written, alike.by, alike.repeat_rule))
+    if written is None:
+        return None
+    return replace(alike, written=with_grader(written, alike.by, alike.repeat_rule))
 
 
 def _why_sure(baseline: Baseline, change: CaseChange, runs: Sequence[RunResult]) -> str | None:
@@ -209,7 +211,9 @@ def _why_sure(baseline: Baseline, change: CaseChange, runs: Sequence[RunResult])
     # A recording that was replaced since the baseline may answer in another way.
     before = {_said(trajectory) for trajectory in _before(baseline, change)}
     same = before.issuperset(_said(run.trajectory) for run in runs if run.status == Status.FAILED)
-    return "the recording answers as it did in the baseline" if same else None
+    if same:
+        return "the recording answers as it did in the baseline"
+    return None
 
 
 def _before(baseline: Baseline, change: CaseChange) -> Iterator[Trajectory]:

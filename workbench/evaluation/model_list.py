@@ -144,7 +144,9 @@ async def with_all_models(endpoints: Sequence[KnownEndpoint], program: Program) 
     """Ask all endpoints that need no key or whose key is found, at the same time."""
 
     async def asked(endpoint: KnownEndpoint) -> KnownEndpoint:
-        return await with_models(endpoint, program) if endpoint.key_is_found else endpoint
+        if endpoint.key_is_found:
+            return await with_models(endpoint, program)
+        return endpoint
 
     return list(await asyncio.gather(*map(asked, endpoints)))
 
@@ -546,7 +548,9 @@ def settings_file(program: Program, folder: Path, owner: Owner) -> Path:
 
 def usual_owner(program: Program, folder: Path) -> Owner:
     """Return the default owner for a new model: the project if it has a `workbench.toml`, else the user."""
-    return "project" if project_file(folder, program.environment.home) is not None else "user"
+    if project_file(folder, program.environment.home) is not None:
+        return "project"
+    return "user"
 
 
 async def check_typed(spec: ModelSpec, folder: Path, program: Program) -> CheckResult:

@@ -235,7 +235,9 @@ class Plan:
     @property
     def over(self) -> Mapping[int, RunSummary]:
         """The figures of runs that were over before the batch was resumed, by place. Raises HistoryError."""
-        return self.resumed.over if self.resumed is not None else {}
+        if self.resumed is not None:
+            return self.resumed.over
+        return {}
 
     def abandon(self) -> None:
         """Release the batch that an unused plan would have resumed, so that another program can resume it."""

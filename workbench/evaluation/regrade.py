@@ -334,7 +334,9 @@ def _by_suite(runs: Sequence[RunToGrade], results: Sequence[RunResult]) -> tuple
 def _recorded_suite(result: RunResult) -> str:
     """Return the hash of the recorded suite."""
     start = result.trajectory.start
-    return start.suite_hash if start is not None else result.suite
+    if start is not None:
+        return start.suite_hash
+    return result.suite
 
 
 def _valid(file: SuiteFile) -> SuiteFile:

@@ -249,7 +249,9 @@ class Report:
             return INFRASTRUCTURE
         if self._is_missed:
             return QUALITY_MISSED
-        return OK if self.nothing_graded is None else NOTHING_GRADED
+        if self.nothing_graded is None:
+            return OK
+        return NOTHING_GRADED
 
     @property
     def _is_missed(self) -> bool:

@@ -161,11 +161,15 @@ class Columns:
 
     def _run_id(self, _: int, index: int) -> str:
         number = self._run_numbers[index]
-        return self._run_ids[index] if number < 0 else f"run-{number}"
+        if number < 0:
+            return self._run_ids[index]
+        return f"run-{number}"
 
     def _usage(self, _: int, index: int) -> Usage | None:
         counts = [tokens[index] for tokens in self._tokens]
-        return self._odd_usages.get(index) if counts[0] < 0 else Usage(*counts)
+        if counts[0] < 0:
+            return self._odd_usages.get(index)
+        return Usage(*counts)
 
 
 class StoredRuns(Columns, LazyRuns):
@@ -241,7 +245,9 @@ class LetGo(Columns):
         result = self._here.get(index)
         if result is None:
             return super().whole(index)
-        return result.whole if isinstance(result, LazyResult) else result
+        if isinstance(result, LazyResult):
+            return result.whole
+        return result
 
     def _read(self, history: History, index: int) -> RunResult:
         number, place = self._handle.number, self._handle.places[self._run_id(0, index)]

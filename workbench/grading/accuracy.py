@@ -164,7 +164,9 @@ class _Reading:
 
     def _shown(self, row: int, column: int) -> tuple[ArgumentVerdict, ...]:
         known = self._verdicts.get((row, column))
-        return self._judged(row, column) if known is None else known
+        if known is None:
+            return self._judged(row, column)
+        return known
 
     def _judged(self, row: int, column: int) -> tuple[ArgumentVerdict, ...]:
         wanted, arguments = self._expected[row], self._calls[column].arguments
@@ -221,4 +223,6 @@ def _score(counts: dict[str, float], expected: int, options: AccuracyOptions) ->
 def _without_either(expected: int, made: int) -> str:
     if not expected and not made:
         return "no call expected, none made"
-    return f"{expected} expected, no call made" if expected else f"no call expected, {made} made"
+    if expected:
+        return f"{expected} expected, no call made"
+    return f"no call expected, {made} made"

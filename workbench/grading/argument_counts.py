@@ -40,7 +40,9 @@ class ValidArguments:
     @property
     def rate(self) -> float | None:
         """Valid calls divided by checked ones, 0..1; `None` where none was checked."""
-        return self.valid / checked if (checked := self.checked) else None
+        if checked := self.checked:
+            return self.valid / checked
+        return None
 
 
 NOTHING_CHECKED = ValidArguments()

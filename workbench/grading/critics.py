@@ -142,7 +142,9 @@ def critics_of(calls: Sequence[ExpectedCall], registry: ToolRegistry, *, arcade_
 
 def _of_call(call: ExpectedCall, registry: ToolRegistry) -> CallCritics:
     defaults = registry.defaults(call.tool)
-    return _with_defaults(call, defaults) if defaults else _as_written(call)
+    if defaults:
+        return _with_defaults(call, defaults)
+    return _as_written(call)
 
 
 def _with_defaults(call: ExpectedCall, defaults: Mapping[str, JsonValue]) -> CallCritics:
@@ -561,7 +563,9 @@ def _why(verdict: CheckVerdict | None, given: bool, filled: bool) -> str:
         return "recorded, not judged"
     if not given and filled:
         return f"not given, so its default is used{'; ' if verdict.note else ''}{verdict.note}"
-    return verdict.note if given or verdict.holds else "not given"
+    if given or verdict.holds:
+        return verdict.note
+    return "not given"
 
 
 _NO_COLUMN = -1

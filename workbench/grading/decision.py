@@ -200,7 +200,9 @@ def _outcome(tool_name: float, arguments: float, verdicts: tuple[ArgumentVerdict
         return "right"
     if all(verdict.holds for verdict in verdicts if verdict.listed):
         return "right tool, too many arguments"
-    return "right tool, wrong arguments" if arguments == 0 else "right tool, in part"
+    if arguments == 0:
+        return "right tool, wrong arguments"
+    return "right tool, in part"
 
 
 def _reason(items: list[CallPairing]) -> str:

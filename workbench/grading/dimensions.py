@@ -117,7 +117,9 @@ def grade_dimensions(
 
 def latency_of(options: DimensionsOptions, trajectory: Trajectory) -> float:
     """Return the run's latency in milliseconds as the options ask for it."""
-    return trajectory.model_latency_ms if options.latency == "model" else trajectory.loop_ms
+    if options.latency == "model":
+        return trajectory.model_latency_ms
+    return trajectory.loop_ms
 
 
 @dataclass(slots=True)

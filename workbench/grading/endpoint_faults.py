@@ -162,7 +162,9 @@ def _without_thoughts(text: str) -> str:
 
 def _fences(answer: str) -> list[tuple[str, str]]:
     """Return language and body of each fenced block of an answer that consists of such blocks alone."""
-    return [] if _FENCE.sub("", answer).strip() else _FENCE.findall(answer)
+    if _FENCE.sub("", answer).strip():
+        return []
+    return _FENCE.findall(answer)
 
 
 def _unwrapped(body: str) -> str:
@@ -228,7 +230,9 @@ class _Reader:
             return values[0] if values else None
         end = _end_of_call(text, at)
         pairs = [(each["name"] or each["key"], each["value"] or each["written"] or "") for each in _PAIR.finditer(rest)]
-        return pairs if pairs or not text[begin:end].strip() else None
+        if pairs or not text[begin:end].strip():
+            return pairs
+        return None
 
     def _react(self, answer: str) -> list[TextCall] | None:
         """Read a call in the form of ReAct; `None` for an answer of another form."""
@@ -380,13 +384,17 @@ def _named(value: JsonValue) -> tuple[object, object]:
         return None, None
     inner = value.get("function", value.get("function_call"))
     if isinstance(inner, dict):
-        return _named(inner) if value.keys() - {"function", "function_call"} <= _OTHER_KEYS else (None, None)
+        if value.keys() - {"function", "function_call"} <= _OTHER_KEYS:
+            return _named(inner)
+        return (None, None)
     arguments = [key for key in _ARGUMENT_KEYS if key in value]
     names = [key for key in _NAME_KEYS if isinstance(value.get(key), str)]
     if len(arguments) != 1 or len(names) != 1:
         return None, None
     rest = value.keys() - {names[0], arguments[0]}
-    return (value[names[0]], value[arguments[0]]) if rest <= _OTHER_KEYS else (None, None)
+    if rest <= _OTHER_KEYS:
+        return (value[names[0]], value[arguments[0]])
+    return (None, None)
 
 
 _PYTHON_START = late_pattern(r"[\[(\s]*[A-Za-z_][\w.]*\s*(?:\(|=\s*[A-Za-z_][\w.]*\()")
@@ -591,7 +599,9 @@ def _objects_in(raw: str) -> str:
             objects.append(value)
             at += len(raw[at:]) - len(raw[at:].lstrip())
     except (ValueError, RecursionError):
-        return "an object after pieces of itself" if _is_repeated(raw) else ""
+        if _is_repeated(raw):
+            return "an object after pieces of itself"
+        return ""
     several = len(objects) > 1 and all(isinstance(each, dict) for each in objects)
     return f"{len(objects)} of them" if several else ""
 

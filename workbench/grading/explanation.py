@@ -239,7 +239,9 @@ def _critics(grade: Grade, grading: Grading) -> Reading:
 
 def _critics_shortcut(grade: Grade, grading: Grading) -> str:
     if grade.numbers:
-        return "" if grade.numbers["possible"] else "nothing has a weight, so the score is 0"
+        if grade.numbers["possible"]:
+            return ""
+        return "nothing has a weight, so the score is 0"
     expected, made = _expected(grade), _made(grade)
     if grading.critics.fail_on_tool_call_quantity and expected != made:
         return f"fail_on_tool_call_quantity: {expected} expected, {made} made, so the score is 0"

@@ -115,7 +115,9 @@ class KnownJudgements:
         found = self._by_value.get((check.judged, check.scale, value), {})
         model = check.model or chosen
         judgement = found.get(model) if model is not None else next(iter(found.values()), None)
-        return judgement.by(check) if judgement is not None else None
+        if judgement is not None:
+            return judgement.by(check)
+        return None
 
 
 def unjudged(check: Judged, why: str) -> CheckError:
@@ -284,7 +286,9 @@ class Grade(NamedTuple):
     @property
     def _lacks_a_tool(self) -> bool:
         lines = [line for line in self.pairings if line.expected_call is not None]
-        return any(line.call is None for line in lines) if lines else self.numbers.get("recall", 1.0) < 1
+        if lines:
+            return any(line.call is None for line in lines)
+        return self.numbers.get("recall", 1.0) < 1
 
 
 _SCORED: Mapping[str, frozenset[IssueKind]] = {"trajectory": frozenset({"forbidden call", "extra call"})}
@@ -417,7 +421,9 @@ class RunResult:
             return None
         issues = sorted(self.grade.issues, key=lambda issue: issue.kind not in FIRST_KINDS)
         first = next((issue for issue in issues if issue.decides or issue.kind in FIRST_KINDS), None)
-        return self.grade.reason if first is None else _reason(first)
+        if first is None:
+            return self.grade.reason
+        return _reason(first)
 
     @property
     def issues(self) -> tuple[Issue, ...]:
@@ -546,4 +552,6 @@ def reason_of(grade: Grade) -> str:
         about = first.why
     others = f" and {len(deciding) - 1} more" if len(deciding) > 1 else ""
     what = f"{first.kind}: {about}{others}"
-    return f"{what}; {grade.reason}" if grade.verdict == NOT_APPLICABLE else what
+    if grade.verdict == NOT_APPLICABLE:
+        return f"{what}; {grade.reason}"
+    return what

@@ -95,4 +95,6 @@ class Codes(Generic[_Value]):
     def where(self, fits: Callable[[_Value], bool]) -> Iterator[int]:
         """Yield the places of the values that fit; each different value is asked about once."""
         fitting = {code for code, value in enumerate(self._values) if fits(value)}
-        return (place for place, code in enumerate(self.codes) if code in fitting) if fitting else iter(())
+        if fitting:
+            return (place for place, code in enumerate(self.codes) if code in fitting)
+        return iter(())

@@ -322,4 +322,6 @@ def _takes_its_fields(kind: Any) -> bool:
 @cache
 def _values_of(kind: Any) -> Callable[[Any], tuple[Any, ...]]:
     names = [field.name for field in fields(kind)]
-    return attrgetter(*names) if len(names) > 1 else lambda item: tuple(getattr(item, name) for name in names)
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda item: tuple(getattr(item, name) for name in names)

@@ -126,14 +126,18 @@ def clear_pairing(gains: Sequence[Sequence[float]], margin: float) -> list[tuple
         return []
     if len(gains) > len(gains[0]):
         turned = clear_pairing(list(zip(*gains, strict=True)), margin)
-        return None if turned is None else [(row, column) for column, row in turned]
+        if turned is None:
+            return None
+        return [(row, column) for column, row in turned]
     columns = []
     for row in gains:
         most = max(row)
         if len(row) > 1 and sorted(row)[-2] >= most - margin:
             return None
         columns.append(row.index(most))
-    return list(enumerate(columns)) if len(set(columns)) == len(columns) else None
+    if len(set(columns)) == len(columns):
+        return list(enumerate(columns))
+    return None
 
 
 def sure_pairs(gains: Sequence[Sequence[float]], margin: float) -> dict[int, int]:
@@ -156,7 +160,9 @@ def sure_pairs(gains: Sequence[Sequence[float]], margin: float) -> dict[int, int
 def _each_row_its_best(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]] | None:
     """Return the pairing in which every row has its largest gain, which is the best possible one, if it exists."""
     pairs = [(number, row.index(max(row))) for number, row in enumerate(gains)]
-    return pairs if len({column for _, column in pairs}) == len(pairs) else None
+    if len({column for _, column in pairs}) == len(pairs):
+        return pairs
+    return None
 
 
 # The Hungarian method (Kuhn 1955, Munkres 1957), in the form that adds row by row along shortest paths (Jonker and
@@ -521,7 +527,9 @@ def _loosely(value: JsonValue) -> Hashable:
         if value.lower() in ("true", "false"):
             return value.lower() == "true"
         number = spelled_number(value) if value[:1] in _BEGINS_NUMBER else None
-        return number if number is not None else canonical_text(value)
+        if number is not None:
+            return number
+        return canonical_text(value)
     if isinstance(value, list):
         return ("[", *map(_loosely, value))
     if isinstance(value, dict):

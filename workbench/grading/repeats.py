@@ -90,7 +90,9 @@ class CaseResult:
         """The credit of each argument, computed on access because it reads the whole grades."""
         graded = [run for run in self.runs if run.status.graded and run.grader is not None]
         grades = [run.grade for run in graded if run.grade is not None] if len(graded) > 1 else []
-        return tuple(_argument_statistics(grades)) if len(grades) > 1 else ()
+        if len(grades) > 1:
+            return tuple(_argument_statistics(grades))
+        return ()
 
     @property
     def passed(self) -> bool:
@@ -318,7 +320,9 @@ def _reason(rule: RepeatRule, status: Status, graded: Sequence[GradedRun]) -> st
     good = sum(run.status != Status.FAILED for run in graded)
     if rule == "every" and status == Status.FAILED and (good or len(set(reasons)) > 1):
         return f"{good} of {len(graded)} runs passed"
-    return reasons[0] if status == Status.FAILED and len(set(reasons)) == 1 else None
+    if status == Status.FAILED and len(set(reasons)) == 1:
+        return reasons[0]
+    return None
 
 
 def _argument_statistics(grades: Sequence[Grade]) -> Iterable[ArgumentStatistics]:

@@ -127,7 +127,9 @@ def _read_only(trajectory: Trajectory) -> frozenset[str]:
 
 
 def _offered(trajectory: Trajectory) -> tuple[ToolDefinition, ...]:
-    return trajectory.start.tools if trajectory.start is not None else ()
+    if trajectory.start is not None:
+        return trajectory.start.tools
+    return ()
 
 
 def graded_without_free_calls(
@@ -629,7 +631,9 @@ def _metric(name: str, check: Check, answer: str, context: CheckContext) -> Metr
 def _seeing(trajectory: Trajectory, case: Case, context: CheckContext) -> CheckContext:
     """Return the context with the run, where a Python function wants to see it."""
     wants = context.run is None and any(asks_for_run(check) for _, check in case.answer_checks)
-    return replace(context, run=seen_run(case, trajectory)) if wants else context
+    if wants:
+        return replace(context, run=seen_run(case, trajectory))
+    return context
 
 
 def _answer_issues(
@@ -652,7 +656,9 @@ def _answer_check(check: Check, answer: str, context: CheckContext) -> str | Non
 
     A plain text is compared trimmed."""
     if isinstance(check.bare_value, str):
-        return None if check.bare_value.strip() == answer.strip() else "not the expected text"
+        if check.bare_value.strip() == answer.strip():
+            return None
+        return "not the expected text"
     verdict = _answer_verdict("response", check, answer, context)
     return None if verdict.holds else verdict.note
 
@@ -724,7 +730,9 @@ def with_required(case: Case, grade: Grade) -> tuple[Issue, ...]:
     if not grade.issues or not grade.numbers:
         return grade.issues
     broken = _broken(case, grade)
-    return tuple(_deciding(issue, broken) for issue in grade.issues) if broken else grade.issues
+    if broken:
+        return tuple(_deciding(issue, broken) for issue in grade.issues)
+    return grade.issues
 
 
 def _broken(case: Case, grade: Grade) -> Mapping[int, frozenset[str]]:

@@ -147,7 +147,9 @@ def _is_infinite(score: float | None) -> bool:
 
 
 def _infinite(score: float | None) -> float | None:
-    return math.copysign(math.inf, score) if score is not None and _is_infinite(score) else score
+    if score is not None and _is_infinite(score):
+        return math.copysign(math.inf, score)
+    return score
 
 
 _NAMED = frozenset({Grade, PublishedGrade, CallPairing, ArgumentVerdict, Issue, Metric, StepGrade, RedactedPlace})
@@ -167,7 +169,9 @@ _MAX_NUMBER = sys.float_info.max
 def _plain(value: Any) -> JsonValue:
     # Most values need no conversion, and every run has hundreds: those are not examined.
     if isinstance(value, float):
-        return value if -_MAX_NUMBER <= value <= _MAX_NUMBER else max(min(value, _MAX_NUMBER), -_MAX_NUMBER)
+        if -_MAX_NUMBER <= value <= _MAX_NUMBER:
+            return value
+        return max(min(value, _MAX_NUMBER), -_MAX_NUMBER)
     if type(value) in _NAMED:
         return {
             name: item if type(item) in _AS_IT_IS else _plain(item)

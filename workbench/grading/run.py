@@ -146,7 +146,9 @@ def _merged(found: tuple[Issue, ...], demands: tuple[Issue, ...]) -> tuple[Issue
 def _status(grade: Grade, issues: tuple[Issue, ...]) -> Status:
     if issues and any(issue.decides for issue in issues):
         return Status.FAILED
-    return Status.PASSED if grade.verdict == NOT_APPLICABLE else grade.verdict
+    if grade.verdict == NOT_APPLICABLE:
+        return Status.PASSED
+    return grade.verdict
 
 
 def grade_steps(
@@ -274,7 +276,9 @@ _cases_of_steps: ByIdentity[Case, tuple[Case, ...]] = ByIdentity(
 
 def _expectations(step: Step) -> dict[str, object]:
     expected = step.expected_call
-    return {"expect_no_calls": True} if expected is None else {"ordered": (expected,)}
+    if expected is None:
+        return {"expect_no_calls": True}
+    return {"ordered": (expected,)}
 
 
 def fault_of_call(
@@ -315,7 +319,9 @@ def _of_step(suite: Suite, case: Case, trajectory: Trajectory, call: int, contex
         if reached is not None and 0 <= call - reached.first_call < len(reached.round.calls):
             step = grade_step(suite, case, trajectory, number, context)
             named = {step.call, *(issue.call for issue in step.issues)}
-            return f"step {number} fails: {step.why}" if step.status == Status.FAILED and call in named else None
+            if step.status == Status.FAILED and call in named:
+                return f"step {number} fails: {step.why}"
+            return None
     return None
 
 

@@ -94,7 +94,9 @@ def verdict_of(
         lower, upper = upper, lower
     if score >= upper - slack:
         return Status.PASSED
-    return Status.WARNED if score >= lower - slack else Status.FAILED
+    if score >= lower - slack:
+        return Status.WARNED
+    return Status.FAILED
 
 
 class Scored(Protocol):

@@ -286,7 +286,9 @@ def _trials(run: PlannedRun, result: RunResult, options: FaultOptions) -> Iterat
 def _variant_name(trial: Trial) -> str:
     lasting = f"{trial.fault} of {trial.call.tool}{' for good' if trial.lasts == 'for good' else ''}"
     variant = trial.origin.variant
-    return lasting if variant is None else f"{variant.name} + {lasting}"
+    if variant is None:
+        return lasting
+    return f"{variant.name} + {lasting}"
 
 
 def _with_fault_variants(files: Sequence[SuiteFile], trials: Iterable[Trial]) -> Mapping[Path, SuiteFile]:

@@ -237,7 +237,9 @@ class Mutation:
                     runs.append(run)
             del cases[:count]
         self._size *= 2
-        return replace(self.plan, runs=tuple(runs), files=tuple(self._files.values())) if runs else None
+        if runs:
+            return replace(self.plan, runs=tuple(runs), files=tuple(self._files.values()))
+        return None
 
     def _run(self, origin: PlannedRun, mutant: Mutant) -> PlannedRun:
         file = self._files[origin.file.path]

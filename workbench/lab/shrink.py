@@ -139,7 +139,9 @@ def _split(text: str) -> list[Any]:
 def _shown(piece: Any) -> str:
     if isinstance(piece, tuple):
         return f"{piece[0]['name']}: {piece[1]}"
-    return f"{piece.get('role')}: {piece.get('content', '')}" if isinstance(piece, dict) else str(piece)
+    if isinstance(piece, dict):
+        return f"{piece.get('role')}: {piece.get('content', '')}"
+    return str(piece)
 
 
 def _case(document: Document) -> Document:

@@ -87,7 +87,9 @@ def short_when(at: str, role: Role = "muted") -> Value:
 def age(at: str, now: datetime, role: Role = "muted") -> Value:
     """Return the age of an ISO 8601 time; nothing for any other text."""
     at_ms = epoch_ms(at)
-    return NONE if at_ms is None else words(age_text(at_ms, now), role)
+    if at_ms is None:
+        return NONE
+    return words(age_text(at_ms, now), role)
 
 
 def joined(values: Sequence[Value], gap: str = "  ") -> Value:

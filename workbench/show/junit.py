@@ -114,7 +114,9 @@ def _shown_status(case: CaseResult) -> Status:
         return Status.FAILED
     if any(run.status == Status.ERROR for run in case.runs):
         return Status.ERROR
-    return Status.SKIPPED if case.status == Status.FAILED else case.status
+    if case.status == Status.FAILED:
+        return Status.SKIPPED
+    return case.status
 
 
 def _has_no_verdict(status: Status) -> bool:

@@ -110,13 +110,17 @@ class JsonLines(LazyLines):
                 start = end
 
     def _height(self, written: str) -> int:
-        return 1 if len(written) <= self._width and written.isascii() else len(self._ends(written))
+        if len(written) <= self._width and written.isascii():
+            return 1
+        return len(self._ends(written))
 
     def _ends(self, written: str) -> list[int]:
         return row_ends(written, self._width, self._hang(written))
 
     def _lead(self, written: str, row: int) -> str:
-        return self._indent + " " * self._hang(written) if row else self._indent
+        if row:
+            return self._indent + " " * self._hang(written)
+        return self._indent
 
     def _hang(self, written: str) -> int:
         return min(len(written) - len(written.lstrip(" ")) + 2, self._width // 2)
@@ -124,7 +128,9 @@ class JsonLines(LazyLines):
 
 def texts_of(lines: Sequence[Line]) -> Iterator[str]:
     """Yield the text of each line."""
-    return lines.texts() if isinstance(lines, LazyLines) else map(plain, lines)
+    if isinstance(lines, LazyLines):
+        return lines.texts()
+    return map(plain, lines)
 
 
 def _pretty(value: JsonValue) -> str:
@@ -337,7 +343,9 @@ class LaidOut:
 
     def item_at(self, index: int) -> int | None:
         """Return the item that a line belongs to."""
-        return self._heights.item_at(index) if 0 <= index < self.count else None
+        if 0 <= index < self.count:
+            return self._heights.item_at(index)
+        return None
 
     def start_of(self, item: int) -> int:
         """Return the first line of an item."""

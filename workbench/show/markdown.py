@@ -28,7 +28,9 @@ def text(plain: str) -> str:
 
 
 def _word(word: str) -> str:
-    return code(word) if _ACTED_ON.search(word) else _MARKUP.sub(r"\\\g<0>", word)
+    if _ACTED_ON.search(word):
+        return code(word)
+    return _MARKUP.sub(r"\\\g<0>", word)
 
 
 def code(plain: str) -> str:

@@ -42,7 +42,9 @@ def why_not_writable(file: Path) -> str | None:
     if not file.parent.is_dir():
         return f"there is no folder {file.parent}"
     if _is_written_in_place(file):
-        return None if os.access(file, os.W_OK) else "permission denied"
+        if os.access(file, os.W_OK):
+            return None
+        return "permission denied"
     folder = resolved(file).parent
     if not os.access(folder, os.W_OK):
         return "permission denied"

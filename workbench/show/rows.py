@@ -15,7 +15,9 @@ _BLANKS = [Span(" " * width) for width in range(200)]
 
 
 def _blank(width: int) -> Span:
-    return _BLANKS[width] if width < len(_BLANKS) else Span(" " * width)
+    if width < len(_BLANKS):
+        return _BLANKS[width]
+    return Span(" " * width)
 
 
 class Laid(Generic[Row]):

@@ -31,7 +31,9 @@ class Found:
 def pattern_for(text: str) -> re.Pattern[str] | None:
     """Return the pattern of a searched text, `None` for a blank one."""
     words = [_BROKEN_ROW.join(map(re.escape, word)) for word in visible(text).split()]
-    return re.compile(r"\s+".join(words), re.IGNORECASE) if words else None
+    if words:
+        return re.compile(r"\s+".join(words), re.IGNORECASE)
+    return None
 
 
 def found_in(lines: Sequence[Line], pattern: re.Pattern[str]) -> list[Found]:

@@ -116,7 +116,9 @@ def cut_line(line: Line, width: int) -> Line:
         left -= cell_len(span.text[:end])
         if end < len(span.text):
             break
-    return (*cut, Span(ELLIPSIS, "muted")) if width > 0 else EMPTY
+    if width > 0:
+        return (*cut, Span(ELLIPSIS, "muted"))
+    return EMPTY
 
 
 def padded(text: str, width: int) -> str:
@@ -263,7 +265,9 @@ def part(line: Line, start: int, end: int | None) -> Line:
 def recoloured(line: Line, start: int, end: int, role: Role) -> Line:
     """Give the characters between two indices a different role."""
     middle = plain(part(line, start, end))
-    return (*part(line, 0, start), Span(middle, role), *part(line, end, None)) if middle else line
+    if middle:
+        return (*part(line, 0, start), Span(middle, role), *part(line, end, None))
+    return line
 
 
 NARROWEST = 24

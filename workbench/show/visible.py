@@ -47,7 +47,9 @@ def one_line(text: str) -> str:
 
 def model_label(model: str) -> str:
     """Return a model's name; the offline model is marked as a baseline."""
-    return "offline (baseline)" if model == "offline" else one_line(model)
+    if model == "offline":
+        return "offline (baseline)"
+    return one_line(model)
 
 
 def fit(text: str, width: int) -> str:

@@ -226,7 +226,9 @@ def _best(case: Case, settings: CaseSettings, table: ToolTable, by: GraderName |
 
     `None` if such a run cannot be constructed."""
     agent = _exact(case, settings, table)
-    return None if agent is None else _graded(agent, settings, agent.run(), by)
+    if agent is None:
+        return None
+    return _graded(agent, settings, agent.run(), by)
 
 
 def _exact(case: Case, settings: CaseSettings, table: ToolTable) -> ExactAgent | None:

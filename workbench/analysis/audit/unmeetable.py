@@ -133,7 +133,9 @@ class ToolTable:
             )
         except (Unresolvable, RecursionError, SearchError):
             return None  # the linter of tools reports that the schema is broken
-        return _problem_text(problem) if problem is not None else None
+        if problem is not None:
+            return _problem_text(problem)
+        return None
 
     def allows(self, tool: ToolDefinition, arguments: Mapping[str, JsonValue]) -> bool:
         """Return whether the tool's schema accepts these arguments; true where it is broken and cannot tell."""
@@ -166,7 +168,9 @@ def _problem_text(problem: ValidationError) -> str:
 def parameter_schema(tool: ToolDefinition, argument: str) -> Schema | None:
     """Return the schema of a parameter, references followed; `None` when the tool lists no parameter of that name."""
     properties = properties_of(tool.parameters)
-    return resolved(properties[argument], tool.parameters) if argument in properties else None
+    if argument in properties:
+        return resolved(properties[argument], tool.parameters)
+    return None
 
 
 def closed(tool: ToolDefinition) -> bool:
@@ -353,7 +357,9 @@ def _near_check(key: str) -> str | None:
     squeezed = key.replace("_", "").replace("-", "").lower()
     known = {name.replace("_", ""): name for name in CHECK_CLASSES}
     nearest = get_close_matches(squeezed, known, n=1, cutoff=_NEAR)
-    return known[nearest[0]] if nearest and nearest[0][0] == squeezed[0] else None
+    if nearest and nearest[0][0] == squeezed[0]:
+        return known[nearest[0]]
+    return None
 
 
 def _meant(value: Mapping[str, JsonValue]) -> str:
@@ -375,7 +381,9 @@ def _property(schema: Schema | None, name: str, root: Schema) -> Schema | None:
     if name in properties:
         return resolved(properties[name], root)
     others = schema.get("additionalProperties")
-    return resolved(others, root) if isinstance(others, dict) else None
+    if isinstance(others, dict):
+        return resolved(others, root)
+    return None
 
 
 def _takes_object(schema: Schema | None, root: Schema, depth: int = 0) -> bool | None:

@@ -136,7 +136,9 @@ def mark(value: object, schema: Schema | None) -> str | None:
 def _first_reason(check: CheckBase, schema: Schema) -> str | None:
     for item in check.listed or ():
         if why := _refused(item, schema):
-            return why if check.is_exact else f"{described(item)}: {why}"
+            if check.is_exact:
+                return why
+            return f"{described(item)}: {why}"
     for number in check.numbers:
         if why := _beyond(number, schema):
             return why

@@ -171,7 +171,9 @@ def options_of(value: object) -> tuple[OptionCell, ...]:
 def default_text(cls: type[CheckBase], option: str) -> str:
     """Return the text of an option that is not written, empty if it has no default."""
     default = cls.model_fields[option].default
-    return "" if default is None else _shown(cls.editor(option), default)
+    if default is None:
+        return ""
+    return _shown(cls.editor(option), default)
 
 
 def with_option(value: object, option: str, text: str | None) -> object:
@@ -199,7 +201,9 @@ def weight_text(value: object) -> str:
     weight = _table(value).get("weight")
     if weight is None:
         return ""
-    return shown_text(weight) if isinstance(weight, str) else shown_value(weight)
+    if isinstance(weight, str):
+        return shown_text(weight)
+    return shown_value(weight)
 
 
 def with_weight(value: object, text: str | None) -> object:
@@ -335,4 +339,6 @@ def _ends(value: object, schema: Schema | None) -> list[object]:
 
 
 def _as_text(value: object) -> str:
-    return value if isinstance(value, str) else shown_value(value)
+    if isinstance(value, str):
+        return value
+    return shown_value(value)

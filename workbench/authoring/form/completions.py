@@ -237,4 +237,6 @@ def suggestions(source: FormSource, cell: Cell, typed: str) -> tuple[Completion,
         case "names":
             return complete("words", typed, words={"tags": source.tags, "models": source.models}.get(str(key), ()))
         case _:
-            return complete("word", typed, words=cell.choices) if cell.choices else ()
+            if cell.choices:
+                return complete("word", typed, words=cell.choices)
+            return ()

@@ -84,7 +84,9 @@ def toggled(cell: Cell) -> str | None:
     """Return the text that Enter puts into a yes/no cell; `None` for other cells."""
     if cell.kind not in ("yes_no", "optional", "required"):
         return None
-    return "no" if (cell.text or cell.shown).startswith("yes") else "yes"
+    if (cell.text or cell.shown).startswith("yes"):
+        return "no"
+    return "yes"
 
 
 def schema_of(source: FormSource, place: Place) -> Schema | None:

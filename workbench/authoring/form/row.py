@@ -220,11 +220,15 @@ def text_of(kind: CellKind, value: object) -> str | None:
                 return None
             return shown_value(value)
         case "yes_no":
-            return {True: "yes", False: "no"}[value] if isinstance(value, bool) else None
+            if isinstance(value, bool):
+                return {True: "yes", False: "no"}[value]
+            return None
         case "names" | "words":
             if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
                 return None
-            return shown_texts(value) if kind == "names" else shlex.join(value)
+            if kind == "names":
+                return shown_texts(value)
+            return shlex.join(value)
         case "json":
             if isinstance(value, dict):
                 return _json_text(value)

@@ -199,7 +199,9 @@ def moved(source: FormSource, row: FormRow, step: int) -> Edit | str:
     index = _index(place)
     other = index + step
     if not 0 <= other < len(items_at(source.table, place[:-1])):
-        return "it is already the first one" if step < 0 else "it is already the last one"
+        if step < 0:
+            return "it is already the first one"
+        return "it is already the last one"
     table = with_items_swapped(source.table, place, other)
     rest = row.place[len(place) :]
     return Edit(table, (*place[:-1], other, *rest), f"{_item_name(source, place)} moved")

@@ -515,7 +515,9 @@ def suite_rows(source: FormSource) -> list[FormRow]:
 
 def form_rows(source: FormSource) -> list[FormRow]:
     """Return the rows of a case's form or of a suite's settings."""
-    return case_rows(source) if source.is_case else suite_rows(source)
+    if source.is_case:
+        return case_rows(source)
+    return suite_rows(source)
 
 
 def _finished(source: FormSource, rows: list[FormRow], more: str) -> list[FormRow]:

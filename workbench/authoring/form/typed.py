@@ -241,7 +241,9 @@ def read_value(text: str, schema: Schema | None = None) -> object:
                 raise CellError(
                     'not a list or a table yet: write [1, 2], ["red", "blue"] or { key = "value" }'
                 ) from None
-    return read_values(text, items_of(schema)) if is_list(schema) else text
+    if is_list(schema):
+        return read_values(text, items_of(schema))
+    return text
 
 
 def shown_value(value: object, schema: Schema | None = None) -> str:
@@ -391,7 +393,9 @@ def shown_range(low: float, high: float) -> str:
 
 def _limits(least: float, most: float) -> str:
     if math.isinf(least):
-        return "" if math.isinf(most) else f" up to {setting_text(most)}"
+        if math.isinf(most):
+            return ""
+        return f" up to {setting_text(most)}"
     if math.isinf(most):
         return f" of at least {setting_text(least)}"
     return f" from {setting_text(least)} to {setting_text(most)}"

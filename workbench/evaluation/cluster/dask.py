@@ -383,7 +383,9 @@ def _said(error: Exception) -> str:
         return "it does not answer"
     if isinstance(error, OSError):
         return "the connection to it is closed"
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    if str(error):
+        return f"{type(error).__name__}: {error}"
+    return type(error).__name__
 
 
 def quiet_logs() -> None:

@@ -184,7 +184,9 @@ def _content(folder: Path, word: str) -> str | None:
         if Path(word).is_absolute() or not file.is_file():
             return None
         size = file.stat().st_size
-        return str(size) if size > _READ_WITHIN else hashlib.sha256(file.read_bytes()).hexdigest()
+        if size > _READ_WITHIN:
+            return str(size)
+        return hashlib.sha256(file.read_bytes()).hexdigest()
     except (OSError, ValueError):
         return None
 
@@ -462,4 +464,6 @@ def _endpoint_of(run: PlannedRun, approval: Approval) -> Endpoint | None:
         spec = approval.specs.of(run)
     except ConfigError:
         return None
-    return (spec.base_url, spec.model) if spec is not None else None
+    if spec is not None:
+        return (spec.base_url, spec.model)
+    return None

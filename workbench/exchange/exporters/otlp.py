@@ -429,7 +429,9 @@ def _wait_s(error: Exception, attempt: int, retries: RetryPolicy) -> float | Non
         if error.status not in _RETRYABLE:
             return None
         return retries.wait_s(attempt, asked_wait_s(error.headers, time.time()))
-    return retries.wait_s(attempt, None) if isinstance(error, ConnectionError) else None
+    if isinstance(error, ConnectionError):
+        return retries.wait_s(attempt, None)
+    return None
 
 
 def _must_be_whole(answer: bytes, collector: Collector) -> None:

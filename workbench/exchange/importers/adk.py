@@ -141,7 +141,9 @@ def _cases(name: str, turns: list[Node]) -> Iterator[ImportedCase]:
 
 def _answer_of(turn: Node) -> str:
     final = _at(turn, "final_response")
-    return turn.text_of("reference") if final.value is None else _text(final, [])
+    if final.value is None:
+        return turn.text_of("reference")
+    return _text(final, [])
 
 
 def _messages(turn: Node, notes: list[Note]) -> Iterator[JsonValue]:

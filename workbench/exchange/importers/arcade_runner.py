@@ -51,7 +51,9 @@ def is_suite(value: object) -> bool:
 def built(function: Any) -> Any:
     """Return the suite that a function decorated with `@tool_eval` builds."""
     suite = inspect.unwrap(function)()
-    return asyncio.run(suite) if inspect.iscoroutine(suite) else suite
+    if inspect.iscoroutine(suite):
+        return asyncio.run(suite)
+    return suite
 
 
 def rubric_of(rubric: object) -> dict[str, Any]:

@@ -55,7 +55,9 @@ class Note:
     kind: NoteKind = "other"
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.why}" if self.place else self.why
+        if self.place:
+            return f"{self.place}: {self.why}"
+        return self.why
 
 
 def not_imported(place: str, why: str) -> Note:
@@ -70,7 +72,9 @@ class Mapped(NamedTuple):
     into: str = ""
 
     def __str__(self) -> str:
-        return f"{self.what} → {self.into}" if self.into else self.what
+        if self.into:
+            return f"{self.what} → {self.into}"
+        return self.what
 
 
 @dataclass(frozen=True)

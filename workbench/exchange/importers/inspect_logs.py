@@ -100,7 +100,9 @@ def _number(value: JsonValue) -> float | None:
 
 def _id_of_answer(event: Node) -> str:
     choices = event.at("output").items_of("choices")
-    return choices[0].at("message").text_of("id") if choices else ""
+    if choices:
+        return choices[0].at("message").text_of("id")
+    return ""
 
 
 def _message(message: Node, attached: Node, event: Node | None) -> JsonValue:
@@ -158,7 +160,9 @@ def _resolved(part: Node, attached: Node) -> Node:
     found = attached.get(text.removeprefix(_ATTACHMENT))
     if found is None:
         raise part.refused("names an attachment that the log does not have")
-    return found if isinstance(part.value, str) else Node({**part.table(), "text": found.value}, part.place)
+    if isinstance(part.value, str):
+        return found
+    return Node({**part.table(), "text": found.value}, part.place)
 
 
 def _said(node: Node, key: str) -> str:

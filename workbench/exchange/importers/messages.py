@@ -387,7 +387,9 @@ def _added(answer: dict[str, JsonValue], kind: str, item: Node) -> dict[str, Jso
 
 def _nodes(source: Source) -> list[Node]:
     """Return the records of a file that may hold items; a list that is one conversation is one record."""
-    return [source.root] if source.kind != "lines" and has_items(source.root) else source.records
+    if source.kind != "lines" and has_items(source.root):
+        return [source.root]
+    return source.records
 
 
 def _holds_items(source: Source) -> bool:

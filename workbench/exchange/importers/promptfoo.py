@@ -473,7 +473,9 @@ _READ = {"prompts", "providers", "targets", "tests", "defaultTest", "description
 def _config(source: Source) -> Node:
     """Return the configuration: the file, or the one in a file of results."""
     root = source.root
-    return root.at("config") if root.has("results", "config") else root
+    if root.has("results", "config"):
+        return root.at("config")
+    return root
 
 
 def _recognizes(source: Source) -> bool:

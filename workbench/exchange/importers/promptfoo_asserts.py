@@ -197,7 +197,9 @@ class Expectations:
                 value = parsed_json(code)
             except ValueError:
                 return _NONE
-        return value if isinstance(value, str | int | float) else _NONE
+        if isinstance(value, str | int | float):
+            return value
+        return _NONE
 
     def _tool_call_f1(self, node: Node) -> str:
         value = node.need("value")

@@ -188,7 +188,9 @@ class Node:
 
     def listed(self) -> list[Node]:
         """Return the elements of a list; any other value is the only element."""
-        return self.items() if isinstance(self.value, list) else [self]
+        if isinstance(self.value, list):
+            return self.items()
+        return [self]
 
     def listed_of(self, *keys: str) -> list[Node]:
         """Return `listed` of the value under the first of some keys that a table has; empty where it has none."""

@@ -418,7 +418,9 @@ class _Span:
 
 
 def _exports(source: Source) -> list[Node]:
-    return source.records if source.kind == "lines" else [source.root]
+    if source.kind == "lines":
+        return source.records
+    return [source.root]
 
 
 def _recognizes(source: Source) -> bool:

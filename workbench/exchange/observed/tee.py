@@ -128,7 +128,9 @@ def run_tee(command: Sequence[str], to: Path, secrets: Secrets, complain: Callab
         server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
     except OSError as error:
         complain(f"the server {command[0]} cannot be started: {error.strerror}")
-        return _NOT_FOUND if isinstance(error, FileNotFoundError) else _CANNOT_RUN
+        if isinstance(error, FileNotFoundError):
+            return _NOT_FOUND
+        return _CANNOT_RUN
 
     # The client ends what it has started: this program, which hands signals on and ends with the server.
     def pass_on(number: int, _: FrameType | None) -> None:

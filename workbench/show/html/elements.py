@@ -90,7 +90,9 @@ def tree(node: Element | str, redact: Redact) -> Any:
 def _attributes(node: Element, redact: Redact) -> Mapping[str, str]:
     # The names and values of all others are this program's own.
     foreign = {name: visible(redact(node.attributes[name])) for name in _FOREIGN & node.attributes.keys()}
-    return {**node.attributes, **foreign} if foreign else node.attributes
+    if foreign:
+        return {**node.attributes, **foreign}
+    return node.attributes
 
 
 def sign(status: Status | None, other: str = "·") -> Element:

@@ -81,7 +81,9 @@ def _run(run: ShownRun, redactor: TextRedactor) -> str:
 
     It holds no secrets, but texts that are made of several of its texts may."""
     text = json_text(page_run(run, str))
-    return json_text(page_run(run, redactor.redact)) if redactor.may_be_in_json(text) else text
+    if redactor.may_be_in_json(text):
+        return json_text(page_run(run, redactor.redact))
+    return text
 
 
 def _record(record: PageHead | PageCase | PageFacts, redactor: TextRedactor) -> str:

@@ -15,7 +15,9 @@ from workbench.suite.model import Statistic
 
 def bounded(score: object) -> object:
     """Return a number that JSON can express; anything else unchanged."""
-    return max(min(score, sys.float_info.max), -sys.float_info.max) if isinstance(score, float) else score
+    if isinstance(score, float):
+        return max(min(score, sys.float_info.max), -sys.float_info.max)
+    return score
 
 
 Finite = Annotated[float, BeforeValidator(bounded)]

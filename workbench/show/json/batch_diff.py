@@ -181,7 +181,9 @@ def test_reports(tests: Mapping[str, Paired], before: str, after: str) -> tuple[
 
 
 def _cell(cell: CaseSide | None) -> ChangedCellReport | None:
-    return ChangedCellReport.model_validate(cell) if cell is not None else None
+    if cell is not None:
+        return ChangedCellReport.model_validate(cell)
+    return None
 
 
 class ConfirmedReport(ReportModel):

@@ -118,7 +118,9 @@ class AgainstBaseline:
     def sentence_of(self, run: RunResult) -> str | None:
         """Return the change of a run's case since the baseline, if it broke or is missing, as a sentence."""
         said = self._sentences.get((self.keys.get(run.suite, ""), run.case_id, run.model))
-        return None if said is None else f"since the baseline {called(self.batch)}: {said}"
+        if said is None:
+            return None
+        return f"since the baseline {called(self.batch)}: {said}"
 
     def surely_broke(self, run: RunResult) -> bool:
         """Return whether the case of a run broke, and chance does not explain it as far as that was asked."""

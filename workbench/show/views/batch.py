@@ -178,7 +178,9 @@ def runs_table(runs: Sequence[RunRow]) -> Table[RunRow]:
 
 
 def _score(run: RunRow) -> Value:
-    return NONE if run.figures is None else words(score_text(run.figures.score, ""))
+    if run.figures is None:
+        return NONE
+    return words(score_text(run.figures.score, ""))
 
 
 def _sign(run: RunRow) -> Value:

@@ -160,13 +160,17 @@ def _graded_otherwise(diff: BatchDiff, suites: Mapping[str, SuiteRef]) -> Iterat
 
 
 def _part(cases: int, of: int, path: str) -> str:
-    return path if cases == of else f"{counted_of(cases, of, 'case')} of {path}"
+    if cases == of:
+        return path
+    return f"{counted_of(cases, of, 'case')} of {path}"
 
 
 def _models_left(diff: BatchDiff) -> str:
     if not diff.models:
         return "the batches have no model in common"
-    return f"only {one_line(min(diff.models))} is compared" if len(diff.models) == 1 else "not compared"
+    if len(diff.models) == 1:
+        return f"only {one_line(min(diff.models))} is compared"
+    return "not compared"
 
 
 def notes_between(diff: BatchDiff, before: DiffSide, after: DiffSide, same: SameSuites, history: str) -> Iterator[str]:
@@ -199,7 +203,9 @@ def title_of(before: DiffSide, after: DiffSide) -> str:
 
 def by_grading(grading: Regrade | None) -> str:
     """Return the regrade that is used of a batch, to follow its name; empty for the original grades."""
-    return "" if grading is None else f", grading {grading.number}"
+    if grading is None:
+        return ""
+    return f", grading {grading.number}"
 
 
 def _what_else(before: BatchRow, after: BatchRow, same: SameSuites) -> Iterator[str]:

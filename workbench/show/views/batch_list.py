@@ -208,7 +208,9 @@ def why_missing(batch: BatchRow) -> str:
     if batch.ended_at is None:
         return "interrupted"
     limit = batch.settings.get("cost_limit_usd")
-    return f"stopped, cost limit {cost_text(limit)}" if isinstance(limit, int | float) else "stopped"
+    if isinstance(limit, int | float):
+        return f"stopped, cost limit {cost_text(limit)}"
+    return "stopped"
 
 
 def merge_hint(batch: BatchRow) -> str:
@@ -264,7 +266,9 @@ def _executed(settings: Mapping[str, JsonValue]) -> str:
         return "all tools executed"
     wanted = settings.get("execute")
     if isinstance(wanted, bool):
-        return "tools marked read-only executed" if wanted else "no tool executed"
+        if wanted:
+            return "tools marked read-only executed"
+        return "no tool executed"
     return "tools mocked or executed as the cases say"
 
 

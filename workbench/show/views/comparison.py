@@ -231,7 +231,9 @@ def _cells(models: Sequence[str], rows: Sequence[Row], titles: Titles) -> Matrix
 
     def value(row: Row, column: int) -> Value:
         cell = row.cells[column]
-        return NONE if cell is None else Value(cell_line(cell, rooms))
+        if cell is None:
+            return NONE
+        return Value(cell_line(cell, rooms))
 
     def title(row: Row) -> Title:
         return titles[row.suite, row.case_id]

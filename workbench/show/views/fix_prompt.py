@@ -153,4 +153,6 @@ def _expected(case: Case, result: RunResult) -> list[str]:
 
 
 def _disallowed(call: ExpectedCall) -> str:
-    return call.tool_text if call.args is None else f"{call.tool_text}({', '.join(call.args)})"
+    if call.args is None:
+        return call.tool_text
+    return f"{call.tool_text}({', '.join(call.args)})"

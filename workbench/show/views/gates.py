@@ -128,11 +128,15 @@ def _gate_line(gate: AggregateGate, count: int) -> Line:
 
 
 def _verdict(met: bool) -> Span:
-    return Span("met", "passed") if met else Span("missed", "failed")
+    if met:
+        return Span("met", "passed")
+    return Span("missed", "failed")
 
 
 def _whose(model: str | None) -> str:
-    return " with all models" if model is None else f" with {model}"
+    if model is None:
+        return " with all models"
+    return f" with {model}"
 
 
 def _zeros(runs: int) -> str:

@@ -31,7 +31,9 @@ def graded_text(result: RunResult | None) -> str:
     """Return status and score: `failed 0.50`."""
     if result is None:
         return "not graded"
-    return f"{result.status} {score_text(result.score)}" if result.grades else result.status
+    if result.grades:
+        return f"{result.status} {score_text(result.score)}"
+    return result.status
 
 
 def moves_text(moves: Iterable[Move]) -> str:
@@ -92,7 +94,9 @@ def _kind(move: Move) -> str:
         return "score gone"
     if before.score is None:
         return "score new"
-    return "score higher" if after.score > before.score else "score lower"
+    if after.score > before.score:
+        return "score higher"
+    return "score lower"
 
 
 def _numbers(move: Move) -> str:

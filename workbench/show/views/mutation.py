@@ -65,4 +65,6 @@ def _name(result: MutantResult, *, with_suite: bool) -> str:
 
 def _names(titles: Sequence[str]) -> str:
     text = ", ".join(map(one_line, titles[:_MAX_NAMED]))
-    return f"{text} and {len(titles) - _MAX_NAMED} more" if len(titles) > _MAX_NAMED else text
+    if len(titles) > _MAX_NAMED:
+        return f"{text} and {len(titles) - _MAX_NAMED} more"
+    return text

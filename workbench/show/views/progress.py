@@ -217,7 +217,9 @@ def _done(done: int, planned: int) -> str:
 
 def waiting_text(runs: int) -> str:
     """Return how many of the running ones wait, to stand behind their number: `, 4 of them waiting`."""
-    return f", {count_text(runs)} of them waiting" if runs else ""
+    if runs:
+        return f", {count_text(runs)} of them waiting"
+    return ""
 
 
 def known_cost_text(cost_usd: float, *, has_unknown: bool) -> str:

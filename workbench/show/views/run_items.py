@@ -71,7 +71,9 @@ class StepItem:
 
     @property
     def name(self) -> str:
-        return "answer" if self.step is None else f"step {self.step}"
+        if self.step is None:
+            return "answer"
+        return f"step {self.step}"
 
 
 @dataclass(slots=True)

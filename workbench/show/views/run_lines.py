@@ -421,7 +421,9 @@ def rough_height(item: Item, width: int) -> int:
     """Estimate the number of lines of an item, folded, at almost no cost. 0 is exact."""
     match item:
         case TextItem():
-            return 0 if item.text.blank else 1 + len(item.text.text) // max(width, NARROWEST)
+            if item.text.blank:
+                return 0
+            return 1 + len(item.text.text) // max(width, NARROWEST)
         case CallItem():
             held = item.held is not None
             return 1 + held + max(len(item.arguments or ()), len(item.edited or ()), 1) + len(item.issues)
@@ -500,7 +502,9 @@ def _answer_in_short(items: Sequence[Item], limit: int) -> str:
             texts.append(item.text.text[:limit])
     if calls:
         return f"called {', '.join(calls)}"
-    return f"said {one_line(' '.join(texts))}" if texts else "no answer"
+    if texts:
+        return f"said {one_line(' '.join(texts))}"
+    return "no answer"
 
 
 _OFFERED = {"s next stop": "step", "c continue": "step.continue"}
@@ -657,7 +661,9 @@ def _mark_of_check(verdict: ArgumentVerdict, fault: Issue | None) -> _Mark:
     text = f"{_EXPECTED}{one_line(verdict.expected)}"
     if verdict.counted:
         text = after(" ", part_earned(verdict.score, verdict.weight)) + text
-    return (f"{GLYPHS.warned}{text}", "warned") if verdict.holds else (f"{GLYPHS.failed}{text}", "failed")
+    if verdict.holds:
+        return (f"{GLYPHS.warned}{text}", "warned")
+    return (f"{GLYPHS.failed}{text}", "failed")
 
 
 def shown_at_argument(issue: Issue, verdicts: Sequence[ArgumentVerdict], arguments: Mapping[str, JsonValue]) -> bool:
@@ -720,7 +726,9 @@ def _as_written(item: CallItem) -> str:
     """Return the arguments as JSON; those that are no JSON, or not complete yet, as the model wrote them."""
     if item.problem is None and item.arguments is not None:
         return _json(item.arguments)
-    return "".join(item.fragments) if item.raw is None else item.raw
+    if item.raw is None:
+        return "".join(item.fragments)
+    return item.raw
 
 
 def _outcome(result: RunResult) -> str:

@@ -41,7 +41,9 @@ def kind_of(case: Case) -> Kind:
         return "other"
     if case.expected_calls():
         return "must call"
-    return "must not call" if case.forbids_all_calls and not case.expects_nothing_yet else "other"
+    if case.forbids_all_calls and not case.expects_nothing_yet:
+        return "must not call"
+    return "other"
 
 
 def what_is_missing(cases: Iterable[Case]) -> str | None:

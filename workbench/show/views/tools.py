@@ -100,7 +100,9 @@ def finding_lines(suites: Sequence[SuiteTools], paint: Paint) -> Iterator[str]:
 
 def _origin(tool: ToolName) -> str:
     origin = tool.server if tool.case is None else f"case {tool.case}"
-    return tool.name if origin is None else f"{origin}: {tool.name}"
+    if origin is None:
+        return tool.name
+    return f"{origin}: {tool.name}"
 
 
 def _suite_json(suite: SuiteTools) -> dict[str, Any]:
@@ -127,13 +129,17 @@ def source_title(server: str | None, case: str | None) -> str:
     """Return where tools come from: a server, the suite or one of its cases."""
     if server is not None:
         return f"server {one_line(server)}"
-    return "in the suite" if case is None else f"in case {one_line(case)}"
+    if case is None:
+        return "in the suite"
+    return f"in case {one_line(case)}"
 
 
 def listed_text(at: datetime, now: datetime | None = None) -> str:
     """Return when tools were listed, whose server was not asked since; with `now` how long ago."""
     text = f"as listed on {local_time(at.isoformat())}"
-    return text if now is None else f"{text}, {ago(at.isoformat(), now) or 'long ago'}"
+    if now is None:
+        return text
+    return f"{text}, {ago(at.isoformat(), now) or 'long ago'}"
 
 
 def _source(source: ToolSource, width: int, paint: Paint) -> Iterator[str]:

@@ -195,7 +195,9 @@ class StepLines:
         """Return the line of the request behind the last step of a chain, with its system prompt where that changed."""
         if self._suites == self._system:
             return "answer"
-        return f"answer  system: {one_line(self._suites)}" if self._suites else "answer  no system prompt"
+        if self._suites:
+            return f"answer  system: {one_line(self._suites)}"
+        return "answer  no system prompt"
 
     def _words(self) -> list[str]:
         """Yield the model's output since its last request: its reasoning if verbose, and its text."""
@@ -246,7 +248,9 @@ def hold_text(paused: Paused, tool: str | None) -> str:
     tool = tool or "a call"
     match paused.at:
         case "request":
-            return "before a request" if paused.round is None else f"before the request of round {paused.round}"
+            if paused.round is None:
+                return "before a request"
+            return f"before the request of round {paused.round}"
         case "call":
             return f"before {tool}"
         case "result":

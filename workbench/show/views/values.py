@@ -145,7 +145,9 @@ class Awaited:
         """The current activity."""
         if self.first_s is not None:
             return "answering"
-        return "waiting for the model" if self._read is None else "reading the prompt"
+        if self._read is None:
+            return "waiting for the model"
+        return "reading the prompt"
 
     def facts(self, now_s: float | None) -> list[str]:
         """Return the time, the progress and the speed, as far as they are known, the most important first."""

@@ -21,11 +21,15 @@ def _edit_held(now: MainSituation) -> str | None:
 
 
 def _undo(now: MainSituation) -> str | None:
-    return None if now.undoable or now.refused else _no_change(now, "undo")
+    if now.undoable or now.refused:
+        return None
+    return _no_change(now, "undo")
 
 
 def _redo(now: MainSituation) -> str | None:
-    return None if now.redoable or now.refused else _no_change(now, "redo")
+    if now.redoable or now.refused:
+        return None
+    return _no_change(now, "redo")
 
 
 def _no_change(now: MainSituation, verb: str) -> str:

@@ -254,7 +254,9 @@ class CaseView(LineView):
 
     def line_at(self, index: int) -> Line:
         self._lay_out()
-        return self._lines[index] if index < len(self._lines) else EMPTY
+        if index < len(self._lines):
+            return self._lines[index]
+        return EMPTY
 
     def _lay_out(self) -> None:
         if self._laid_out_at == self.text_width:

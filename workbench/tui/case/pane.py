@@ -84,7 +84,9 @@ class CasePane(Vertical):
     def target(self) -> Widget:
         """The widget that gets the focus of the pane."""
         if self.view == "form":
-            return self.form.field if self.form.typing else self.form
+            if self.form.typing:
+                return self.form.field
+            return self.form
         return self.toml.target
 
     @property

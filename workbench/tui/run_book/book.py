@@ -328,7 +328,9 @@ class RunBook:
         if case not in self._steps:
             self._steps[case] = summarised_steps(self.runs_that_count(case))
         steps = self._steps[case]
-        return steps[number - 1] if number <= len(steps) else None
+        if number <= len(steps):
+            return steps[number - 1]
+        return None
 
     def tally(self, suite: Path, cases: tuple[str, ...]) -> CaseTally:
         """Count how these cases ended.

@@ -301,7 +301,9 @@ class RunRecord:
 
         def read() -> RunResult | None:
             result = unpacked(small).result
-            return shown_result(result, secrets) if result is not None else None
+            if result is not None:
+                return shown_result(result, secrets)
+            return None
 
         return read
 
@@ -395,7 +397,9 @@ class RunRecord:
     @property
     def standing(self) -> Stage:
         """The stage; a run that waits for its endpoint counts as waiting."""
-        return "waiting" if self.put_off_until is not None else self.stage
+        if self.put_off_until is not None:
+            return "waiting"
+        return self.stage
 
     @property
     def wait(self) -> tuple[datetime, str] | None:

@@ -189,4 +189,6 @@ def _pace(case: Case, trajectory: Trajectory) -> Pace:
     if any(check.outside == "python" for check in checks):
         return "with Python"
     slow = any(check.cost == "unbounded" for check in checks)
-    return "in background" if slow or len(trajectory.calls) > AT_ONCE_CALLS else "at once"
+    if slow or len(trajectory.calls) > AT_ONCE_CALLS:
+        return "in background"
+    return "at once"

@@ -44,7 +44,9 @@ if TYPE_CHECKING:
 
 
 def _copy(now: MainSituation) -> str | None:
-    return None if now.has_text else "there is nothing to copy here"
+    if now.has_text:
+        return None
+    return "there is nothing to copy here"
 
 
 def _border(now: MainSituation) -> str | None:
@@ -52,7 +54,9 @@ def _border(now: MainSituation) -> str | None:
 
 
 def _moved_border(now: MainSituation) -> str | None:
-    return None if now.moved_borders else "the panes shown have their default widths"
+    if now.moved_borders:
+        return None
+    return "the panes shown have their default widths"
 
 
 class ViewActions(MainActions):
@@ -247,13 +251,17 @@ class ProgramActions(MainActions):
 def _make(now: MainSituation) -> str | None:
     if now.not_editable is not None:
         return now.not_editable
-    return "this suite has errors: correct them first" if now.broken else None
+    if now.broken:
+        return "this suite has errors: correct them first"
+    return None
 
 
 def _run(now: MainSituation) -> str | None:
     if not now.variants:
         return f"no suite here has variants; {key_for('variant')} makes one"
-    return None if now.runnable else "there is no case here that could run"
+    if now.runnable:
+        return None
+    return "there is no case here that could run"
 
 
 class SetupActions(MainActions):
@@ -292,7 +300,9 @@ class SetupActions(MainActions):
 
 
 def _suite_or_folder(now: MainSituation) -> str | None:
-    return None if now.has_file or now.row == "folder" else "there is no suite here"
+    if now.has_file or now.row == "folder":
+        return None
+    return "there is no suite here"
 
 
 def _suite(now: MainSituation) -> str | None:
@@ -316,15 +326,21 @@ def _failures(now: MainSituation) -> str | None:
 
 
 def _runnable(now: MainSituation) -> str | None:
-    return None if now.runnable else "there is no case here that could run"
+    if now.runnable:
+        return None
+    return "there is no case here that could run"
 
 
 def _cases(now: MainSituation) -> str | None:
-    return None if now.cases else "there is no case to compare models on"
+    if now.cases:
+        return None
+    return "there is no case to compare models on"
 
 
 def _case(now: MainSituation) -> str | None:
-    return None if now.row == "case" else "put the cursor on a case"
+    if now.row == "case":
+        return None
+    return "put the cursor on a case"
 
 
 class ScreenActions(MainActions):
@@ -647,7 +663,9 @@ def _actions_at(*places: Where) -> list[Action]:
 
 def places_of(now: MainSituation) -> tuple[Where, ...]:
     """Return where the keys of the current pane of the main screen are bound."""
-    return (now.pane, now.view) if now.pane == "case" else (now.pane,)
+    if now.pane == "case":
+        return (now.pane, now.view)
+    return (now.pane,)
 
 
 def help_sections(now: MainSituation) -> list[tuple[str, Sequence[Action]]]:

@@ -145,7 +145,9 @@ class MainBars:
         if run is None:
             return EMPTY
         if run.figures is None:
-            return (Span("recorded", "muted"),) if run.recorded else EMPTY
+            if run.recorded:
+                return (Span("recorded", "muted"),)
+            return EMPTY
         if run.recorded:
             return (Span("recorded", "muted"), Span("  "), *verdict(run))
         return verdict(run)
@@ -259,4 +261,6 @@ def _variants_label(variants: Variants) -> str:
         text = counted(len(variants.names), "variant")
     if not text:
         return ""
-    return f"{SEPARATOR}{text}" if variants.plain else f"{SEPARATOR}{text} alone"
+    if variants.plain:
+        return f"{SEPARATOR}{text}"
+    return f"{SEPARATOR}{text} alone"

@@ -148,7 +148,9 @@ def _with_unavailable_last(sections: Iterable[Section], entries: Iterable[Entry]
 
 
 def _age(action: Action, recent: Sequence[str]) -> int:
-    return recent.index(action.id) if action.id in recent else len(recent)
+    if action.id in recent:
+        return recent.index(action.id)
+    return len(recent)
 
 
 def rows_of(sections: Sequence[Section], names: Mapping[str, str], width: int) -> list[Row]:
@@ -235,7 +237,9 @@ class PaletteList(LineView, can_focus=False):
         if self.cursor >= len(self._rows):
             return None
         at = self._rows[self.cursor].entry
-        return self._entries[at].action if at is not None else None
+        if at is not None:
+            return self._entries[at].action
+        return None
 
     def search(self, query: str) -> None:
         """Show the matches of a query, with the cursor on the first one."""

@@ -156,7 +156,9 @@ def panes_shown(width: int, focused: Pane, right: Pane, zoomed: bool) -> tuple[P
 
 
 def _edits() -> Message:
-    return () if is_read_only() else (("", "text"), ("e  edits it", "text"))
+    if is_read_only():
+        return ()
+    return (("", "text"), ("e  edits it", "text"))
 
 
 def run_message(tree: TreeState, models: tuple[str, ...], book: RunBook) -> Message:

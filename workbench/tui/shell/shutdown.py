@@ -214,7 +214,9 @@ class Leaving:
     def _finishing(self) -> str | None:
         """The operation on the history that the app waits for, if any."""
         batch_work = self._services.begun_batch_work
-        return batch_work.doing if batch_work is not None else None
+        if batch_work is not None:
+            return batch_work.doing
+        return None
 
     def ask(self) -> None:
         """Leave.

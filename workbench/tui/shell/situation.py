@@ -100,7 +100,9 @@ def _with_run(now: MainSituation, screen: PanesScreen, run: RunRecord) -> MainSi
 def _shown_as(run: RunRecord) -> Shown:
     if run.recorded and not run.unwritten:
         return "a recording"
-    return "a finished run" if run.result is not None else "a run"
+    if run.result is not None:
+        return "a finished run"
+    return "a run"
 
 
 def _has_text(screen: PanesScreen) -> bool:

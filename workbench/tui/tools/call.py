@@ -339,7 +339,9 @@ class CallView(LineView):
         return len(self._picture.lines)
 
     def line_at(self, index: int) -> Line:
-        return self._picture.lines[index] if index < self.line_count() else EMPTY
+        if index < self.line_count():
+            return self._picture.lines[index]
+        return EMPTY
 
     def moved(self) -> None:
         self.close_field()
@@ -468,11 +470,15 @@ class CallNow(Situation):
 
 
 def _make_call(now: CallNow) -> str | None:
-    return f"the tool is being called; {key_for('call.stop')} stops waiting" if now.running else None
+    if now.running:
+        return f"the tool is being called; {key_for('call.stop')} stops waiting"
+    return None
 
 
 def _stop_waiting(now: CallNow) -> str | None:
-    return None if now.running else "the tool is not being called"
+    if now.running:
+        return None
+    return "the tool is not being called"
 
 
 def _answered(now: CallNow) -> str | None:

@@ -28,7 +28,9 @@ MAX_LINE_CHARS = 4_000
 
 
 def _copy(now: Situation) -> str | None:
-    return None if now.has_text else "there is nothing to copy here"
+    if now.has_text:
+        return None
+    return "there is nothing to copy here"
 
 
 class LogView(LineView):

@@ -172,7 +172,9 @@ def _tool(now: ToolsNow) -> str | None:
 
 
 def _copy(now: Situation) -> str | None:
-    return None if now.has_text else "there is nothing to copy here"
+    if now.has_text:
+        return None
+    return "there is nothing to copy here"
 
 
 def _log(now: ToolsNow) -> str | None:

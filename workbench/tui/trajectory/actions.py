@@ -48,7 +48,9 @@ def _fork(now: MainSituation) -> str | None:
 
 
 def _capture(now: MainSituation) -> str | None:
-    return None if now.cases else "there is no case that could be captured"
+    if now.cases:
+        return None
+    return "there is no case that could be captured"
 
 
 def _accept(now: MainSituation) -> str | None:

@@ -67,12 +67,16 @@ def facts(run: RunRecord) -> list[str]:
 
 def model_time(figures: RunSummary) -> str:
     """Return how long the model took to answer, empty if it never did, or nobody knows."""
-    return duration_text(figures.latency_ms) if figures.asked and figures.latency_ms else ""
+    if figures.asked and figures.latency_ms:
+        return duration_text(figures.latency_ms)
+    return ""
 
 
 def limited_time(figures: RunSummary) -> str:
     """Return the time that the case's latency limit measures, empty if it is unknown or the model never answered."""
-    return duration_text(figures.limited_ms) if figures.asked and figures.limited_ms else ""
+    if figures.asked and figures.limited_ms:
+        return duration_text(figures.limited_ms)
+    return ""
 
 
 def headline(name: str, run: RunRecord, width: int) -> Line:

@@ -43,13 +43,17 @@ def _grades(now: TrajectoryNow) -> str | None:
 
 
 def _copy(now: Situation) -> str | None:
-    return None if now.has_text else "nothing has happened in this run yet"
+    if now.has_text:
+        return None
+    return "nothing has happened in this run yet"
 
 
 def _save(now: TrajectoryNow) -> str | None:
     if now.shown == "a recording":
         return "this run is a recording already"
-    return None if now.shown == "a finished run" else "this run is not finished yet"
+    if now.shown == "a finished run":
+        return None
+    return "this run is not finished yet"
 
 
 class ReadRunList(RunList, inherit_bindings=False):

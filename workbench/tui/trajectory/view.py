@@ -248,7 +248,9 @@ class RunList(LineView):
     def line_at(self, index: int) -> Line:
         if self.lines is not None and self.lines.count:
             line = self.lines.line(index)
-            return with_breakpoint(line) if self._has_breakpoint(index, line) else line
+            if self._has_breakpoint(index, line):
+                return with_breakpoint(line)
+            return line
         rows = self._message_lines()
         return rows[index] if index < len(rows) else EMPTY
 

@@ -66,7 +66,9 @@ def _fold(tree: TreeState, row: Row) -> str:
 
 def _case_fold(tree: TreeState, row: Row) -> str:
     """Return the sign that folds a chain, with a blank before it; empty for a case without steps."""
-    return f" {_fold(tree, row)}" if tree.is_foldable(row) else ""
+    if tree.is_foldable(row):
+        return f" {_fold(tree, row)}"
+    return ""
 
 
 def _branch_line(tree: TreeState, row: Row, book: RunBook, width: int) -> Line:
@@ -148,7 +150,9 @@ def _tally(tree: TreeState, row: Row, book: RunBook) -> Line:
 
 
 def _tool_role(row: Row) -> Role:
-    return "tool" if row.case is not None and row.step is not None and row.case.steps[row.step - 1] else "muted"
+    if row.case is not None and row.step is not None and row.case.steps[row.step - 1]:
+        return "tool"
+    return "muted"
 
 
 def _step(row: Row, book: RunBook) -> tuple[Span, Line]:

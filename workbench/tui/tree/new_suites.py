@@ -258,7 +258,9 @@ class ServerScreen(_Naming[FoundServers]):
     @property
     def _chosen(self) -> ConfiguredServer | None:
         at = self.query_one("#clients", ChooseLines).cursor
-        return self._found[at - 1] if at and self._found else None
+        if at and self._found:
+            return self._found[at - 1]
+        return None
 
     def action_other(self, step: int) -> None:
         """Go to another server while one is typed."""
@@ -542,4 +544,6 @@ class NewSuites:
             folder = row.key.path if row.key.kind == "folder" else row.key.path.parent
         else:
             folder = next((root for root in roots if root.is_dir()), Path())
-        return Path() if self._stage.services.is_bundled(folder / "suite.toml") else folder
+        if self._stage.services.is_bundled(folder / "suite.toml"):
+            return Path()
+        return folder

@@ -145,7 +145,9 @@ class Selection:
 
     def runnable_below(self, row: Row | None) -> list[tuple[OpenSuite, tuple[str, ...]]]:
         """Return the cases at or below a row that can run and are not running, by suite."""
-        return runnable_below(self.tree, row, self.book) if row is not None else []
+        if row is not None:
+            return runnable_below(self.tree, row, self.book)
+        return []
 
     # Runs
 

@@ -477,7 +477,9 @@ class FormPage:
         laid = self._laid_out(at) if marked else self._laid[at]
         within = index - self._starts[at]
         # The highlight may change how a row wraps, so this line may be missing.
-        return laid.lines[within] if within < len(laid.lines) else EMPTY
+        if within < len(laid.lines):
+            return laid.lines[within]
+        return EMPTY
 
     def _laid_out(self, row: int) -> RowLines:
         """Return the lines of a row, with its cell highlighted if it is selected."""
@@ -510,7 +512,9 @@ class FormPage:
     @property
     def current(self) -> FormRow | None:
         """The selected row."""
-        return self.rows[self.row] if self.row < len(self.rows) else None
+        if self.row < len(self.rows):
+            return self.rows[self.row]
+        return None
 
     @property
     def current_cell(self) -> Cell | None:

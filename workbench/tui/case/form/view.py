@@ -153,7 +153,9 @@ class FormView(FormFields):
 
     def line_at(self, index: int) -> Line:
         line = super().line_at(index)
-        return with_breakpoint(line) if self.breakpoints and self._is_head_of_broken(index) else line
+        if self.breakpoints and self._is_head_of_broken(index):
+            return with_breakpoint(line)
+        return line
 
     def _is_head_of_broken(self, index: int) -> bool:
         """Return whether a line names the tool of a call with a breakpoint."""
@@ -271,7 +273,9 @@ class FormView(FormFields):
         if self._fixed is not None:
             return self._fixed
         made = change(source, row)
-        return made if isinstance(made, str) else self._apply(made)
+        if isinstance(made, str):
+            return made
+        return self._apply(made)
 
 
 _AT_ROWS: dict[str, Callable[[FormSource, FormRow], object]] = {

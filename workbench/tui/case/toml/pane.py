@@ -71,7 +71,9 @@ class TomlPart:
         if self.index is None:
             return self.suite.path.name
         case = self._case
-        return case.name if case is not None else f"the head of {self.suite.path.name}"
+        if case is not None:
+            return case.name
+        return f"the head of {self.suite.path.name}"
 
     @property
     def file_name(self) -> str:
@@ -287,12 +289,16 @@ class TomlPane(SearchedPane):
         """The selection while typing, otherwise all of the text."""
         if self._typing:
             return self.editor.typed.selected or self.editor.typed.text
-        return self.view.excerpt.text if self.view.excerpt is not None else ""
+        if self.view.excerpt is not None:
+            return self.view.excerpt.text
+        return ""
 
     @property
     def line(self) -> int:
         """The line of the part, from 0, under the cursor."""
-        return self.editor.typed.cursor[0] if self._typing else self.view.line
+        if self._typing:
+            return self.editor.typed.cursor[0]
+        return self.view.line
 
     @property
     def target(self) -> Widget:
