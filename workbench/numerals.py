@@ -36,9 +36,9 @@ def _decimals(number: str, digits: int, full: float) -> str:
     return str(exact.quantize(unit, ROUND_DOWN) if exact < full <= rounded else rounded)
 
 
-def count_text(number: int) -> str:
-    """Return a whole number: `950`, `12,000`."""
-    return f"{number:,}"
+def count_text(number: float) -> str:
+    """Return a number in whole ones: `950`, `12,000`."""
+    return f"{round(number):,}"
 
 
 def counted(number: int, noun: str) -> str:

@@ -45,7 +45,7 @@ PairTest = Literal["McNemar", "permutation"]
 _TEXTS: Final[Mapping[Unit, Callable[[float | None], str]]] = {
     "share": mean_text,
     "ms": duration_text,
-    "tokens": lambda count: NOTHING if count is None else count_text(round(count)),
+    "tokens": lambda count: NOTHING if count is None else count_text(count),
     "usd": cost_text,
     "number": mean_text,
 }

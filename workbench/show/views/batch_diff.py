@@ -11,7 +11,7 @@ from workbench.analysis.measures import SCORE, SLOWER
 from workbench.analysis.paired import Paired
 from workbench.grading.status import GOOD_WORDS
 from workbench.history.records import BatchRow, Regrade, RunRow, SameSuites, SuiteRef
-from workbench.numerals import count_text, counted, counted_of, duration_text, of_text
+from workbench.numerals import count_text, counted, counted_of, duration_text, figure, of_text
 from workbench.show.doc import Block, Column, Heading, Paragraph, Table, line_of, words
 from workbench.show.forms import LINES_MAX
 from workbench.show.spans import Line, Role, Span
@@ -49,7 +49,7 @@ class DiffSide(Protocol):
     def runs(self) -> Sequence[RunRow]: ...
 
 
-_SLOWER = f"{SLOWER.times - 1:.0%} and {duration_text(SLOWER.by)}"
+_SLOWER = f"{figure(100 * (SLOWER.times - 1))}% and {duration_text(SLOWER.by)}"
 
 MEANINGS: Mapping[ChangeKind, str] = {
     "broke": f"Failed now, {GOOD_WORDS} before.",
