@@ -16,7 +16,8 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from workbench.checks.check import asks_for_run
-from workbench.config.secrets import LOOKS_BACK, Finder, Secrets
+from workbench.config.secret_forms import LOOKS_BACK
+from workbench.config.secrets import Finder, Secrets
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RedactedPlace, RunResult
 from workbench.history.packing import Search

@@ -1,0 +1,176 @@
+"""Finds secrets by their form alone: tokens of well-known services, private keys, and passwords in addresses.
+
+A search begins with the few characters without which a form cannot be in a text, so that most texts cost next to
+nothing. All patterns match within JSON texts too, whose escapes stand in place of newlines, quotes and slashes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from workbench.startup import late_pattern
+
+BEFORE_WORD = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%[0-9A-Fa-f]{2})|(?<=\[m)|(?<=[0-9]m))"
+LOOKS_BACK = 6
+"""The number of characters before a value that decide whether it begins there."""
+
+_ALNUM, _BASE64 = "[A-Za-z0-9]", "[A-Za-z0-9_-]"
+_MIXED = rf"(?={_BASE64}{{0,64}}[A-Z0-9])"
+"""A name in small letters with hyphens is no token."""
+
+
+class _Form(NamedTuple):
+    """Tokens of one kind: one of the `prefixes`, then `body`, of characters of `alphabet`.
+
+    `name` replaces them."""
+
+    name: str
+    prefixes: tuple[str, ...]
+    body: str
+    alphabet: str
+
+
+_FORMS = (
+    _Form("GITHUB_TOKEN", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), _ALNUM + "{30,}", _ALNUM),
+    _Form("GITHUB_TOKEN", ("github_pat_",), "[A-Za-z0-9_]{22,}", "[A-Za-z0-9_]"),
+    _Form("ANTHROPIC_KEY", ("sk-ant-",), _MIXED + _BASE64 + "{20,}", _BASE64),
+    _Form("OPENAI_KEY", ("sk-proj-", "sk-svcacct-", "sk-admin-"), _MIXED + _BASE64 + "{20,}", _BASE64),
+    _Form("OPENAI_KEY", ("sk-",), _ALNUM + "{32,}", _ALNUM),
+    _Form("OPENROUTER_KEY", ("sk-or-v1-",), _ALNUM + "{32,}", _ALNUM),
+    _Form("AWS_KEY", ("AKIA", "ASIA"), "[A-Z0-9]{16}(?![A-Za-z0-9])", "[A-Z0-9]"),
+    _Form("GOOGLE_KEY", ("AIza",), _BASE64 + "{33,}", _BASE64),
+    _Form("SLACK_TOKEN", ("xoxa-", "xoxb-", "xoxe-", "xoxo-", "xoxp-", "xoxr-", "xoxs-", "xapp-"),
+          "(?=[A-Za-z0-9-]{0,64}[0-9])[A-Za-z0-9-]{10,}", "[A-Za-z0-9-]"),
+    _Form("GITLAB_TOKEN", ("glpat-",), _MIXED + _BASE64 + "{20,}", _BASE64),
+    _Form("NPM_TOKEN", ("npm_",), _ALNUM + "{30,}", _ALNUM),
+    _Form("PYPI_TOKEN", ("pypi-",), rf"(?={_BASE64}{{0,64}}[A-Z])" + _BASE64 + "{40,}", _BASE64),
+    _Form("HUGGING_FACE_TOKEN", ("hf_",), _ALNUM + "{30,}", _ALNUM),
+    _Form("STRIPE_KEY", ("sk_live_", "rk_live_"), _ALNUM + "{16,}", _ALNUM),
+    _Form("GROQ_KEY", ("gsk_",), _ALNUM + "{40,}", _ALNUM),
+    _Form("XAI_KEY", ("xai-",), _ALNUM + "{40,}", _ALNUM),
+    _Form("JWT", ("eyJ",), rf"{_BASE64}{{8,2048}}\.eyJ{_BASE64}{{8,16384}}\.{_BASE64}{{8,}}", "[A-Za-z0-9_.-]"),
+)  # fmt: skip
+_PREFIXES = tuple(prefix for form in _FORMS for prefix in form.prefixes)
+_HEADS = {sign: tuple(prefix.split(sign)[0] for prefix in _PREFIXES if sign in prefix) for sign in "_-"}
+_WHOLE = tuple(filter(str.isalnum, _PREFIXES))
+
+# Few texts come as far as these five, which `re` compiles when they are first used: half a percent of a short command.
+_PEM = "-----BEGIN "
+_PRIVATE_KEY = (
+    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?=(?:(?!-----)[\s\S]){0,300}?[A-Za-z0-9+/]{16})"
+    r"(?:[^-]*(?:-(?!----)[^-]*)*-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+    r"|(?:(?:\s|\\+[nr])*[A-Za-z0-9+/=]{30,80})+)"  # one whose end is missing
+)
+_OPEN_KEY = (
+    r"-----BEGIN [A-Z0-9 ]{0,60}(?:-{0,5}\Z"
+    r"|-----[^-]*(?:-(?!----)[^-]*)*(?:-----(?:E|EN|END|END [A-Z0-9 ]{0,60}-{0,4})?)?\Z)"
+)
+
+_USER = r"[^\s\x00-\x1f/?#@:\"'<>`,\\\[]"
+_PASSWORD_FORM = r"(?:[^\s\x00-\x1f/?#\"'<>`\\]|\\(?![nrt])|(?<=[\w\\])[\"'](?=\w|\\+u))"
+_ADDRESS_FORM = (
+    rf":\\*/\\*/(?P<user>{_USER}{{0,256}}):(?!\d{{1,5}}[,;|)\]}}\"'`\\])(?P<password>{_PASSWORD_FORM}{{1,512}})@"
+)
+_ENCODED_ADDRESS = (
+    r"(?i)%3A%2F%2F(?P<user>(?:[^\s\x00-\x1f/?#@:&\"'<>`,\\%]|%(?!2F|3F|23|40|3A|20|0A)){0,256})%3A"
+    r"(?P<password>(?:[^\s\x00-\x1f/?#&\"'<>`,\\%]|%(?!2F|3F|23|20|0A)){1,512})%40"
+)
+_OPEN_ADDRESS = (
+    rf"(?i):\\*/?\\*\Z|:\\*/\\*/{_USER}{{0,256}}(?::[^\s/?#]{{0,512}})?\Z"
+    r"|%(?:3(?:A(?:%(?:2(?:F(?:%(?:2(?:F[^\s/?#&]{0,768})?)?)?)?)?)?)?)?\Z"
+)
+_PLACEHOLDER = late_pattern(
+    r"\$\{[^}]*\}|\$\([^)]*\)|\$[A-Z_][A-Z0-9_]*|\{+[^{}]*\}+|%[A-Za-z0-9_]+%|%s|\*+|[xX]{3,}|\.{3}|…"
+)
+"""Stands in an address where the password belongs, and is none."""
+_BEFORE_WORD = late_pattern(BEFORE_WORD)
+_ESCAPES = late_pattern(r"\\+[nrt]|[\s\\]")
+_MAX_OPEN_CHARS = 4_096
+"""A longer token may leave in pieces: the text searched again with each piece has to end."""
+_OF_WORDS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
+
+
+class FormPlace(NamedTuple):
+    """The place of a secret of a known form in a text.
+
+    `what` is the secret as it is outside of JSON; of an address, user and password."""
+
+    first: int
+    end: int
+    replacement: str
+    what: str
+
+
+def forms_in(text: str, begin: int = 0) -> Iterator[FormPlace]:
+    """Yield the secrets of known forms that begin in a text at or after `begin`.
+
+    They may overlap."""
+    if _may_hold_token(text):
+        for form, pattern in _patterns():
+            if any(map(text.__contains__, form.prefixes)):
+                for match in pattern.finditer(text, begin):
+                    if _BEFORE_WORD.match(text, match.start()):
+                        yield FormPlace(match.start(), match.end(), f"${form.name}", match[0])
+    if "-" in text and _PEM in text:
+        for match in re.compile(_PRIVATE_KEY).finditer(text, begin):
+            yield FormPlace(match.start(), match.end(), "$PRIVATE_KEY", _ESCAPES.sub("", match[0]))
+    if "@" in text and ("://" in text or ":\\" in text):
+        yield from _passwords(re.compile(_ADDRESS_FORM).finditer(text, begin))
+    if "%40" in text:
+        yield from _passwords(re.compile(_ENCODED_ADDRESS).finditer(text, begin))
+
+
+def open_form_from(text: str) -> int:
+    """Return where a secret of a known form may begin that more text would complete or lengthen.
+
+    It is the text's length if there is none."""
+    found = len(text)
+    word = max(len(text.rstrip(_OF_WORDS)), found - _MAX_OPEN_CHARS)
+    if word < found and (match := _open_token().search(text, word)) is not None:
+        found = match.start()
+    address = max(text.rfind(" ") + 1, text.rfind("\n") + 1, len(text) - _MAX_OPEN_CHARS)
+    if (":" in text or "%" in text) and (match := re.compile(_OPEN_ADDRESS).search(text, address)) is not None:
+        found = min(found, match.start())
+    if "-" in text:
+        last = text.rfind("-----B")
+        if last >= 0 and (_PEM.startswith(text[last:]) or re.compile(_OPEN_KEY).match(text, last)):
+            found = min(found, last)
+        found = min(found, max(len(text.rstrip("-")), len(text) - 5))
+    return found
+
+
+def _passwords(matches: Iterable[re.Match[str]]) -> Iterator[FormPlace]:
+    for match in matches:
+        user, password = (unquote(_ESCAPES.sub("", match[part])) for part in ("user", "password"))
+        if not _PLACEHOLDER.fullmatch(password):
+            yield FormPlace(*match.span("password"), "$PASSWORD", f"{user}:{password}")
+
+
+def _may_hold_token(text: str) -> bool:
+    """Return whether the beginning of any token is in a text.
+
+    Splitting at a single character is the fastest test."""
+    return any(
+        sign in text and any(part.endswith(heads) for part in text.split(sign)) for sign, heads in _HEADS.items()
+    ) or any(each[0] in text and each[-1] in text and each in text for each in _WHOLE)
+
+
+@cache
+def _patterns() -> tuple[tuple[_Form, re.Pattern[str]], ...]:
+    return tuple((form, re.compile(f"(?:{'|'.join(form.prefixes)}){form.body}")) for form in _FORMS)
+
+
+@cache
+def _open_token() -> re.Pattern[str]:
+    """Return a pattern for a token at the end of a text, from its first character on."""
+    begun = (
+        "".join(f"(?:{sign}" for sign in prefix) + f"{form.alphabet}*" + ")?" * len(prefix)
+        for form in _FORMS
+        for prefix in form.prefixes
+    )
+    first = "".join(sorted({prefix[0] for prefix in _PREFIXES}))
+    return re.compile(rf"{BEFORE_WORD}(?=[{first}])(?:{'|'.join(begun)})\Z")
