@@ -1,5 +1,6 @@
-"""Builds what the wheel installs beside the package: the man page, and completion for bash, zsh and fish. All of it is
-made from the parsers of the commands."""
+"""Builds the man page and the completion for bash, zsh and fish, which a wheel installs beside the package.
+
+They are made from the parsers of the commands."""
 
 from __future__ import annotations
 
@@ -38,7 +39,9 @@ class BuildHook(BuildHookInterface):
 
 
 def shared_files(root: Path) -> dict[str, str]:
-    """The text of each file, by where it is installed. `root` is the folder that holds the package."""
+    """Return the text of each file, by where it is installed.
+
+    `root` is the folder that holds the package."""
     import shtab
 
     parser = _whole_parser(root)

@@ -1,4 +1,4 @@
-"""Evaluate suites from Python, on models or on an agent of one's own, after what the caller approves."""
+"""Evaluate suites from Python, on models or on an agent of one's own, within the caller's approval."""
 
 from __future__ import annotations
 
@@ -220,7 +220,8 @@ def _difference(before: ModelSpec, now: ModelSpec) -> str:
 
 
 Approve = Callable[[SuiteNeeds], bool]
-"""Decides about a suite: whether it may do all that it needs. `str` of a need says what it is, as does `lines()`."""
+"""Decides about a suite: whether it may do everything that it needs. `str` of a need describes it, as does
+`lines()`."""
 
 
 def approve_nothing(needs: SuiteNeeds) -> bool:

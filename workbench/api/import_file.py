@@ -1,6 +1,6 @@
 """Importing files of other tools.
 
-No model is asked, and nothing of what is read is run."""
+No model is asked, and no code of the file is run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ class Imported:
     suite: str
     """The text of the suite."""
     report: tuple[str, ...]
-    """Each case with what was mapped (✓) and what was not, or in another way (·); then what is about no one case."""
+    """The notes on each case: mapped fields (✓), and others that were dropped or changed (·); then notes on no
+    single case."""
     _done: ImportReport = field(repr=False)
     _secrets: Secrets = field(repr=False)
 

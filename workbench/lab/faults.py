@@ -135,7 +135,7 @@ def verdict_of(
 ) -> tuple[Verdict, str]:
     """Return the verdict on a model's reaction to a fault in the result of a call, and its reason.
 
-    `origin` is the run without the fault: who calls once more, and else does the same, has met what was met there."""
+    `origin` is the run without the fault: a model that only calls once more has met the same expectations."""
     trajectory = result.trajectory
     finish = trajectory.finish
     if result.status in (Status.ERROR, Status.STOPPED) or finish is None:
@@ -201,7 +201,7 @@ class FaultOptions:
 
 @dataclass(frozen=True)
 class Trial:
-    """A fault that is to be tried: the run it begins like, and the run that has it, unless that cannot be made."""
+    """A fault to try: the run it begins like, and the run that has it, unless that cannot be made."""
 
     origin: PlannedRun
     call: CallRecord

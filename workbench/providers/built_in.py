@@ -20,7 +20,7 @@ WEAKNESSES = {
     "stubborn": "repeats a call that failed for ever",
     "hasty": "chooses by the first word of descriptions",
 }
-"""What the offline model with a planted weakness does, by what stands behind `offline:`."""
+"""The planted weaknesses of the offline model, by the word behind `offline:`."""
 PLANTED = tuple(f"{OFFLINE}:{weakness}" for weakness in WEAKNESSES)
 REPLAY = "replay:"
 MODEL_SIGN = "#"

@@ -181,7 +181,7 @@ class ModelWithNotices:
         return self._model.stream(request)
 
     async def http_request(self, request: ModelRequest) -> HttpRequest | None:
-        """Return what the model would send."""
+        """Return the HTTP request that the model would send."""
         return await http_request_of(self._model, request)
 
 

@@ -215,7 +215,7 @@ class _Folder:
 
 @dataclass(frozen=True)
 class _Newest:
-    """The newest recording of each case in a folder, and what is added to the message that a case has none."""
+    """The newest recording of each case in a folder, and the addition to the message that a case has none."""
 
     files: Mapping[str, Path]
     folder: str

@@ -115,12 +115,11 @@ Kind = Literal["events", "document", "page", "garbage"]
 async def read_answer(
     response: aiohttp.ClientResponse, reader: AnswerReader, errors: EndpointErrors
 ) -> AsyncGenerator[ModelEvent | AnswerFinished]:
-    """Yield the events of an answer as it comes: what one reading of the connection brings is one event of each kind.
+    """Yield the events of an answer as it comes: one event of each kind for each reading of the connection.
 
     It ends with the answer's last event, even when the connection stays open.
 
-    Raises ModelError, and whatever the HTTP library raises.
-    """
+    Raises ModelError, and the HTTP library's own errors."""
     content = content_of(response)
     kind, body = await _beginning(content, response.headers.get("content-type", ""))
     if kind == "events":
@@ -157,9 +156,9 @@ async def read_answer(
 
 
 def _read(reader: AnswerReader, events: list[SseEvent]) -> Iterator[ModelEvent]:
-    """Yield what some server-sent events say, neighbouring pieces of one text or of one call's arguments joined.
+    """Yield the events in some server-sent events, neighbouring pieces of one text or of one call's arguments joined.
 
-    When the reader raises, what came before is yielded first."""
+    When the reader raises, the events before it are yielded first."""
     said: list[ModelEvent] = []
     try:
         for event in events:

@@ -21,7 +21,7 @@ _GZIP = 0x1F  # the first byte of gzip's
 
 
 class Content(Protocol):
-    """What can be read of a body."""
+    """The readable part of a body."""
 
     async def readany(self) -> bytes:
         """Return the next bytes, nothing at the end."""

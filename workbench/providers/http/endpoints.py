@@ -399,7 +399,7 @@ class EndpointModel:
         self._flights = flights
 
     async def start(self) -> None:
-        """Import what speaks HTTP, make the client, and ask for the endpoint's slots.
+        """Import the HTTP library, make the client, and ask for the endpoint's slots.
 
         Raises ModelError."""
         client = await self._clients.client(self.spec, self.key, self._errors)
@@ -422,7 +422,7 @@ class EndpointModel:
             yield
 
     async def http_request(self, request: ModelRequest) -> HttpRequest:
-        """Return what `stream` would send for a request.
+        """Return the HTTP request that `stream` would send.
 
         Raises ModelError."""
         client = await self._clients.client(self.spec, self.key, self._errors)
@@ -495,7 +495,7 @@ class ModelWithPauses:
         return self._model.stream(request)
 
     async def http_request(self, request: ModelRequest) -> HttpRequest:
-        """Return what the model would send."""
+        """Return the HTTP request that the model would send."""
         return await self._model.http_request(request)
 
 

@@ -1,4 +1,4 @@
-"""Turns every failure of an endpoint into one error with one sentence: where, what happened, the way out."""
+"""Turns every failure of an endpoint into one error with one sentence: the place, the event, the way out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from workbench.providers.wire.errors import MAX_QUOTE_CHARS, error_text, quoted
 PASSING_STATUSES = frozenset({408, 409, 425, 429})
 """Retryable in addition to all from 500 on, except 501 and 505."""
 TLS_WANTED = ("plain http request was sent to https", "http request to an https server")
-"""What web servers reply to a request without TLS where TLS is expected."""
+"""Replies of web servers to a request without TLS where TLS is expected."""
 QUOTA_CODES = ("insufficient_quota", "billing_hard_limit", "billing_not_active")
 """Codes with status 429 that waiting does not help."""
 
@@ -57,7 +57,7 @@ class Refusal:
         return self.status in PASSING_STATUSES or (self.status >= 500 and self.status not in (501, 505))
 
     def sentence(self, spec: ModelSpec) -> str:
-        """Return what happened and the way out, as the rest of a sentence that begins with the endpoint."""
+        """Return the failure and the way out, as the rest of a sentence that begins with the endpoint."""
         why = self._why
         match self.status:
             case 401 | 403 if spec.api_key_env is None:
@@ -98,7 +98,7 @@ class Refusal:
 
 
 def base_url_hint(spec: ModelSpec) -> str | None:
-    """Return what the base URL most likely lacks: those of OpenAI's APIs end in `/v1`."""
+    """Return the ending that the base URL most likely lacks: those of OpenAI's APIs end in `/v1`."""
     if spec.provider == "anthropic" or "/v1" in urlsplit(spec.base_url).path:
         return None
     return f"did you mean {shown_url(spec.base_url).rstrip('/')}/v1 as base_url?"
@@ -203,7 +203,7 @@ _UNTRUSTED = ("is not from an authority that this machine trusts", "name its aut
 
 @dataclass(frozen=True)
 class Broken:
-    """What happened, as the rest of a sentence that begins with the endpoint, and whether a retry may help."""
+    """The failure, as the rest of a sentence that begins with the endpoint, and whether a retry may help."""
 
     sentence: str
     retryable: bool = False
@@ -240,7 +240,7 @@ def broken_by(error: BaseException, spec: ModelSpec, *, began: bool) -> Broken |
 
 
 def _with_proxy(causes: tuple[BaseException, ...]) -> str | None:
-    """Return what is wrong with a proxy, to which every connection goes first."""
+    """Return the problem of a proxy, to which every connection goes first."""
     import aiohttp
 
     for cause in causes:
@@ -428,5 +428,5 @@ class EndpointErrors:
 
 
 def words_of(body: bytes) -> str:
-    """Return what the body of a refusal says, empty where it says nothing."""
+    """Return the message in the body of a refusal, empty where there is none."""
     return error_text(body.decode("utf-8", "replace")) or ""

@@ -17,7 +17,7 @@ SPACING_S = 0.001
 """The least seconds between two requests: requests sent together are answered together, and then wait for this
 program."""
 TIMER_S = 0.0005
-"""What event loops can tell apart, in seconds: who sleeps for less is woken at once, again and again."""
+"""The resolution of event loops in seconds: a shorter sleep ends at once, again and again."""
 
 
 class RateLimiter:

@@ -495,7 +495,7 @@ class _Filling:
         self.guesses = 0
 
     def run(self, recalled: Sequence[Evidence], result: ToolResult | None, depth: int = 0) -> None:
-        """Fill what can be filled, the most certain first."""
+        """Fill as many arguments as possible, the most certain first."""
         self._choices()
         self._flags()
         self._introduced()
@@ -535,7 +535,7 @@ class _Filling:
         return [one for one in unfilled if not roles or one.role in roles]
 
     def _is_tool_word(self, one: Evidence) -> bool:
-        """Return whether a capitalised word only names what the tool does, such as "DM", and so is not a name."""
+        """Return whether a capitalised word only names the tool's action, such as "DM", and so is not a name."""
         return one.kind == "name" and all(stem(word) in self.known for word in split_name(str(one.value)))
 
     def _claim(self, start: int, end: int) -> None:

@@ -362,7 +362,7 @@ class OfflineModel:
         yield AnswerFinished("tool calls" if decision.calls else "answered")
 
     def decide(self, request: ModelRequest) -> Decision:
-        """Return what to do about a request."""
+        """Return the decision on a request: reasoning, calls and answer."""
         if self._index.tools != request.tools:
             self._index = ToolIndex(request.tools)
         return decide(request.messages, self._index)

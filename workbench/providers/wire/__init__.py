@@ -1,1 +1,1 @@
-"""The wire formats of model APIs: what a request's body says, and how the events of an answer are read."""
+"""The wire formats of model APIs: bodies of requests, and the events of an answer."""

@@ -235,7 +235,7 @@ class ChatReader:
         last[text_key] = text
 
     def _provider_state(self) -> JsonValue:
-        """Return what the endpoint wants back with this answer.
+        """Return the state that the endpoint wants back with this answer.
 
         OpenRouter expects its details, DeepSeek the reasoning before a call, Gemini the signature at each call."""
         fields: dict[str, Any] = {}

@@ -127,7 +127,7 @@ class Offers:
     def of(self, tools: tuple[ToolDefinition, ...]) -> Offer:
         """Return the offer of these tools.
 
-        Raises ModelError when a schema holds what JSON cannot express."""
+        Raises ModelError when a schema holds a value that JSON cannot express."""
         for offer in self._latest:
             if offer.tools == tools:
                 return offer
@@ -175,7 +175,7 @@ def arguments_text(call: ToolCall) -> str:
 def body_text(fields: dict[str, Any], offer: Offer) -> bytes:
     """Return a request's body with the tools of the offer.
 
-    Raises ModelError when a field holds what JSON cannot express."""
+    Raises ModelError when a field holds a value that JSON cannot express."""
     text = json_or_error(fields)
     if offer.json is not None:
         text = f'{text[:-1]},"tools":{offer.json}}}'

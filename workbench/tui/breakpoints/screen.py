@@ -71,8 +71,9 @@ def breakpoint_in_run(item: Item | None, place: RunPlace | None, line: Line) -> 
 
 
 def breakpoint_in_form(table: Table, place: Place) -> Breakpoint | str:
-    """Return the breakpoint for a row of a form, or why there is none: on a tool's call, or on one of its checked
-    arguments."""
+    """Return the breakpoint for a row of a form, or why there is none.
+
+    It is on a tool's call, or on one of its checked arguments."""
     length = next((length for length in range(1, len(place) + 1) if tool_of_call(table, place[:length])), 0)
     tool = tool_of_call(table, place[:length])
     if tool is None:

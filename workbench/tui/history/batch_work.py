@@ -222,8 +222,9 @@ class BatchWork:
         self._stage.show(FormScreen(batch), take)
 
     async def export(self, screen: HistoryScreen, batch: BatchRow, form: str | None = None) -> None:
-        """Save the runs of a batch as recordings in a folder of their own, or in another form, with the selected
-        grades."""
+        """Save the runs of a batch as recordings in a folder of their own, or in another form.
+
+        They have the selected grades."""
         grading = screen.state.grading(batch)
         again = f".grading-{grading.number}" if grading is not None else ""
         name = f"batch-{batch.number}{again}"

@@ -245,8 +245,9 @@ class HistoryList(MarkedState[BatchRow]):
     # Trends
 
     def trend(self, batch: BatchRow, part: BatchPart) -> list[float]:
-        """Return the pass rates of a suite with a model in the latest complete batches up to this one, the oldest
-        first, by the original grades."""
+        """Return the pass rates of a suite with a model in the latest complete batches up to this one.
+
+        The oldest comes first, by the original grades."""
         known: Sequence[tuple[int, float]]
         if self.older:
             known = self._trends_of.get(batch.number, {}).get((part.suite.key, part.model), ())

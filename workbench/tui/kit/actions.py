@@ -263,8 +263,9 @@ HELD_AT: Mapping[str, str] = {"request": "before a request", "call": "before a c
 
 
 def while_held(places: Collection[str], otherwise: str, *, to_call: bool = False) -> Why:
-    """Return a condition that the run is held at one of these places and, with `to_call`, that the cursor is on that
-    call."""
+    """Return a condition that the run is held at one of these places.
+
+    With `to_call`, the cursor must be on that call."""
     not_held = f"the run is not held; {key_for('step')} steps through the case"
 
     def why_not(now: MainSituation) -> str | None:

@@ -1,9 +1,9 @@
-"""Copies text out of a terminal: to the multiplexer's buffer, otherwise the desktop's clipboard, the terminal's own
-(OSC 52), or a file. Returns which one it was.
+"""Copies text out of a terminal, and says by which way.
+
+The ways are the multiplexer's buffer, otherwise the desktop's clipboard, the terminal's own (OSC 52), or a file.
 
 Ways that confirm success come first. No terminal confirms an OSC 52, so it is only used without a desktop, above all
-over SSH.
-"""
+over SSH."""
 
 from __future__ import annotations
 

@@ -153,8 +153,9 @@ class ChooseLines(LineView):
 
 
 def place_for(frame: Size, screen: Size, subject: Region) -> Offset:
-    """Return where a frame goes: into the middle of the screen or, if it would cover its subject there, directly above
-    or below that. Where neither has room, at least the first row of the subject stays visible, if that is possible."""
+    """Return the place of a frame: the middle of the screen or, if it would cover its subject, directly above or below.
+
+    Where neither has room, at least the first row of the subject stays visible, if that is possible."""
     middle = Offset(max(screen.width - frame.width, 0) // 2, max(screen.height - frame.height, 0) // 2)
     for wanted in (subject, Region(subject.x, subject.y, subject.width, min(subject.height, 1))):
         if not Region.from_offset(middle, frame).overlaps(wanted):

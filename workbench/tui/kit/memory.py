@@ -37,8 +37,10 @@ _UNMOVED: Mapping[Layout, tuple[float, ...]] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Place:
-    """The position in a project: the suite and the key of the case, folded branches (kind and path), and the models
-    (none: each suite's own)."""
+    """The position in a project.
+
+    It has the suite and the key of the case, folded branches (kind and path), and the models (none: each suite's
+    own)."""
 
     suite: str = ""
     case: str | None = None

@@ -273,8 +273,10 @@ def shift_for(line: str, column: int, room: int, shift: int) -> int:
 
 
 def window(painted: Line, line: str, shift: int, room: int) -> Line:
-    """Return the part of a coloured line that is visible in `room` cells from the cell `shift`, with an ellipsis where
-    it continues. The coloured line is one cell longer than the text, for a cursor at its end."""
+    """Return the part of a coloured line that is visible in `room` cells from the cell `shift`.
+
+    It has an ellipsis where it continues. The coloured line is one cell longer than the text, for a cursor at its
+    end."""
     _, at, places = shown(line)
     first = bisect_left(places, shift + 1) if shift else 0
     left = (Span(ELLIPSIS, "muted"), Span(" " * (places[first] - shift - 1))) if shift else EMPTY

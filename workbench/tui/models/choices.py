@@ -1,6 +1,6 @@
-"""The models to choose from: the offline one, those in `workbench.toml` files, and those that suites name, each with
-its endpoint and whether its key is set.
-"""
+"""The models to choose from, each with its endpoint and whether its key is set.
+
+They are the offline one, those in `workbench.toml` files, and those that suites name."""
 
 from __future__ import annotations
 

@@ -185,8 +185,9 @@ class Reader:
             await self._saver.settle(await self.read())
 
     def settle_soon(self, suites: Sequence[OpenSuite]) -> Worker[object] | None:
-        """Merge suites that changed here and on disk, or ask about them: during typing, and while their text here is
-        not TOML, not yet."""
+        """Merge suites that changed here and on disk, or ask about them.
+
+        During typing, and while their text here is not TOML, this waits."""
         ready = [suite for suite in suites if suite.document.is_sound and not self._is_typing()]
         self._waiting.difference_update(suite.path for suite in ready)
         waiting = [suite for suite in suites if suite not in ready and suite.path not in self._waiting]

@@ -134,8 +134,9 @@ class Containment:
             loop.default_exception_handler(context)
 
     def key_done(self) -> None:
-        """Note that a key was handled: undrawn widgets are tried again, and a key without an error ends a series of
-        errors."""
+        """Note that a key was handled.
+
+        Undrawn widgets are tried again, and a key without an error ends a series of errors."""
         if self._was_quiet:
             self._last = ()
         self._was_quiet = not self.undrawn

@@ -52,10 +52,10 @@ _CONTROL_KEYS = (8, 9, 13, 27, 127)
 
 
 def believed(sequence: str) -> tuple[str, ...]:
-    """Return the input of Textual's parser for a complete escape sequence: nothing, one sequence, or one for each
-    character of a key's text.
+    """Return the input of Textual's parser for a complete escape sequence.
 
-    Cursor position reports (`R`) are never requested, so they are dropped."""
+    It is nothing, one sequence, or one for each character of a key's text. Cursor position reports (`R`) are never
+    requested, so they are dropped."""
     if sequence in _FOCUS:
         return (sequence,)
     if mouse := _MOUSE.fullmatch(sequence):

@@ -77,8 +77,10 @@ ROUNDS = 2
 
 
 class KeyHandled(Message, verbose=True):
-    """Follows the key with this number through the message queues and, in the next round, the messages that the key
-    caused, such as a field's submission. It follows a change of the screen, too, which is then `of_screen`."""
+    """Follows the key with this number through the message queues.
+
+    In the next round, it follows the messages that the key caused, such as a field's submission. It follows a change
+    of the screen, too, which is then `of_screen`."""
 
     def __init__(self, number: int, rounds: int = ROUNDS, *, of_screen: bool = False) -> None:
         super().__init__()
@@ -167,7 +169,7 @@ class KeyQueueApp(App[int]):
             self._looking = self.set_timer(LOOK_AGAIN_S, self._look_again)
 
     def key_passed_on(self) -> None:
-        """Called after each key and paste, when its effect has begun."""
+        """Follow each key and paste, once its effect has begun."""
 
     def _with_begun(self, event: events.Key | events.Paste) -> events.Key | events.Paste | None:
         """Return the key that an event completes, otherwise the event, or `None` if it begins a key of two characters.
