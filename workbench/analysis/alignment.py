@@ -275,12 +275,13 @@ def _instead(verb: str, new: str, old: str) -> str | None:
     """Describe two texts that differ: `says "Yes" instead of nothing`; `None` if they are equal."""
     if new == old:
         return None
-    one, other = (_quoted(new, old) if new else "nothing"), (_quoted(old, new) if old else "nothing")
-    return f"{verb} {one} instead of {other}"
+    return f"{verb} {_quoted(new, old)} instead of {_quoted(old, new)}"
 
 
 def _quoted(text: str, other: str) -> str:
-    """Return a text from shortly before the place where it begins to differ."""
+    """Return a text from shortly before the place where it begins to differ, `nothing` for an empty one."""
+    if not text:
+        return "nothing"
     shorter = min(len(text), len(other))
     same = next((at for at in range(shorter) if text[at] != other[at]), shorter)
     # Eight characters of context, from the start of a word.

@@ -83,9 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--ci", choices=("github", "gitlab"), help="also write a job that runs the suite")
     draft = parser.add_argument_group("drafts by a model")
-    draft.add_argument(
-        "--draft", metavar="MODEL", help="let this model draft cases, instead of cases whose requests are to be written"
-    )
+    draft.add_argument("--draft", metavar="MODEL", help="let this model draft cases, instead of cases without requests")
     draft.add_argument(
         "--add-to", type=Path, metavar="SUITE", help="add the drafts to this suite, for the tools that it has"
     )

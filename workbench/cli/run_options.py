@@ -147,7 +147,7 @@ def add_until_options(parser: argparse.ArgumentParser, *, compares: bool) -> Non
         "--seed",
         type=int,
         metavar="N",
-        help="with --until, make the random order from this number (default: from what is to be run)",
+        help="with --until, make the random order from this number (default: derived from the plan)",
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from workbench.history.records import BatchRow, DamagedError, HistoryError
-from workbench.numerals import count_text, counted
+from workbench.numerals import counted, counted_of
 from workbench.show.glyphs import GLYPHS
 from workbench.show.markdown import document_table
 from workbench.show.spans import Line, Message, Span
@@ -176,10 +176,15 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         state = self.state
         hidden = state.forks if not state.shows_forks else 0
         count = len(state.batches) + state.older
-        of = f"{count_text(len(state.batches))} of " if state.older else ""
-        parts = [f"{of}{count_text(count)} batch{'' if count == 1 else 'es'}"] if state.is_read else []
-        parts += [f"{counted(hidden, 'fork')} hidden"] if hidden else []
-        parts += [f"{len(state.marked)} marked"] if state.marked else []
+        parts: list[str] = []
+        if state.is_read and state.older:
+            parts.append(counted_of(len(state.batches), count, "batch"))
+        elif state.is_read:
+            parts.append(counted(count, "batch"))
+        if hidden:
+            parts.append(f"{counted(hidden, 'fork')} hidden")
+        if state.marked:
+            parts.append(f"{len(state.marked)} marked")
         left: Line = (Span(" History ", "badge"), Span(self._filter_text))
         progress = self._book.progress()
         return left, progress_ends(progress, (Span(f"{', '.join(parts)} ", "muted"),))
