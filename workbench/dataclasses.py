@@ -52,7 +52,10 @@ _OPTIONS = {"frozen", "slots", "kw_only", "weakref_slot"}
 
 def _frozen(cls: type, options: dict[str, bool]) -> Any:
     own = vars(cls)
-    methods = {name: method for name, method in _METHODS.items() if name not in own}
+    methods = {}
+    for name, method in _METHODS.items():
+        if name not in own:
+            methods[name] = method
     if own.get("__hash__") is None:  # as Python sets it where a class defines `__eq__`
         methods["__hash__"] = _hash
     if options.get("slots"):
@@ -61,7 +64,10 @@ def _frozen(cls: type, options: dict[str, bool]) -> Any:
         cls.__doc__ = cls.__name__
     made: Any = dataclasses.dataclass(cls, init=False, repr=False, eq=False, **{**options, "frozen": False})
     made.__init__ = _Init(made)
-    compared = [field.name for field in fields(made) if field.compare]
+    compared = []
+    for field in fields(made):
+        if field.compare:
+            compared.append(field.name)
     made.__compared__ = staticmethod(_values_of(compared))
     for name, method in methods.items():
         setattr(made, name, method)
@@ -289,7 +295,10 @@ def _reader_of(hint: Any) -> Reader:
     if origin is tuple:
         return _sequence(reader_of(arguments[0]), None if arguments[-1] is Ellipsis else len(arguments))
     if origin in (Union, UnionType):
-        inner = [argument for argument in arguments if argument is not NoneType]
+        inner = []
+        for argument in arguments:
+            if argument is not NoneType:
+                inner.append(argument)
         # A union of several types is any JSON value; no other is used.
         return _optional(reader_of(inner[0])) if len(inner) == 1 else lambda value: value
     return _of_type(_TYPES[origin or hint], _MAX_NUMBER.get(hint))
@@ -349,7 +358,9 @@ def _needed(field: Field[Any]) -> bool:
 
 def _record(cls: Any, keys: Mapping[str, str], needed: Sequence[str]) -> Reader:
     hints = get_type_hints(cls, include_extras=True)
-    readers = [(name, keys.get(name, name), reader_of(hint)) for name, hint in hints.items()]
+    readers = []
+    for name, hint in hints.items():
+        readers.append((name, keys.get(name, name), reader_of(hint)))
 
     def read(value: Any) -> Any:
         if type(value) is not dict:

@@ -214,7 +214,9 @@ def batch_diff(
 
     as_later = {renamed.get(model, model): indices for model, indices in earlier.items()}
     planned = {*map(in_later, unfinished[0]), *unfinished[1]}
-    changes: dict[ChangeKind, list[tuple[int, CaseChange]]] = {kind: [] for kind in KINDS}
+    changes: dict[ChangeKind, list[tuple[int, CaseChange]]] = {}
+    for kind in KINDS:
+        changes[kind] = []
     tests: dict[str, Paired] = {}
     rules = Counter[tuple[str, str, str]]()
     decided, cases, compared, left_out = CasesByDeciders(), set[tuple[str, str]](), 0, 0

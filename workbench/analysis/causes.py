@@ -214,7 +214,10 @@ class Confusion:
     @cached_property
     def mixed_up(self) -> list[tuple[Pair, int]]:
         """The pairs that differ where a call was expected, the most frequent first."""
-        off = [(pair, count) for pair, count in self.counts.items() if pair[0] is not None and pair[0] != pair[1]]
+        off = []
+        for pair, count in self.counts.items():
+            if pair[0] is not None and pair[0] != pair[1]:
+                off.append((pair, count))
         return sorted(off, key=lambda entry: (-entry[1], entry[0][0] or "", entry[0][1] or ""))
 
     @cached_property

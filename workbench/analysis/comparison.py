@@ -64,7 +64,10 @@ class Cell:
     @property
     def counted_score(self) -> float | None:
         """Mean of the scores that count in gates and baselines."""
-        counted = [counted_score(run) for run in self.runs if run.status.graded]
+        counted = []
+        for run in self.runs:
+            if run.status.graded:
+                counted.append(counted_score(run))
         scores = [score for score in counted if score is not None]
         return mean(scores) if scores else None
 
@@ -116,7 +119,10 @@ class Cell:
     @property
     def latency_ms(self) -> float | None:
         """Mean milliseconds of the model's answers over the graded runs whose time is known, without waits."""
-        known = [run.latency_ms for run in self.runs if run.status.graded and run.latency_ms]
+        known = []
+        for run in self.runs:
+            if run.status.graded and run.latency_ms:
+                known.append(run.latency_ms)
         return mean(known) if known else None
 
 
@@ -248,7 +254,10 @@ def model_totals(model: str, cells: Iterable[Cell], gates: Mapping[str, Gate] = 
     runs = [run for cell in cells for run in cell.runs]
     counts = Counter(cell.status for cell in cells)
     graded = sum(count for status, count in counts.items() if status.graded)
-    scores = [cell.score for cell in cells if cell.score is not None]
+    scores = []
+    for cell in cells:
+        if cell.score is not None:
+            scores.append(cell.score)
     cost = cost_of_runs([run.cost_usd for run in runs])
     judged = [run for run in runs if run.status.graded]
     minutes = busy_ms(runs) / 60_000
@@ -299,7 +308,10 @@ def _rate_interval(graded: Sequence[Cell]) -> Interval | None:
 
 
 def _score_interval(cells: Iterable[Cell]) -> Interval | None:
-    scored = [(cell, cell.score) for cell in cells if cell.score is not None]
+    scored = []
+    for cell in cells:
+        if cell.score is not None:
+            scored.append((cell, cell.score))
     return bounded_interval([score for _, score in scored], clusters_of(cell for cell, _ in scored))
 
 

@@ -139,7 +139,10 @@ class _Pairs:
         pair.seen += 1
 
     def why_not(self, place: Place) -> str | None:
-        of_it = [pair for pair in self.pairs if place.model in (pair.first, pair.second)]
+        of_it = []
+        for pair in self.pairs:
+            if place.model in (pair.first, pair.second):
+                of_it.append(pair)
         if not of_it or not all(pair.decided for pair in of_it):
             return None
         if place.model == self._first:
@@ -233,11 +236,13 @@ def stored_watch(batch: BatchRow, runs: Iterable[RunRow], gates: Mapping[str, Ga
     if not rows:
         return None
     # A run that is missing has no figures, and the cluster of its case where another one has.
-    clusters = {(run.suite, run.case_id): run.figures.grading.cluster for run in rows if run.figures is not None}
-    places = {
-        run.place: Place(str(run.suite.file), run.case_id, run.model, clusters.get((run.suite, run.case_id)))
-        for run in rows
-    }
+    clusters = {}
+    for run in rows:
+        if run.figures is not None:
+            clusters[(run.suite, run.case_id)] = run.figures.grading.cluster
+    places = {}
+    for run in rows:
+        places[run.place] = Place(str(run.suite.file), run.case_id, run.model, clusters.get((run.suite, run.case_id)))
     watch = Watch(until, places, gates)
     for run in rows:
         if run.figures is not None:
@@ -249,7 +254,10 @@ def _with_both(
     units: Iterable[Mapping[tuple[str, str, str], int]], first: str, second: str
 ) -> Iterator[dict[tuple[str, str, str], int]]:
     for unit in units:
-        cases = {(suite, case) for suite, case, model in unit if model == second and (suite, case, first) in unit}
+        cases = set()
+        for suite, case, model in unit:
+            if model == second and (suite, case, first) in unit:
+                cases.add((suite, case))
         if cases:
             yield {key: planned for key, planned in unit.items() if key[:2] in cases and key[2] in (first, second)}
 
@@ -295,7 +303,10 @@ class _Gate:
         A case without a graded run is left out."""
         shares = []
         for runs in cases:
-            good = [run.status.good for run in runs if run.status.graded and not run.grading.quarantined]
+            good = []
+            for run in runs:
+                if run.status.graded and not run.grading.quarantined:
+                    good.append(run.status.good)
             self.good += sum(good)
             self.bad += len(good) - sum(good)
             if good:

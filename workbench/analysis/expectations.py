@@ -83,10 +83,12 @@ def _expected(case: Case) -> Iterator[Expectation]:
             yield _expectation(step, f"step {number}")
     for number, item in enumerate(case.ordered, 1):
         if isinstance(item, AnyOrder):
-            yield from (_expectation(call, f"ordered {number}, in any order") for call in item.any_order)
+            for call in item.any_order:
+                yield _expectation(call, f"ordered {number}, in any order")
         else:
             yield _expectation(item, f"ordered {number}")
-    yield from (_expectation(call, "unordered") for call in case.unordered)
+    for call in case.unordered:
+        yield _expectation(call, "unordered")
 
 
 def _expectation(call: ExpectedCall | Step, place: str) -> Expectation:

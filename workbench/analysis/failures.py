@@ -205,7 +205,10 @@ def _symptoms(result: RunResult, case: Case) -> tuple[Symptom, ...]:
     issues = tuple(issue for issue in issues if issue.kind != "schema violation" or issue.decides)
     expected, calls = tuple(case.expected_calls()), result.trajectory.calls
     issues = tuple(dict.fromkeys(_without_consequences(issues, result.trajectory, calls)))
-    found = [_symptom(issue, expected, calls) for issue in issues if issue.kind in _CAUSE_OF]
+    found = []
+    for issue in issues:
+        if issue.kind in _CAUSE_OF:
+            found.append(_symptom(issue, expected, calls))
     for alone in ("endpoint", "sent too much"):
         if only := [symptom for symptom in found if symptom.cause == alone]:
             return tuple(only)
@@ -223,10 +226,19 @@ def _without_consequences(
     issues: Sequence[Issue], trajectory: Trajectory, calls: Sequence[CallRecord]
 ) -> Iterator[Issue]:
     """Yield the issues without those that say the same of a call as another one, or of an end that came too early."""
-    broken = {issue.call for issue in issues if issue.kind == "broken arguments"}
-    violated = {(issue.call, _top(issue.argument)) for issue in issues if issue.kind == "schema violation"}
+    broken = set()
+    for issue in issues:
+        if issue.kind == "broken arguments":
+            broken.add(issue.call)
+    violated = set()
+    for issue in issues:
+        if issue.kind == "schema violation":
+            violated.add((issue.call, _top(issue.argument)))
     ended = any(issue.kind in ("cut off", "refused") for issue in issues)
-    cut_off = {round_.number for round_ in trajectory.rounds if round_.stop_reason == "truncated"}
+    cut_off = set()
+    for round_ in trajectory.rounds:
+        if round_.stop_reason == "truncated":
+            cut_off.add(round_.number)
     for issue in issues:
         if issue.kind in _UNMET and issue.call is not None and issue.call in broken:
             continue
@@ -248,7 +260,10 @@ def _top(place: str | None) -> str | None:
 
 def _issues_of_chain(whole: Sequence[Issue], steps: Sequence[StepGrade]) -> tuple[Issue, ...]:
     """Return the issues of the steps that failed, and those of the whole chain that concern none of their calls."""
-    failed = [step for step in steps if step.status == Status.FAILED and step.issues]
+    failed = []
+    for step in steps:
+        if step.status == Status.FAILED and step.issues:
+            failed.append(step)
     own = tuple(issue for step in failed for issue in step.issues)
     calls = {issue.call for issue in own} | {step.call for step in failed}
     expected = {step.expected_call for step in failed}
@@ -290,13 +305,22 @@ def _with_wrong_tools(found: Sequence[Symptom]) -> list[Symptom]:
     """Merge a missing call and an extra one of another tool into one wrong tool, as not every grader does.
 
     Where the called name is that of no tool, that alone is left."""
-    unknown = {_tool(symptom) for symptom in found if symptom.cause == "unknown tool"}
-    reported = {_tool(symptom) for symptom in found if symptom.cause == "extra call"}
+    unknown = set()
+    for symptom in found:
+        if symptom.cause == "unknown tool":
+            unknown.add(_tool(symptom))
+    reported = set()
+    for symptom in found:
+        if symptom.cause == "extra call":
+            reported.add(_tool(symptom))
     reported |= {symptom.subject.instead for symptom in found if symptom.subject is not None}
     missing = [symptom for symptom in found if symptom.cause == "missing call"]
     extra = [symptom for symptom in found if symptom.cause == "extra call"]
     extra += [symptom for symptom in found if symptom.cause == "unknown tool" and _tool(symptom) not in reported]
-    rest = [symptom for symptom in found if symptom.cause not in ("missing call", "extra call")]
+    rest = []
+    for symptom in found:
+        if symptom.cause not in ("missing call", "extra call"):
+            rest.append(symptom)
     for lacking in list(missing):
         other = next((call for call in extra if _tool(call) != _tool(lacking)), None)
         if other is None or lacking.subject is None:

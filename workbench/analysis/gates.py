@@ -173,10 +173,15 @@ class _AggregateFold:
 
         A model without a gradable run is left out unless there is no other."""
         aggregate = self._aggregate
-        counting = {model: own for model, own in self._values.items() if own.counts}
+        counting = {}
+        for model, own in self._values.items():
+            if own.counts:
+                counting[model] = own
         for model, own in (counting or self._values or {None: _Values()}).items():
             values = own.found
-            statistics = {name: statistic(name, values) for name in aggregate.statistics}
+            statistics = {}
+            for name in aggregate.statistics:
+                statistics[name] = statistic(name, values)
             gates = tuple(_gates(aggregate, values))
             yield AggregateResult(
                 *(self._path, aggregate.name, aggregate.of, aggregate.tags, len(values), statistics, gates),
@@ -310,9 +315,15 @@ def quality_of(
         asked = tuple(as_watched(gates_of(None, demanded, results), known))
         without_gates = tuple(replace(each, gates=()) for each in aggregates)
         return Quality(bool(asked) and all(gate.met for gate in asked), asked, cases, without_gates, ungraded)
-    failed = [case for case in cases.of(Status.FAILED) if not case.runs[0].grading.quarantined]
+    failed = []
+    for case in cases.of(Status.FAILED):
+        if not case.runs[0].grading.quarantined:
+            failed.append(case)
     with_failures = {case.runs[0].suite for case in failed}
-    besides_scores = {case.runs[0].suite for case in failed if any(run.is_broken for run in case.runs)}
+    besides_scores = set()
+    for case in failed:
+        if any(run.is_broken for run in case.runs):
+            besides_scores.add(case.runs[0].suite)
     checked: list[GateResult] = []
     met = True
     reached: dict[str, GateFold] = {}

@@ -93,7 +93,10 @@ class MutationReport:
 
     def blind(self, model: str) -> tuple[str, ...]:
         """Return the cases that were run with mutants of tools they expect, and noticed none of these."""
-        mine = [result for result in self.results if result.model == model and result.mutant.kind != "decoys"]
+        mine = []
+        for result in self.results:
+            if result.model == model and result.mutant.kind != "decoys":
+                mine.append(result)
         should = dict.fromkeys(case for result in mine for case in result.should if case in result.run)
         noticed = {case for result in mine for case in result.noticed}
         return tuple(case for case in should if case not in noticed)

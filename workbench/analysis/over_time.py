@@ -134,7 +134,10 @@ class LastResult:
     @property
     def worst_run(self) -> RunRow:
         """The first run with the worst status."""
-        finished = [(run.figures.status.urgency, run) for run in self.runs if run.figures is not None]
+        finished = []
+        for run in self.runs:
+            if run.figures is not None:
+                finished.append((run.figures.status.urgency, run))
         return min(finished, key=lambda ranked: ranked[0])[1]
 
     @property

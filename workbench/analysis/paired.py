@@ -475,7 +475,9 @@ def _numbers_of(pairs: Sequence[Pair]) -> PairNumbers:
             other_scores += a.score is not None and b.score is not None and scores_differ(a.score, b.score)
     questions = {cell.runs[-1].grading.compare_by for _, cell in pairs}
     primary: ComparedBy = "score" if questions == {"score"} else "status"
-    differences = {measure.name: _differences(measure, pairs) for measure in PAIRED}
+    differences = {}
+    for measure in PAIRED:
+        differences[measure.name] = _differences(measure, pairs)
     return PairNumbers(differences, both_good, other_scores, primary)
 
 
@@ -542,7 +544,9 @@ def _difference(measure: Measure, pair: Pair) -> float | None:
 
 def _clusters(pairs: Iterable[Pair]) -> Clusters:
     """Return the cluster of each pair, B's before A's; `None` if no pair has one."""
-    found = [b.cluster if b.cluster[1] is not None else a.cluster for a, b in pairs]
+    found = []
+    for a, b in pairs:
+        found.append(b.cluster if b.cluster[1] is not None else a.cluster)
     if all(written is None for _, written, _ in found):
         return None
     return [*found]

@@ -99,7 +99,10 @@ def _value_of(check: object) -> object:
 
 def _one_property(schema: Schema) -> Schema:
     # References into the definitions of the whole schema have to keep working from the new root.
-    definitions = {name: schema[name] for name in ("$defs", "definitions") if name in schema}
+    definitions = {}
+    for name in ("$defs", "definitions"):
+        if name in schema:
+            definitions[name] = schema[name]
     return {"type": "object", "properties": {"value": dict(schema)}, **definitions}
 
 

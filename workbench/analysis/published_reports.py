@@ -128,11 +128,10 @@ def _metadata(run: RunResult, grade: Grade, cases: Mapping[str, Case]) -> dict[s
 def _accuracy_summary(runs: Sequence[RunResult], cases: Mapping[str, Case]) -> Summary:
     average = statistics.fmean(run.score or 0.0 for run in runs)
     details = tuple(f"{run.case_name}: {_percent(run.score)}%" for run in runs)
-    scores: list[JsonValue] = [
-        {"name": run.case_name, "score": run.score, "metadata": _metadata(run, run.grade, cases)}
-        for run in runs
-        if run.grade is not None
-    ]
+    scores: list[JsonValue] = []
+    for run in runs:
+        if run.grade is not None:
+            scores.append({"name": run.case_name, "score": run.score, "metadata": _metadata(run, run.grade, cases)})
     headline = f"score {_percent(average)}%, {counted(len(runs), 'eval')}"
     return Summary(headline, details, {"average": average, "evals": scores})
 
@@ -151,10 +150,15 @@ TIE = "Tie"
 
 def _critics_summary(runs: Sequence[RunResult]) -> Summary:
     cases = _cases(runs)
-    counts = {status: sum(case.status == status for case in cases) for status in Status if status.graded}
+    counts = {}
+    for status in Status:
+        if status.graded:
+            counts[status] = sum(case.status == status for case in cases)
     rate = pass_rate(cases)
     statuses = ", ".join(f"{count} {status}" for status, count in counts.items() if count or status != Status.WARNED)
-    scores: list[JsonValue] = [{"case": case.case_id, "status": case.status, "score": percent(case)} for case in cases]
+    scores: list[JsonValue] = []
+    for case in cases:
+        scores.append({"case": case.case_id, "status": case.status, "score": percent(case)})
     without = f", {Status.WARNED.counted} not counted" if counts[Status.WARNED] else ""
     return Summary(
         f"{counted(len(cases), 'case')}, {statuses}, pass rate {rate:.2f}%{without}",
@@ -313,7 +317,10 @@ def overall_score(scores: Sequence[float]) -> float:
 def _decision_summary(runs: Sequence[RunResult]) -> Summary:
     score = overall_score([run.score or 0.0 for run in runs])
     answers = (round_ for run in runs for round_ in run.trajectory.rounds)
-    latencies = [round_.latency_ms for round_ in answers if round_.latency_ms is not None]
+    latencies = []
+    for round_ in answers:
+        if round_.latency_ms is not None:
+            latencies.append(round_.latency_ms)
     headline = f"overall score {score:.3f} of {counted(len(runs), 'example')}"
     if not latencies:
         return Summary(headline, (), {"score": score, "examples": len(runs), "latency": None})
@@ -377,7 +384,9 @@ def graded_test(run: RunResult) -> GradedTest:
     """Return a run that `dimensions` graded as a test of the published system."""
     grade = run.grade
     assert grade is not None and grade.score is not None
-    numbers = {name: round(amount, 3) for name, amount in grade.numbers.items()}
+    numbers = {}
+    for name, amount in grade.numbers.items():
+        numbers[name] = round(amount, 3)
     return GradedTest(
         run.case_id,
         grade.verdict == Status.PASSED,
@@ -420,7 +429,9 @@ def failure_analysis(tests: Sequence[GradedTest]) -> dict[str, JsonValue]:
     failed = [test for test in tests if not test.passed]
     if not failed:
         return {"message": "no_failures"}
-    groups = {group: dict.fromkeys(test.test_id for test in failed if group in test.groups) for group in ADVICE}
+    groups = {}
+    for group in ADVICE:
+        groups[group] = dict.fromkeys(test.test_id for test in failed if group in test.groups)
     return {
         **{group: list(ids) for group, ids in groups.items()},
         "recommendations": [code for group, (code, _) in ADVICE.items() if groups[group]],

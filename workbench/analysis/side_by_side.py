@@ -115,13 +115,18 @@ def compared(
     no row."""
     models = tuple(dict.fromkeys(models))
     cases = dict.fromkeys((suite, case_id) for suite, case_id, model in cells if model in models)
-    for_nothing = {case for case in cases if _not_needed([cells.get((*case, model)) for model in models])}
+    for_nothing = set()
+    for case in cases:
+        if _not_needed([cells.get((*case, model)) for model in models]):
+            for_nothing.add(case)
     rows = tuple(
         _row(suite, suite_names.get(suite, suite), case_id, tuple(cells.get((suite, case_id, each)) for each in models))
         for suite, case_id in cases
         if (suite, case_id) not in for_nothing
     )
-    columns = {model: [cell for key, cell in cells.items() if key[2] == model] for model in models}
+    columns = {}
+    for model in models:
+        columns[model] = [cell for key, cell in cells.items() if key[2] == model]
     return Comparison(
         models,
         rows,
@@ -133,7 +138,10 @@ def compared(
 
 def totals_on_same_cases(columns: Mapping[str, Collection[Cell]]) -> tuple[ModelTotals, ...]:
     """Return the totals of columns over the cases that were graded with each of those that ran at all."""
-    graded = [{(cell.suite, cell.case_id) for cell in cells if cell.is_graded} for cells in columns.values() if cells]
+    graded = []
+    for cells in columns.values():
+        if cells:
+            graded.append({(cell.suite, cell.case_id) for cell in cells if cell.is_graded})
     same = set[tuple[str, str]]().union(*graded[:1]).intersection(*graded)
     return tuple(
         model_totals(model, [cell for cell in cells if (cell.suite, cell.case_id) in same])
@@ -146,7 +154,10 @@ def differ(cells: Iterable[Cell | None]) -> bool:
 
     A cell that was not graded has no verdict, and differs from none."""
     graded = [cell for cell in cells if cell is not None and cell.is_graded]
-    scores = [cell.score for cell in graded if cell.score is not None]
+    scores = []
+    for cell in graded:
+        if cell.score is not None:
+            scores.append(cell.score)
     apart = bool(scores) and scores_differ(max(scores), min(scores))
     return apart or len({cell.status for cell in graded}) > 1
 

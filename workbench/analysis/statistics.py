@@ -298,7 +298,9 @@ def passing(cases: Iterable[tuple[int, int]]) -> tuple[Passing, ...]:
     draw k runs: 1 - C(n-c, k) / C(n, k) is pass@k (Chen et al. 2021), C(c, k) / C(n, k) is pass^k (Yao et al. 2024).
     Neither is biased by n being more than k."""
     counts = Counter(cases)
-    shares = [(times, list(_shares(of - good, of)), list(_shares(good, of))) for (good, of), times in counts.items()]
+    shares = []
+    for (good, of), times in counts.items():
+        shares.append((times, list(_shares(of - good, of)), list(_shares(good, of))))
     return tuple(
         _mean([share for share in shares if len(share[1]) >= k], k)
         for k in range(1, max((of for _, of in counts), default=0) + 1)
@@ -418,7 +420,9 @@ def _drawn(sizes: Sequence[int], light: int, random_bits: random.Random) -> int:
     """
     total, count = sum(sizes), len(sizes)
     digits = range(max(sizes).bit_length())
-    planes = [(sum(1 << place for place, size in enumerate(sizes) if size >> digit & 1), digit) for digit in digits]
+    planes = []
+    for digit in digits:
+        planes.append((sum(1 << place for place, size in enumerate(sizes) if size >> digit & 1), digit))
     found = 0
     for _ in range(DRAWS):
         chosen = random_bits.getrandbits(count)

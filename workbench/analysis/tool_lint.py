@@ -224,7 +224,9 @@ def lint_task_tools(tools: Iterable[ToolName]) -> Iterator[LintFinding]:
 
 def offered_at_once(suite: Suite, tools: Sequence[ToolDefinition]) -> int:
     """Return the most of these tools that a case of the suite offers."""
-    offers = [len(tools) if case.offer is None else len(case.offer) for case in suite.cases]
+    offers = []
+    for case in suite.cases:
+        offers.append(len(tools) if case.offer is None else len(case.offer))
     return max(offers, default=len(tools))
 
 

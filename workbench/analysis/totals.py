@@ -81,7 +81,10 @@ def agreements(results: Iterable[RunResult]) -> tuple[Agreement, ...]:
 
 
 def _agreement(name: str, scored: dict[tuple[str, str], _Scored]) -> Agreement:
-    graded = {about: each for (about, _), each in scored.items() if each.statuses}
+    graded = {}
+    for (about, _), each in scored.items():
+        if each.statuses:
+            graded[about] = each
     differ = tuple(
         Difference(about, each.value, all(each.statuses))
         for about, each in graded.items()

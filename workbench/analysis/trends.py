@@ -61,7 +61,9 @@ def stored_trends(history: History, keys: Iterable[TrendKey], up_to: int) -> dic
     for suite, model in dict.fromkeys(keys):
         with closing(history.parts_over_time(suite, model, up_to)) as parts:
             whole = ((at, part) for at, part, stops_early in parts if counts_in_trend(part, stops_early=stops_early))
-            latest = [(at, *rate_of((part,))) for at, part in islice(whole, MAX_TREND)]
+            latest = []
+            for at, part in islice(whole, MAX_TREND):
+                latest.append((at, *rate_of((part,))))
         if latest:
             found[suite, model] = [(at, good / graded) for at, good, graded in reversed(latest)]
     return found

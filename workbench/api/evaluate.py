@@ -112,7 +112,8 @@ class StandingApproval:
         needed = replace(request.needs, models=tuple(sorted(request.asked, key=str)))
         if added := _without(needed, before).lines(request.asked):
             yield from added
-            yield from (f"approved instead: {line}" for line in _without(replace(before, models=()), needed).lines())
+            for line in _without(replace(before, models=()), needed).lines():
+                yield f"approved instead: {line}"
         code, known = request.grant.code.modules, suite.request.grant.code.modules
         if altered := sorted(name for name, found in code.items() if known.get(name) != found):
             yield f"import code that has changed since it was approved: {', '.join(altered)}"
@@ -142,18 +143,21 @@ def standing_approval(
     program = program_in(user_folders(), os.environ, ModelOptions(frozenset(models), judge=judge))
     files = [load_suite(path) for path in find_suites(paths)]
     given = (path if path.is_dir() else path.parent for path in paths)
-    places = {absolute(place) for place in (*given, *(file.path.parent for file in files))}
+    places = set()
+    for place in (*given, *(file.path.parent for file in files)):
+        places.add(absolute(place))
     names = dict.fromkeys((*models, *([judge] if judge is not None else [])))
     reached = {place: _reached(place, names, program) for place in places}
     _refuse_unknown(names, reached.values(), files, program)
-    folders = {place: _Folder(_environment_at(place, program), reached[place]) for place in places}
+    folders = {}
+    for place in places:
+        folders[place] = _Folder(_environment_at(place, program), reached[place])
     needs = Needs.of_servers((file for file in files if trust and file.suite is not None), program)
-    suites = {
-        absolute(request.file.path): _Suite(
+    suites = {}
+    for request in needs.requests:
+        suites[absolute(request.file.path)] = _Suite(
             request, {spec.name: spec for spec in _asked_unapproved(needs.specs, request.file.path)}
         )
-        for request in needs.requests
-    }
     return StandingApproval(suites, folders)
 
 
@@ -215,7 +219,10 @@ def _refuse_unknown(
 
 
 def _difference(before: ModelSpec, now: ModelSpec) -> str:
-    parts = [each.name for each in fields(now) if getattr(before, each.name) != getattr(now, each.name)]
+    parts = []
+    for each in fields(now):
+        if getattr(before, each.name) != getattr(now, each.name):
+            parts.append(each.name)
     return f"{', '.join(parts)}; approved was {before.description}, now it is {now.description}"
 
 

@@ -168,7 +168,9 @@ def grade(
     grant = approval.grant(case.suite.path)
     planned = PlannedRun(next_run_id(), case.suite.file, definition, MODEL_NAME, 0)
     *before, end = _events_of(case, definition, calls, answer, latency_ms)
-    events = [Event(planned.run_id, number, 0.0, payload) for number, payload in enumerate(before)]
+    events = []
+    for number, payload in enumerate(before):
+        events.append(Event(planned.run_id, number, 0.0, payload))
     trajectory = fold([*events, Event(planned.run_id, len(events), latency_ms, end)])
     functions = PythonFunctions(grant.code if grant is not None else None)
     graded = graded_anew(
@@ -226,7 +228,9 @@ def _events_of(
 ) -> list[EventPayload]:
     """Return the events of a run in which a model made these calls and gave this answer."""
     suite = case.suite.definition
-    rounds = [[*map(checked_call, [made] if isinstance(made, ToolCall) else made)] for made in calls]
+    rounds = []
+    for made in calls:
+        rounds.append([*map(checked_call, [made] if isinstance(made, ToolCall) else made)])
     tools = definitions_for(suite, definition)
     return [
         started_elsewhere(suite, definition, MODEL_NAME, case.suite.file.hash, tools),

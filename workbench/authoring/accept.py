@@ -154,9 +154,18 @@ def _position_for(call: int, paired: Mapping[int, _Pair], count: int) -> int:
 
     It comes after the expectation that was met before it, otherwise before the one met after it, otherwise last.
     """
-    met = {index: pair.place[1] for index, pair in paired.items() if pair.place[0] == "ordered"}
-    before = [int(position) for index, position in met.items() if index < call]
-    after = [int(position) for index, position in met.items() if index > call]
+    met = {}
+    for index, pair in paired.items():
+        if pair.place[0] == "ordered":
+            met[index] = pair.place[1]
+    before = []
+    for index, position in met.items():
+        if index < call:
+            before.append(int(position))
+    after = []
+    for index, position in met.items():
+        if index > call:
+            after.append(int(position))
     if before:
         return max(before) + 1
     return min(after) if after else count
@@ -211,7 +220,10 @@ def why_not_met(suite: Suite, proposal: Proposal, table: Table, runs: Sequence[R
             return f"what it would expect cannot be graded: {error}"
         if not status.good:
             grade = grades[0]
-            deciding = [f"{issue.kind}: {issue.why}" for issue in grade.issues if issue.decides]
+            deciding = []
+            for issue in grade.issues:
+                if issue.decides:
+                    deciding.append(f"{issue.kind}: {issue.why}")
             why = deciding[0] if deciding else grade.reason
             return f"run {number} of {len(runs)} would be {status} by {grade.grader}: {why}"
     return None
@@ -223,7 +235,9 @@ def accept_runs(case: Case, table: Table, runs: Sequence[RunToAccept], *, lists_
     With `lists_all`, arguments that are not always given are optional, and not left out. Raises AcceptError, also if
     the runs do not call the same tools.
     """
-    proposals = [accept_run(case, table, run.trajectory, run.pairings) for run in runs]
+    proposals = []
+    for run in runs:
+        proposals.append(accept_run(case, table, run.trajectory, run.pairings))
     if len(proposals) == 1:
         return proposals[0]
     if case.steps:
@@ -241,7 +255,10 @@ def accept_runs(case: Case, table: Table, runs: Sequence[RunToAccept], *, lists_
     )
     places = {call.place for call in calls}
     in_place = bool(calls) and all(proposal.in_place for proposal in proposals) and None not in places
-    gone = [call.tool_text for place, call in case.placed_expected_calls() if place not in places]
+    gone = []
+    for place, call in case.placed_expected_calls():
+        if place not in places:
+            gone.append(call.tool_text)
     if calls and "expect_no_calls" in table:
         gone.insert(0, NO_CALLS)
     # Calls of a run are a column of the rows. Calls of one answer have no order, however they are listed.

@@ -28,9 +28,13 @@ def with_unparsed(document: Document, sound: SuiteFile) -> SuiteFile:
     if remaining:
         # Problems below an unparsed text move by the lines that it has grown since its last valid version.
         ends = {at: _end(parts, at) for at in document.unparsed}
-        grown = {at: text.rstrip("\n").count("\n") - _lines(parts, at) for at, text in document.unparsed.items()}
+        grown = {}
+        for at, text in document.unparsed.items():
+            grown[at] = text.rstrip("\n").count("\n") - _lines(parts, at)
         remaining = [_moved(problem, ends, grown) for problem in remaining]
-    problems = [_problem(document, parts, at, sound.path) for at in document.unparsed]
+    problems = []
+    for at in document.unparsed:
+        problems.append(_problem(document, parts, at, sound.path))
     ordered = sorted((*problems, *remaining), key=lambda problem: problem.line or 0)
     return replace(sound, suite=None, text=document.text, problems=tuple(ordered))
 
@@ -248,7 +252,10 @@ class Document:
         """
         if self.parts is None or not self.in_blocks:
             raise SpliceError("the cases of this file are not written as [[cases]] blocks: edit the whole file")
-        unparsed = {at: other for at, other in self.unparsed.items() if at != index}
+        unparsed = {}
+        for at, other in self.unparsed.items():
+            if at != index:
+                unparsed[at] = other
         try:
             parts = _replaced(self.parts, index, text)
         except SpliceError:
@@ -288,7 +295,9 @@ class Document:
     def without_case(self, index: int) -> Document:
         """Remove a case. Raises IndexError."""
         parts = self._sound_parts().without_case(index)
-        places: dict[int, int | None] = {at: at - (at > index) for at in self.unparsed}
+        places: dict[int, int | None] = {}
+        for at in self.unparsed:
+            places[at] = at - (at > index)
         places[index] = None
         document = self._with(parts, places)
         if HEAD in self.unparsed and not parts.cases:

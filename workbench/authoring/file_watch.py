@@ -55,8 +55,14 @@ class FolderWatch:
             entries = tuple(_entries(path))
             if not is_root and is_installed(path.name, {entry.name for entry in entries}):
                 entries = ()
-            folders = [entry for entry in entries if not entry.name.startswith(".") and _is_folder(entry)]
-            files = [entry for entry in entries if entry.name.endswith(".toml")]
+            folders = []
+            for entry in entries:
+                if not entry.name.startswith(".") and _is_folder(entry):
+                    folders.append(entry)
+            files = []
+            for entry in entries:
+                if entry.name.endswith(".toml"):
+                    files.append(entry)
             known = _Folder(stamp, tuple(map(Path, folders)), tuple(map(Path, files)))
         found[path] = known
         for folder in known.folders:

@@ -67,7 +67,10 @@ def case_expecting(case: Table, tool: str, arguments: Mapping[str, JsonValue], s
     call: Table = {"tool": tool, "args": {name: _expected(value) for name, value in arguments.items()}}
     if step is not None:
         place, before = _step(case, step)
-        forbidden = [name for name in items_at(before, ("forbidden_args",)) if name not in arguments]
+        forbidden = []
+        for name in items_at(before, ("forbidden_args",)):
+            if name not in arguments:
+                forbidden.append(name)
         before.pop("forbidden_args", None)
         if forbidden:
             call["forbidden_args"] = forbidden
@@ -192,7 +195,10 @@ def expectation_of_call(
     # Only a call of the same tool replaces an expectation; any other would remove one by the way.
     pairings: list[CallPairing] = []
     if not case.steps:
-        pairings = [each for each in _pairings(case, settings, as_sent) if each.same_tool]
+        pairings = []
+        for each in _pairings(case, settings, as_sent):
+            if each.same_tool:
+                pairings.append(each)
     proposal = accept_call(case, table, as_sent, pairings, index)
     changed, tool = proposal.applied(table), record.tool
     if same(changed, table):

@@ -150,7 +150,10 @@ def news(before: SuiteText, after: SuiteText) -> str:
             parts.append(f"{count} {what}" if parts else f"{counted(count, 'case')} {what}")
     if not parts and [key for key in old if key in new] != kept:
         parts = ["the order changed"]
-    others = [key for key in (*changed, *(new.keys() ^ old.keys())) if not _is_case(key)]
+    others = []
+    for key in (*changed, *(new.keys() ^ old.keys())):
+        if not _is_case(key):
+            others.append(key)
     names = sorted({_section(key) for key in others})
     sentences = [", ".join(parts)] if parts else []
     if names:

@@ -266,7 +266,10 @@ class OpenSuite:
         document = self.document
         if document.parts is None or HEAD in document.unparsed or not document.in_blocks:
             return None
-        asked = [case.index for case in self.cases if case.key in case_ids]
+        asked = []
+        for case in self.cases:
+            if case.key in case_ids:
+                asked.append(case.index)
         wanted = frozenset(index for index in asked if index not in document.unparsed)
         if self._cut is None or self._cut[0] is not document or self._cut[1] != wanted:
             self._cut = (document, wanted, parse_suite(document.only(wanted), self.path) if wanted else None)
@@ -470,7 +473,10 @@ class OpenSuite:
     def _keep(self, parts: SuiteText, file: SuiteFile) -> None:
         runnable: list[tuple[SuiteText, SuiteFile]] = []
         if file.suite is None:
-            runnable = [known for known in self._known if known[1].suite is not None]
+            runnable = []
+            for known in self._known:
+                if known[1].suite is not None:
+                    runnable.append(known)
         self._known = [*runnable[:1], (parts, file)]
 
 

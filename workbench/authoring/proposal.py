@@ -87,7 +87,10 @@ class AcceptedCall:
 
         If given arguments have no check at all, arguments do not matter. A call without arguments expects none.
         """
-        args = {each.name: each.choice.written for each in self.arguments if each.choice.written is not None}
+        args = {}
+        for each in self.arguments:
+            if each.choice.written is not None:
+                args[each.name] = each.choice.written
         call: Table = {"tool": self.tool}
         if args or not self.arguments:
             call["args"] = args
@@ -129,10 +132,9 @@ def as_expected_again(
     checks = _table(raw)
     by_name = {verdict.argument: verdict for verdict in verdicts}
     weight = _weight_in(checks)
-    arguments = [
-        _expected_argument(name, value, checks.get(name), by_name.get(name), weight)
-        for name, value in record.arguments.items()
-    ]
+    arguments = []
+    for name, value in record.arguments.items():
+        arguments.append(_expected_argument(name, value, checks.get(name), by_name.get(name), weight))
     lost: list[tuple[str, str]] = []
     for name, check in checks.items():
         if name in record.arguments:
@@ -196,7 +198,10 @@ def merged_call(
         by_call.append({each.name: each for each in call.arguments})
     arguments = []
     for name in dict.fromkeys(chain.from_iterable(by_call)):
-        found = [given[name] for given in by_call if name in given]
+        found = []
+        for given in by_call:
+            if name in given:
+                found.append(given[name])
         in_all = len(found) == len(calls)
         always = in_all and all(each.given for each in found)
         kept = in_all and place is not None and all(each.choice.kind == KEPT for each in found)
@@ -270,7 +275,10 @@ def _expected_argument(
 def _options_of(check: object, weight: object) -> dict[str, object]:
     options: dict[str, object] = {}
     if isinstance(check, dict):
-        options = {key: check[key] for key in OF_EVERY_CHECK if key in check}
+        options = {}
+        for key in OF_EVERY_CHECK:
+            if key in check:
+                options[key] = check[key]
     if weight is not None:
         options.setdefault("weight", weight)
     return options

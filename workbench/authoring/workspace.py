@@ -99,7 +99,10 @@ def to_begin(paths: Sequence[Path]) -> tuple[Path, ...]:
 
     These are names of TOML files in existing folders where no such file exists.
     """
-    found = [path for path in paths if path.suffix == ".toml" and path.parent.is_dir()]
+    found = []
+    for path in paths:
+        if path.suffix == ".toml" and path.parent.is_dir():
+            found.append(path)
     return tuple(path for path in found if not os.path.lexists(path))
 
 
@@ -449,7 +452,10 @@ def _in_order(suites: list[OpenSuite], placed: int) -> list[OpenSuite]:
     """Insert all suites after the first `placed` behind the last suite in the same folder."""
     ordered = suites[:placed]
     for suite in suites[placed:]:
-        beside = [at for at, other in enumerate(ordered) if other.path.parent == suite.path.parent]
+        beside = []
+        for at, other in enumerate(ordered):
+            if other.path.parent == suite.path.parent:
+                beside.append(at)
         # Where the tree would list it once it is saved.
         ordered.insert(beside[-1] + 1 if beside else len(ordered), suite)
     return ordered

@@ -285,7 +285,10 @@ class CheckBase(BaseModel):
 
         Raises TypeError for one without one of its parts."""
         if "kind" in vars(cls):
-            lacking = [name for name in ("written", "meaning", "typed", "types") if not hasattr(cls, name)]
+            lacking = []
+            for name in ("written", "meaning", "typed", "types"):
+                if not hasattr(cls, name):
+                    lacking.append(name)
             own_fields = cls.model_fields.keys() - CheckBase.model_fields.keys() - {cls.kind, "plain"}
             lacking += sorted(cls.__abstractmethods__) + [f"options[{name!r}]" for name in own_fields - {*cls.options}]
             if lacking:
@@ -655,7 +658,10 @@ def _as_table(value: Any) -> Any:
             raise PydanticCustomError("check_without_name", "check options without a check")
         return {"equals": value, "plain": True}
     name = names[0]
-    others = [key for key in value if key != name and key not in CHECK_CLASSES[name].model_fields.keys() - {"plain"}]
+    others = []
+    for key in value:
+        if key != name and key not in CHECK_CLASSES[name].model_fields.keys() - {"plain"}:
+            others.append(key)
     if others:
         raise PydanticCustomError(
             "check_mixed",

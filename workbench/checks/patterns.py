@@ -112,7 +112,10 @@ def _overlap(alternatives: list[str]) -> bool:
             single = re.compile(f"(?:{alternative})\\Z")
         except re.error:
             return False
-        fitting = {character for character in _SAMPLE if single.match(character)}
+        fitting = set()
+        for character in _SAMPLE:
+            if single.match(character):
+                fitting.add(character)
         if seen & fitting:
             return True
         seen |= fitting
@@ -220,7 +223,9 @@ class _Automaton:
                 self._same_twice |= sum(part == _NOTHING for part in parts) > 1
                 return self._either(parts)
             case "GROUPREF_EXISTS":
-                branches = [self._sequence(part) if part is not None else _NOTHING for part in argument[1:]]
+                branches = []
+                for part in argument[1:]:
+                    branches.append(self._sequence(part) if part is not None else _NOTHING)
                 return self._either(branches)
             case "MAX_REPEAT" | "MIN_REPEAT":
                 return self._repeated(*argument)
@@ -263,7 +268,9 @@ class _Automaton:
             case "ANY":
                 found = _SAMPLE - {"\n"}
             case _:
-                found = {character for item in argument for character in _in_set(*item)}
+                found = set()
+                for item in argument:
+                    found.update(_in_set(*item))
                 if str(argument[0][0]) == "NEGATE":
                     found = _SAMPLE - found
         if self._ignore_case:
@@ -468,7 +475,9 @@ def _of_element(operation: str, argument: Any, groups: dict[int, str]) -> str:
 def _of_set(members: list[tuple[Any, Any]]) -> str:
     """Return a character of a set: the first of its own where it lists some, else one of the alphabet."""
     negated = any(str(operation) == "NEGATE" for operation, _ in members)
-    own = [member for operation, argument in members for member in _own_characters(str(operation), argument)]
+    own = []
+    for operation, argument in members:
+        own.extend(_own_characters(str(operation), argument))
     for character in _ALPHABET if negated or not own else own:
         if any(_is_in(character, str(operation), argument) for operation, argument in members) is not negated:
             return character

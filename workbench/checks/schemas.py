@@ -306,7 +306,10 @@ class ArgumentSchema:
 
     def __init__(self, schema: Mapping[str, JsonValue]) -> None:
         self._schema = schema
-        plain = {name: value for name, value in schema.items() if name != "$schema"}
+        plain = {}
+        for name, value in schema.items():
+            if name != "$schema":
+                plain[name] = value
         alike = str(schema.get("$schema", _ALIKE[-1])).rstrip("#") in _ALIKE
         self._plain = plain if alike and is_plainly_valid(plain) else None
         """The schema, where jsonschema is not needed to see that it accepts something."""
@@ -353,14 +356,20 @@ def _violations_of(error: ValidationError) -> Iterator[Violation]:
     path, rule, value = tuple(error.absolute_path), str(error.validator), error.instance
     if rule == "required" and isinstance(value, Mapping) and isinstance(error.validator_value, list):
         # jsonschema yields one error for each missing name, which only its message holds.
-        missing = [name for name in error.validator_value if name not in value and error.message.startswith(repr(name))]
+        missing = []
+        for name in error.validator_value:
+            if name not in value and error.message.startswith(repr(name)):
+                missing.append(name)
         if len(missing) == 1:
             yield Violation((*path, missing[0]), rule, _short(error.message))
             return
     schema = error.schema
     if rule == "additionalProperties" and isinstance(value, Mapping) and isinstance(schema, Mapping):
         known = schema.get("properties", {}) if error.validator_value is False else value
-        extra = [name for name in value if name not in known and repr(name) in error.message]
+        extra = []
+        for name in value:
+            if name not in known and repr(name) in error.message:
+                extra.append(name)
         for name in extra:
             yield Violation((*path, name), rule, _short(f"{name!r} is not a property of the schema"))
         if extra:

@@ -432,7 +432,10 @@ def _twins(check: CheckBase, text: str, hint: str) -> Iterator[Weakness]:
 
 
 def _with_other_numbers(text: str) -> Iterator[str]:
-    digits = [index for index, character in enumerate(text) if character.isdigit()]
+    digits = []
+    for index, character in enumerate(text):
+        if character.isdigit():
+            digits.append(index)
     for index in digits:
         yield text[:index] + ("2" if text[index] == "1" else "1") + text[index + 1 :]
     if digits and (text[0].isdigit() or text[0] in "-+"):

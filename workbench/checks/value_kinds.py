@@ -256,7 +256,10 @@ class Range(CheckBase):
         if not low <= high:
             raise NeverHoldsError(f"no number lies between {setting_text(low)} and {setting_text(high)}")
         first = math.ceil(low) if math.isfinite(low) else math.floor(high) if math.isfinite(high) else 0
-        ends = [whole(end) for end in (low, high) if math.isfinite(end)]
+        ends = []
+        for end in (low, high):
+            if math.isfinite(end):
+                ends.append(whole(end))
         inside: list[JsonValue] = [first] if low <= first <= high else []
         return (*inside, *(end for end in ends if end not in inside))
 

@@ -182,7 +182,10 @@ class _Looking:
         with Viewing(self._known) as viewing:
             runs = viewing.plan
             over = viewing.over
-            figures = [row.figures for row in over.values() if row.figures is not None]
+            figures = []
+            for row in over.values():
+                if row.figures is not None:
+                    figures.append(row.figures)
             progress = BatchProgress((run for place, run in runs.items() if place not in over), figures)
             bar = ProgressBar(progress, sys.stderr, os.environ)
             show = show_of(self._output, self._program)

@@ -111,7 +111,9 @@ def capture(options: RunOptions, asked: CaptureOptions, *, trust: bool) -> int:
         warn("interrupted: nothing was captured")
         return INTERRUPTED
     results = {result.run_id: result for result in live.outcome.results}
-    suites = [_captured(file, plan, results, program.secrets) for file in plan.files]
+    suites = []
+    for file in plan.files:
+        suites.append(_captured(file, plan, results, program.secrets))
     code = _exit_code(suites)
     _show(suites, asked.form, code)
     if asked.write:

@@ -76,7 +76,9 @@ def execute(options: Options, command: HistoryCommand) -> int:
         # Changed tools may explain cases that broke, so they are named beside them.
         earlier = offered_in(history, before.runs, diff, same)
         notes += map(one_line, notes_on_tools(diff, earlier, offered_in(history, after.runs, diff)))
-    suites = {suite.key: suite for suite in (*before.batch.suites, *after.batch.suites)}
+    suites = {}
+    for suite in (*before.batch.suites, *after.batch.suites):
+        suites[suite.key] = suite
     title = title_of(before, after)
     tests = list(test_lines(diff.tests, *names_of(before, after)))
 

@@ -22,7 +22,10 @@ def execute(options: Options, command: HistoryCommand) -> int:
     """Name the batch, or remove its name; returns an exit code."""
     with command.history() as history:
         batch = history.batch(options.batch)
-        others = {name: number for number, name in history.names().items() if number != batch.number}
+        others = {}
+        for number, name in history.names().items():
+            if number != batch.number:
+                others[name] = number
     if options.remove:
         name_batch(command.file, batch.number, None, command.warn)
         had = f"no longer {one_line(batch.name)}" if batch.name else "which had no name"

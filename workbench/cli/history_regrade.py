@@ -54,7 +54,9 @@ def execute(options: Options, command: HistoryCommand) -> int:
     suite = _suite(options, command)
     with command.history() as history:
         batches = list({batch.number: batch for batch in map(history.batch, options.batches)}.values())
-        plans = [plan_regrading(history, batch, command.program, suite=suite, by=options.by) for batch in batches]
+        plans = []
+        for batch in batches:
+            plans.append(plan_regrading(history, batch, command.program, suite=suite, by=options.by))
         for plan in plans:
             for why in _left_out(plan, suite):
                 command.warn(f"batch {plan.batch.number}: {why}")

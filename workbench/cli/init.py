@@ -356,7 +356,10 @@ def _chosen(tools: Sequence[ToolDefinition], wanted: str | None) -> list[ToolDef
         raise RefusedError("nothing was written: the servers list no tools")
     if wanted is None:
         return list(tools)
-    names = [name.strip() for name in wanted.split(",") if name.strip()]
+    names = []
+    for name in wanted.split(","):
+        if name.strip():
+            names.append(name.strip())
     known = [tool.name for tool in tools]
     if unknown := [name for name in names if name not in known]:
         hint = did_you_mean(unknown[0], known) or f"there are {', '.join(known)}"
@@ -365,7 +368,9 @@ def _chosen(tools: Sequence[ToolDefinition], wanted: str | None) -> list[ToolDef
 
 
 def _of_sample(options: StartOptions, wanted: str, program: Program) -> int:
-    samples = {file.stem: file for file in sorted(bundled("sample_suites").glob("*.toml"))}
+    samples = {}
+    for file in sorted(bundled("sample_suites").glob("*.toml")):
+        samples[file.stem] = file
     name = (wanted or _USUAL_SAMPLE).removesuffix(".toml")
     if name not in samples:
         hint = did_you_mean(name, samples) or f"there are {', '.join(samples)}"

@@ -374,7 +374,9 @@ def signals_interrupt() -> Iterator[None]:
     def interrupt(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, interrupt) for number in _handled()}
+    before = {}
+    for number in _handled():
+        before[number] = signal.signal(number, interrupt)
     try:
         yield
     finally:

@@ -132,7 +132,10 @@ def _run_command(name: str, words: list[str]) -> int:
     if words and f"{name} {words[0]}" in WORDS:
         name, words = f"{name} {words[0]}", words[1:]
     elif words and _names_a_command(words[0]):
-        seconds = [word.removeprefix(f"{name} ") for word in WORDS if word.startswith(f"{name} ")]
+        seconds = []
+        for word in WORDS:
+            if word.startswith(f"{name} "):
+                seconds.append(word.removeprefix(f"{name} "))
         if (answer := did_you_mean(f"{name} command", words[0], seconds)) is not None:
             return _refuse(answer)
     options = parser_of(name).parse_args(words)

@@ -100,7 +100,10 @@ def list_models(options: ModelList, program: Program) -> int:
         if not (options.trust or _may_ask(found, program)):
             return USAGE
         asyncio.run(_check(found.models, program, tools=options.tools))
-    notes = [f"{name} is set but not used: {hint}" for name, hint in _NOT_USED.items() if os.environ.get(name)]
+    notes = []
+    for name, hint in _NOT_USED.items():
+        if os.environ.get(name):
+            notes.append(f"{name} is set but not used: {hint}")
     if options.format == "json":
         write_json(_as_json(found.models, notes))
     else:

@@ -88,7 +88,9 @@ def _document(endpoint: KnownEndpoint) -> dict[str, object]:
 
     preset, models = endpoint.preset, None
     if endpoint.models is not None:
-        models = [{"model": model, "name": name} for model, name in names_to_run(endpoint)]
+        models = []
+        for model, name in names_to_run(endpoint):
+            models.append({"model": model, "name": name})
     return {
         "name": preset.name,
         "title": preset.title,

@@ -123,7 +123,10 @@ class Parser(argparse.ArgumentParser):
     def _took_further_words(self, known: argparse.Namespace, words: Sequence[str]) -> bool:
         """Add words after an option to the positional ones before it, if there may be many."""
         # argparse gives words after an option to no positional argument that has had some before it.
-        many = [action for action in self._get_positional_actions() if action.nargs in ("*", "+")]
+        many = []
+        for action in self._get_positional_actions():
+            if action.nargs in ("*", "+"):
+                many.append(action)
         if len(many) != 1 or many[0].metavar == AS_WRITTEN or any(word.startswith("-") for word in words):
             return False
         more = [self._get_value(many[0], word) for word in words]

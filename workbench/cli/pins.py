@@ -29,7 +29,10 @@ def pin(files: Sequence[SuiteFile], listed: Sequence[SuiteTools], program: Progr
     """
     done = True
     for file, suite in zip(files, listed, strict=True):
-        servers = {source.server: program.secrets.redacted(source.tools) for source in suite.sources if source.server}
+        servers = {}
+        for source in suite.sources:
+            if source.server:
+                servers[source.server] = program.secrets.redacted(source.tools)
         if failed := [source for source in suite.sources if source.error is not None]:
             warn(f"{file.path}: not pinned: {failed[0].error}", program.secrets)
         elif not servers:
@@ -89,7 +92,8 @@ def _differences(file: SuiteFile, program: Program, approval: Approval) -> Itera
         lines = list(pin_difference(pins.get(source.server), program.secrets.redacted(source.tools), source.server))
         if lines:
             yield f"{file.path}: the tools of the server {source.server!r} are not as pinned in {pin_file(file.path)}:"
-            yield from (visible(line) for line in lines)
+            for line in lines:
+                yield visible(line)
     for gone in sorted({*pins} - {server.name for server in file.suite.servers}):
         yield f"{file.path}: the server {gone!r} is pinned, but the suite no longer has it"
 

@@ -207,7 +207,9 @@ def output_of(arguments: argparse.Namespace, command: Command) -> Output | None:
 def reports_beside(arguments: argparse.Namespace, command: Command) -> tuple[Output, ...] | None:
     """Return the reports of `--report`; `None`, after reporting it, if one of them has no form."""
     files: list[Path] = arguments.report
-    reports = [(file, form_of_file(file, command, beside=True)) for file in files]
+    reports = []
+    for file in files:
+        reports.append((file, form_of_file(file, command, beside=True)))
     for file, form in reports:
         if form is None:
             why = "its ending means no format"

@@ -271,7 +271,10 @@ def run_options(arguments: argparse.Namespace, *, compares: bool, command: str |
         problems = _problems_of_new_batch(arguments, paths, without_until, command, compares=compares)
     try:
         if not problems:
-            names = [name for name in getattr(arguments, "variant", ()) if not name.endswith(".toml")]
+            names = []
+            for name in getattr(arguments, "variant", ()):
+                if not name.endswith(".toml"):
+                    names.append(name)
             added, has_all = _added_variants(arguments), getattr(arguments, "variants", False)
             return RunOptions(
                 suites=paths,

@@ -159,7 +159,10 @@ def _only_case(run: NamedRun) -> Document:
     at = [case.id for case in run.file.suite.cases].index(run.written.id)
     # With its id, which would otherwise follow from a name that shrinking may shorten.
     document["cases"] = [{**document["cases"][at], "id": run.written.id}]
-    variants = [each for each in document.pop("variants", ()) if each["name"] == variant_name_of(run.result.model)]
+    variants = []
+    for each in document.pop("variants", ()):
+        if each["name"] == variant_name_of(run.result.model):
+            variants.append(each)
     if variants:
         document["variants"] = variants
     return document
@@ -229,7 +232,10 @@ class _Shrinking:
             raise OutOfRunsError
         results = self._run(self._attempt(file, votes))
         case: Case = file.suite.cases[0]
-        failed = [result for result in results if result.status == Status.FAILED and way_of(result, case) == self._way]
+        failed = []
+        for result in results:
+            if result.status == Status.FAILED and way_of(result, case) == self._way:
+                failed.append(result)
         return len(failed) >= wanted
 
     def _attempt(self, file: SuiteFile, votes: int) -> Plan:

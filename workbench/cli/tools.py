@@ -245,7 +245,10 @@ def list_or_call(options: ToolOptions) -> int:
         warn(str(error), program.secrets)
         return USAGE
     know_suites(program, files)
-    started = [file for file in files if file.suite is not None and file.suite.servers]
+    started = []
+    for file in files:
+        if file.suite is not None and file.suite.servers:
+            started.append(file)
     approval = approved(Needs.of_servers(started, program), program, all_of_them=options.trust)
     if approval is None:
         return USAGE

@@ -124,7 +124,10 @@ def execute(arguments: argparse.Namespace) -> int:
     annotate(output, findings)
     if broken or settings or not written:
         return USAGE
-    weights: set[str] = {finding.weight for each in audited for finding in each.findings}
+    weights: set[str] = set()
+    for each in audited:
+        for finding in each.findings:
+            weights.add(finding.weight)
     if warnings:
         weights.add("warning")
     failing = {"error": set(), "warning": {"warning"}, "note": {"warning", "note"}}[arguments.fail_on]

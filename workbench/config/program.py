@@ -50,7 +50,9 @@ class Environment:
         `workbench.toml`. Raises ConfigError if a `.env` cannot be read or understood."""
         settings = project_file(folder, self.home)
         folders = [folder.resolve(), *([settings.parent] if settings is not None else [])]
-        read = [self._read(place / DOTENV_NAME) for place in dict.fromkeys(folders)]
+        read = []
+        for place in dict.fromkeys(folders):
+            read.append(self._read(place / DOTENV_NAME))
         if not any(read):
             return self.own
         merged: dict[str, str] = {}
@@ -96,7 +98,10 @@ def _variables_in(text: str) -> tuple[Mapping[str, str], list[int]]:
     from dotenv.parser import parse_stream
 
     found = tuple(parse_stream(io.StringIO(text)))
-    variables = {read.key: read.value for read in found if read.key is not None and read.value is not None}
+    variables = {}
+    for read in found:
+        if read.key is not None and read.value is not None:
+            variables[read.key] = read.value
     return variables, [_line_of(read.original) for read in found if read.error]
 
 

@@ -122,7 +122,9 @@ def looks_like_key(value: str) -> bool:
         return True
     if re.search(r"\s", value) or _ADDRESS.fullmatch(value) or _IDENTIFIER.fullmatch(value):
         return False
-    kinds = [re.search(kind, value) for kind in ("[a-z]", "[A-Z]", r"\d", r"[^A-Za-z0-9_.-]")]
+    kinds = []
+    for kind in ("[a-z]", "[A-Z]", r"\d", r"[^A-Za-z0-9_.-]"):
+        kinds.append(re.search(kind, value))
     return sum(kind is not None for kind in kinds) > 1 or value.isdigit()
 
 
@@ -311,7 +313,9 @@ class Finder:
         Where several overlap, all are covered by the one that begins first; of those, by the longest; of equal ones, by
         the value, whose name says more."""
         found = self._pattern.finditer(text, begin) if self.values else ()
-        values = [(match.start(), match.end(), self.replacements[match[0]]) for match in found]
+        values = []
+        for match in found:
+            values.append((match.start(), match.end(), self.replacements[match[0]]))
         forms = [form[:3] for form in self._forms(text, begin)]
         if not forms:
             return values
@@ -491,7 +495,10 @@ class Secrets:
 
     def _remember(self, replacements: Mapping[str, str]) -> None:
         with self._lock:
-            new = {form: shown for form, shown in replacements.items() if form not in self._known}
+            new = {}
+            for form, shown in replacements.items():
+                if form not in self._known:
+                    new[form] = shown
             if new:  # otherwise the same finder stays, with what was prepared for it
                 self._known |= new
                 self.finder = Finder(dict(self._known), self.finder.own)
@@ -603,7 +610,9 @@ class _Walk:
     def _walked(self, value: Any) -> Any:
         kind = type(value)
         if kind is dict:
-            keys = [self._finder.replaced(key) if type(key) is str else key for key in value]
+            keys = []
+            for key in value:
+                keys.append(self._finder.replaced(key) if type(key) is str else key)
             items = [self._walked(item) for item in value.values()]
             same = _are_same(items, value.values()) and _are_same(keys, value)
             if same:
@@ -652,7 +661,10 @@ def _are_same(items: Any, others: Any) -> bool:
 def _text_fields(kind: Any) -> tuple[str, ...] | None:
     """Return the fields of a record that may hold foreign text; `None` for a value that is no record."""
     if is_dataclass(kind):
-        names = [field.name for field in fields(kind) if field.init]
+        names = []
+        for field in fields(kind):
+            if field.init:
+                names.append(field.name)
     elif hasattr(kind, "_fields"):
         names = list(kind._fields)
     elif hasattr(kind, "model_fields"):

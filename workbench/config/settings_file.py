@@ -141,7 +141,9 @@ def settings_in(content: bytes, file: Path, origin: Origin) -> FileSettings:
         raise ConfigError(f"{file}:{line}: is not valid TOML: {said}") from error
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{file}: is not valid TOML: {error}") from error
-    specs = {name: _spec(name, model, file, origin) for name, model in settings.models.items()}
+    specs = {}
+    for name, model in settings.models.items():
+        specs[name] = _spec(name, model, file, origin)
     return FileSettings(specs, settings.judge)
 
 

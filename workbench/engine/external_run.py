@@ -83,7 +83,9 @@ def told(
 ) -> Told:
     """Return a run of which only its calls, each list made at once, and its answer are known."""
     last = ToldRound(answer or "", usage=usage, latency_ms=latency_ms or 0.0)
-    rounds = [ToldRound(calls=tuple(made), results=results or {}) for made in calls]
+    rounds = []
+    for made in calls:
+        rounds.append(ToldRound(calls=tuple(made), results=results or {}))
     if rounds and (answer is None or error is not None):
         last = replace(last, calls=rounds.pop().calls, results=results or {})
     return Told((*rounds, last), error, latency_ms)
@@ -208,7 +210,9 @@ class RunDocument(Frozen):
 
 def told_of(calls: Sequence[CallDocument | tuple[CallDocument, ...]], run: RunDocument) -> Told:
     """Return a run with these calls and the other known facts."""
-    lists = [(each,) if isinstance(each, CallDocument) else each for each in calls]
+    lists = []
+    for each in calls:
+        lists.append((each,) if isinstance(each, CallDocument) else each)
     ids = (call_id for call_id, _ in with_ids(ToolCall(each.id, each.tool) for made in lists for each in made))
     results: dict[str, ToldResult] = {}
     rounds: list[list[ToolCall]] = []
@@ -254,7 +258,10 @@ def document(model: type[_Document], value: object) -> _Document:
 
 
 def _said(model: type[BaseModel], detail: ErrorDetails) -> str:
-    parts = [part for part in detail["loc"] if not (isinstance(part, str) and part[:1] + part[-1:] == "()")]
+    parts = []
+    for part in detail["loc"]:
+        if not (isinstance(part, str) and part[:1] + part[-1:] == "()"):
+            parts.append(part)
     place, value = place_of(parts), detail["input"]
     match detail["type"]:
         case "missing":

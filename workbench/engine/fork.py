@@ -41,7 +41,10 @@ _ID = "call{:05}"
 
 def for_another_model(rounds: Iterable[Round], opening: Iterable[Message]) -> tuple[Round, ...]:
     """Return rounds that follow the opening of a conversation, with call ids that differ from those in the opening."""
-    taken = {call.id for message in opening for call in message.tool_calls}
+    taken = set()
+    for message in opening:
+        for call in message.tool_calls:
+            taken.add(call.id)
     ids = (made for number in count(1) if (made := _ID.format(number)) not in taken)
     return tuple(_for_another_model_round(round_, ids) for round_ in rounds)
 
@@ -49,7 +52,9 @@ def for_another_model(rounds: Iterable[Round], opening: Iterable[Message]) -> tu
 def _for_another_model_round(of: Round, ids: Iterator[str]) -> Round:
     set_aside = tuple(_for_another_model_round(answer, ids) for answer in of.superseded)
     calls = tuple(_call(call, next(ids)) for call in of.calls)
-    renamed = {old.call.id: new.call.id for old, new in zip(of.calls, calls, strict=True)}
+    renamed = {}
+    for old, new in zip(of.calls, calls, strict=True):
+        renamed[old.call.id] = new.call.id
     deviations = tuple(replace(each, call_id=renamed.get(each.call_id or "")) for each in of.deviations)
     return replace(of, provider_state=None, superseded=set_aside, calls=calls, deviations=deviations)
 
@@ -126,7 +131,9 @@ class PastHold:
         assert paused.round is not None
         if paused.at == "request":
             return Fork(origin, ForkPoint(paused.round), system, back_to=paused.at)
-        calls = [record.call.id for record in origin.rounds[paused.round - 1].calls]
+        calls = []
+        for record in origin.rounds[paused.round - 1].calls:
+            calls.append(record.call.id)
         assert paused.call_id is not None
         answered = calls.index(paused.call_id) + (paused.at == "result")
         return Fork(origin, ForkPoint(paused.round, answered), system, back_to=paused.at)
@@ -134,7 +141,10 @@ class PastHold:
 
 def past_holds(events: Sequence[Event]) -> tuple[PastHold, ...]:
     """Return where a run was held, the present hold included."""
-    paused = [(index, each.payload) for index, each in enumerate(events) if isinstance(each.payload, Paused)]
+    paused = []
+    for index, each in enumerate(events):
+        if isinstance(each.payload, Paused):
+            paused.append((index, each.payload))
     return tuple(PastHold(events, index) for index, payload in paused if payload.at != "permission")
 
 
@@ -168,7 +178,10 @@ def fork_refusal(fork: Fork, turns: Turns) -> str | None:
     rounds, at = fork.origin.rounds, fork.at
     if fork.origin.start is None:
         return "the run has not begun"
-    whole = [round_ for round_ in rounds[: at.round] if round_.stop_reason is not None]
+    whole = []
+    for round_ in rounds[: at.round]:
+        if round_.stop_reason is not None:
+            whole.append(round_)
     if at.round < 1 or len(whole) < at.rounds:
         return f"the run has no whole answer in round {at.rounds}"
     told = whole[: at.rounds]
@@ -177,7 +190,11 @@ def fork_refusal(fork: Fork, turns: Turns) -> str | None:
         calls = told[-1].calls
         if not 0 <= at.answered <= len(calls):
             return f"round {at.round} has {len(calls)} calls"
-    unanswered = [call for round_ in told[: at.round - 1] for call in round_.calls if call.result is None]
+    unanswered = []
+    for round_ in told[: at.round - 1]:
+        for call in round_.calls:
+            if call.result is None:
+                unanswered.append(call)
     if unanswered or any(call.result is None for call in calls[: at.answered or 0]):
         return "a call before that point has no result"
     if fork.result is not None and not at.answered:

@@ -270,7 +270,10 @@ def _verdict_in(answer: Round, mark: str, written: _WrittenArguments, scale: Sca
             raise _NoVerdictError(
                 f"its answer is no verdict ({_quoted(answer.text)}): {error}; choose a model that calls tools"
             ) from None
-    made = [record.call for record in answer.calls if record.tool == _VERDICT.name]
+    made = []
+    for record in answer.calls:
+        if record.tool == _VERDICT.name:
+            made.append(record.call)
     if not made:
         raise _NoVerdictError(f"it called {_quoted(answer.calls[0].tool)}, and not `verdict`, the only tool it has")
     verdicts = []

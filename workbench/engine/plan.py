@@ -164,7 +164,10 @@ def rule_named(name: object) -> RepeatRule | None:
 def with_grader(case: Case, grader: GraderName | None, repeat_rule: RepeatRule | None = None) -> Case:
     """Return the case with another grader and another rule for its repeats; `None` keeps the case's own."""
     chosen = {"by": grader, "repeat_rule": repeat_rule}
-    update = {key: value for key, value in chosen.items() if value is not None}
+    update = {}
+    for key, value in chosen.items():
+        if value is not None:
+            update[key] = value
     if update:
         return case.model_copy(update={"grading": case.grading.model_copy(update=update)})
     return case

@@ -117,7 +117,10 @@ def _why_of_call(place: RedactedPlace, record: CallRecord, case: Case) -> str | 
     which = f"call {place.call + 1} ({record.tool})"
     if place.what == "tool":
         return f"the name of the tool of call {place.call + 1} holds a secret, which is not stored"
-    checks = [call.args for _, call in case.written_calls() if call.tool and _is_meant(call.tool, record.tool)]
+    checks = []
+    for _, call in case.written_calls():
+        if call.tool and _is_meant(call.tool, record.tool):
+            checks.append(call.args)
     if place.what == "names" and any(each is not None for each in checks):
         return f"the name of an argument of {which} holds a secret, which is not stored"
     if any(place.argument in (each or ()) for each in checks):

@@ -209,10 +209,15 @@ async def _ask(request: RunRequest, run: SubjectRun, tools: Toolbox, run_id: str
     subject, command = run.subject, run.subject.command
     who = f"the subject {subject.name!r}"
     try:
-        given = {name: filled(value, run.environment, run.secrets) for name, value in subject.env.items()}
+        given = {}
+        for name, value in subject.env.items():
+            given[name] = filled(value, run.environment, run.secrets)
     except MissingVariableError as error:
         raise SubjectError(f"{who} is not started: the variable {error.name} is not set") from error
-    inherited = {name: run.environment[name] for name in INHERITED if name in run.environment}
+    inherited = {}
+    for name in INHERITED:
+        if name in run.environment:
+            inherited[name] = run.environment[name]
     asked = json_text(request_document(request, run, tools, run_id))
     try:
         ended = await run_program(command, f"{asked}\n", folder=run.folder, environment={**inherited, **given})

@@ -66,7 +66,10 @@ class EngineThread:
             self._loop.close()
 
     async def _finish(self, timeout_s: float) -> None:
-        tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        tasks = []
+        for task in asyncio.all_tasks():
+            if task is not asyncio.current_task():
+                tasks.append(task)
         for task in tasks:
             task.cancel()
         if tasks:

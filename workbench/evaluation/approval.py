@@ -326,7 +326,10 @@ def needs_of(file: SuiteFile, specs: Specs) -> SuiteNeeds:
     except ConfigError:
         of_project = ()
     named = (spec_of(name, file.path, specs, by_suite=True) for name in models_named_by(file.suite))
-    asked = {model_need(spec) for spec in (*of_project, *named) if spec is not None and needs_asking(spec)}
+    asked = set()
+    for spec in (*of_project, *named):
+        if spec is not None and needs_asking(spec):
+            asked.add(model_need(spec))
     asked |= judges_asked(file, file.suite.cases, specs)
     return replace(needs_trust(file.suite, file.path), models=tuple(sorted(asked, key=str)))
 

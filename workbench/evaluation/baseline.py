@@ -68,11 +68,17 @@ def lost_expectations(before: Suite | None, after: Suite) -> Iterator[str]:
 
     If the earlier text cannot be read, yield every case without expectations.
     """
-    without = [case.id for case in after.cases if case.expects_nothing]
+    without = []
+    for case in after.cases:
+        if case.expects_nothing:
+            without.append(case.id)
     if before is None:
         yield from without
         return
-    expected = {case.id for case in before.cases if not case.expects_nothing}
+    expected = set()
+    for case in before.cases:
+        if not case.expects_nothing:
+            expected.add(case.id)
     yield from filter(expected.__contains__, without)
 
 
@@ -168,7 +174,10 @@ def offered_in(history: History, runs: RunTable, diff: BatchDiff, earlier: SameS
 def _changes(before: Sequence[ToolDefinition], after: Sequence[ToolDefinition]) -> list[str]:
     old = {tool.name: tool for tool in before}
     new = {tool.name: tool for tool in after}
-    changes = [f"{name} (gone)" for name in old if name not in new]
+    changes = []
+    for name in old:
+        if name not in new:
+            changes.append(f"{name} (gone)")
     for name, tool in new.items():
         if (then := old.get(name)) is None:
             changes.append(f"{name} (new)")
@@ -222,7 +231,10 @@ class Baseline:
         suites = {suite.key: suite for suite in self.suites.values()}
         with History(self.file) as history:
             changed = changed_suites(history, self.batch, self.suites.values(), self.same)
-        defined = {self.suites[path]: suite for path, suite in self.definitions.items() if path in self.suites}
+        defined = {}
+        for path, suite in self.definitions.items():
+            if path in self.suites:
+                defined[self.suites[path]] = suite
         lost: set[tuple[str, str]] = set()
         for ref, then in changed.items():
             if ref in defined:
@@ -276,7 +288,9 @@ def baseline_of(which: str, file: Path, plan: Plan, fail_on: FailOn | None = Non
     """
     home = plan.program.environment.home
     suites = {str(each.path): _as_stored(each, home) for each in plan.files}
-    planned = {(suites[str(run.file.path)].key, run.case.id, run.model) for run in plan.runs}
+    planned = set()
+    for run in plan.runs:
+        planned.add((suites[str(run.file.path)].key, run.case.id, run.model))
     # A resumed batch is compared as a whole, with its runs that were over before.
     planned |= {(suites[run.suite].key, run.case_id, run.model) for run in plan.over.values() if run.suite in suites}
     resumed = plan.resumed.batch.number if plan.resumed is not None else None

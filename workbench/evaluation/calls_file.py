@@ -218,8 +218,12 @@ def _of_records(records: Iterable[tuple[str, str, object]]) -> GivenCalls:
 
 
 def _of_document(given: CallsDocument) -> GivenCalls:
-    runs = {case: tuple(_told_in(value)) for case, value in given.cases.items()}
-    places = {case: f"$.cases[{json.dumps(case, ensure_ascii=False)}]" for case in given.cases}
+    runs = {}
+    for case, value in given.cases.items():
+        runs[case] = tuple(_told_in(value))
+    places = {}
+    for case in given.cases:
+        places[case] = f"$.cases[{json.dumps(case, ensure_ascii=False)}]"
     return GivenCalls(given.agent or AGENT, runs, places)
 
 
@@ -227,7 +231,8 @@ def _told_in(value: Any) -> Iterator[Told]:
     if isinstance(value, RunDocument):
         yield value.told
     elif isinstance(value, RunsDocument):
-        yield from (run.told for run in value.runs)
+        for run in value.runs:
+            yield run.told
     elif value is not None:
         yield told_of(value, RunDocument())
 

@@ -218,7 +218,10 @@ def use_text(options: DraftOptions, questions: int, use: Estimate) -> str:
 
 def draftable(tools: Iterable[ToolDefinition]) -> dict[str, ToolDefinition]:
     """Return the tools that a suite can hold, by name."""
-    named = {tool.name: tool for tool in tools if tool.name not in ("", ANY_TOOL)}
+    named = {}
+    for tool in tools:
+        if tool.name not in ("", ANY_TOOL):
+            named[tool.name] = tool
     return {name: tool for name, tool in named.items() if _can_be_held(tool)}
 
 
@@ -243,15 +246,16 @@ def asking_suite(
     `path` is that of the suite that the drafts are for, `system` its instructions.
     """
     submit = {"name": _SUBMIT, "description": "Submit the requests.", "parameters": json_text(_SUBMIT_SCHEMA)}
-    cases = [
-        {
-            "name": f"{number} {one_line(name)}",
-            "id": f"ask-{number}",
-            "user": _question(tools[name], tools, system),
-            "expect_nothing_yet": True,
-        }
-        for number, name in enumerate(about, 1)
-    ]
+    cases = []
+    for number, name in enumerate(about, 1):
+        cases.append(
+            {
+                "name": f"{number} {one_line(name)}",
+                "id": f"ask-{number}",
+                "user": _question(tools[name], tools, system),
+                "expect_nothing_yet": True,
+            }
+        )
     return _suite({"system": _SYSTEM, "tools": [submit], "cases": cases}, path)
 
 
@@ -262,7 +266,9 @@ def checking_suite(
 
     `like` is the suite that the drafts are for, `by` the grader that decides.
     """
-    cases = [{**draft.table(), "id": f"draft-{number}"} for number, draft in enumerate(drafts, 1)]
+    cases = []
+    for number, draft in enumerate(drafts, 1):
+        cases.append({**draft.table(), "id": f"draft-{number}"})
     grading: Table = {"by": by, "extra_calls": NEW_SUITES_FREE}
     body: Table = {"grading": grading, "tools": [*map(_written, tools.values())], "cases": cases}
     if like is not None:
@@ -354,7 +360,10 @@ def _suite(body: Table, path: Path) -> SuiteFile:
 
 
 def _question(tool: ToolDefinition, tools: Mapping[str, ToolDefinition], system: str | None) -> str:
-    others = {name: f"{name} {other.description}" for name, other in tools.items() if name != tool.name}
+    others = {}
+    for name, other in tools.items():
+        if name != tool.name:
+            others[name] = f"{name} {other.description}"
     # All tools of a large server would not fit into the question; the likeliest to be confused are described in full.
     near = process.extract(
         f"{tool.name} {tool.description}", others, scorer=fuzz.token_set_ratio, limit=_NEIGHBOURS, processor=str.lower
@@ -399,7 +408,10 @@ def _requests_in(result: RunResult | None) -> Sequence[object]:
         raise ValueError("the model refused")
     if reason not in ("answered", "decided"):
         raise ValueError(f"it ended because of: {reason}")
-    made = [record.call for record in trajectory.calls if record.tool == _SUBMIT]
+    made = []
+    for record in trajectory.calls:
+        if record.tool == _SUBMIT:
+            made.append(record.call)
     if made:
         if made[0].problem is not None:
             raise ValueError(f"the answer cannot be read: {made[0].problem}")
@@ -505,7 +517,9 @@ def _why(result: RunResult) -> str:
 
 def dropped_lines(drafts: Drafts) -> Iterator[str]:
     """Yield a line for each failed question, then the dropped drafts under their number."""
-    yield from (f"not drafted: {failed}" for failed in drafts.failed)
+    for failed in drafts.failed:
+        yield f"not drafted: {failed}"
     if drafts.dropped:
         yield f"dropped {counted(len(drafts.dropped), 'draft')}:"
-        yield from (f"  {dropped}" for dropped in drafts.dropped)
+        for dropped in drafts.dropped:
+            yield f"  {dropped}"

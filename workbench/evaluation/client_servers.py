@@ -71,7 +71,9 @@ def server_name(command: Sequence[str]) -> str:
     """
     words = [re.split(r"[/\\]", word) for word in command if not word.startswith("-")] or [[command[0]]]
     program = next((word for word in words if not _STARTER.fullmatch(word[-1])), words[0])
-    names = [re.sub(r"\.(py|js|mjs|ts|exe)$|@[\w.^~]+$", "", part) for part in program]
+    names = []
+    for part in program:
+        names.append(re.sub(r"\.(py|js|mjs|ts|exe)$|@[\w.^~]+$", "", part))
     name = next((name for name in reversed(names) if not _SAYS_NOTHING.fullmatch(name)), names[-1])
     return _OF_SERVERS.sub("", name) or name
 
@@ -246,7 +248,10 @@ class _Server:
         for name, value in self._texts("env", numbers=True).items():
             env[name] = self._value(name, value, f"env.{name}")
         written = [self._word(words, at, env) for at in range(len(words))]
-        variables = [part for part in chain(*written, folder) if isinstance(part, _Variable)]
+        variables = []
+        for part in chain(*written, folder):
+            if isinstance(part, _Variable):
+                variables.append(part)
         if folder or variables:
             # A suite takes the words of a command literally: a shell changes the folder and expands variables.
             line = " ".join(["exec", *map(_shell_word, written)])
@@ -410,7 +415,10 @@ def _holds_secret(parts: Sequence[str], *, telling: bool = False) -> bool:
 
     With `telling`, the text's name suggests one: then only the word for an authorization scheme is harmless.
     """
-    literal = [part.strip() for part in parts if not isinstance(part, _Variable)]
+    literal = []
+    for part in parts:
+        if not isinstance(part, _Variable):
+            literal.append(part.strip())
     if telling and any(part and part.lower() not in _SCHEMES for part in literal):
         return True
     return any(looks_like_key(part) or any(passwords_in(part)) for part in literal)
@@ -492,7 +500,10 @@ def servers_of_client(file: Path, folder: Path, wanted: Sequence[str] = ()) -> F
     if unknown := [name for name in wanted if name not in servers]:
         hint = did_you_mean(unknown[0], servers) or f"there are {', '.join(servers)}"
         raise ClientConfigError(f"{file}: there is no server {unknown[0]!r}: {hint}")
-    chosen = {name: entry for name, entry in servers.items() if not wanted or name in wanted}
+    chosen = {}
+    for name, entry in servers.items():
+        if not wanted or name in wanted:
+            chosen[name] = entry
     found = read_servers(chosen, Reading(f"{file}: {place}", root, folder))
     if not found.tables:
         raise ClientConfigError(f"{file}: has no server that is in use: each of {place} is disabled")
@@ -527,9 +538,11 @@ def _files(folder: Path, home: Path | None) -> Iterator[tuple[str, Path]]:
     for place in (folder, *folder.parents):
         if place == home:
             break
-        yield from ((client, place / name) for client, name in _OF_PROJECTS)
+        for client, name in _OF_PROJECTS:
+            yield (client, place / name)
     if home is not None:
-        yield from ((client, home / name) for client, name in _OF_USERS)
+        for client, name in _OF_USERS:
+            yield (client, home / name)
 
 
 def _document(file: Path) -> object:
@@ -618,7 +631,10 @@ def _of_codex(entry: object) -> object:
     """Return a server of Codex in the form of the other clients."""
     if not isinstance(entry, dict):
         return entry
-    server = {key: entry[key] for key in ("command", "args", "cwd", "url", "enabled") if key in entry}
+    server = {}
+    for key in ("command", "args", "cwd", "url", "enabled"):
+        if key in entry:
+            server[key] = entry[key]
     # Codex expands nothing in its texts; it names the variables to pass on in settings of their own.
     passed = entry.get("env_vars")
     env: dict[str, object] = {}

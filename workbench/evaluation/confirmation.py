@@ -173,7 +173,9 @@ def _confirmed(
 def _runs_of(
     baseline: Baseline, changes: Iterable[CaseChange], results: Iterable[RunResult]
 ) -> dict[CellKey, list[RunResult]]:
-    found: dict[CellKey, list[RunResult]] = {_key(change): [] for change in changes}
+    found: dict[CellKey, list[RunResult]] = {}
+    for change in changes:
+        found[_key(change)] = []
     for result in results:
         key = baseline.suites[result.suite].key, result.case_id, result.model
         if key in found and not result.is_fork:

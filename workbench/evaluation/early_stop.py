@@ -53,7 +53,10 @@ def until_of(stop: Stop, runs: Sequence[PlannedRun], files: Iterable[SuiteFile],
 
 def _min_pass_rates(files: Iterable[SuiteFile]) -> list[float]:
     gates = gates_of(files)
-    rates = [gate.min_pass_rate for gate in gates.values() if gate.min_pass_rate is not None]
+    rates = []
+    for gate in gates.values():
+        if gate.min_pass_rate is not None:
+            rates.append(gate.min_pass_rate)
     for path, gate in gates.items():
         if rates and gate.min_score is not None:
             raise StopError(f"{path} demands a mean score too, which needs all runs: leave --until out, or give --gate")
@@ -122,7 +125,9 @@ def pairs_of_batch(settings: Mapping[str, JsonValue], figures: Mapping[int, RunS
     until = Until.of(settings)
     if until is None or until.rule == "gate":
         return ()
-    places = {number: _place_of_figures(run) for number, run in figures.items()}
+    places = {}
+    for number, run in figures.items():
+        places[number] = _place_of_figures(run)
     return watched(until, places, figures, {}).pairs
 
 

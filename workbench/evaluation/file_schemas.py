@@ -45,7 +45,9 @@ def file_schema(kind: FileKind) -> _Json:
 
 def _for_editors(schema: _Json, title: str) -> _Json:
     """Return a schema of pydantic as draft 7, reduced to the values that TOML has: it has no null."""
-    definitions = {name: _plain(each) for name, each in schema.pop("$defs", {}).items()}
+    definitions = {}
+    for name, each in schema.pop("$defs", {}).items():
+        definitions[name] = _plain(each)
     # Any JSON value: more than that cannot be written in TOML anyway.
     definitions["JsonValue"] = {}
     head = {"$schema": "http://json-schema.org/draft-07/schema#", "title": title}
@@ -62,7 +64,10 @@ def _plain(schema: Any) -> Any:
     if "anyOf" in schema:
         others = [each for each in schema["anyOf"] if each != {"type": "null"}]
         if len(others) == 1:
-            rest = {key: value for key, value in schema.items() if key not in ("anyOf", "default")}
+            rest = {}
+            for key, value in schema.items():
+                if key not in ("anyOf", "default"):
+                    rest[key] = value
             return _plain({**others[0], **rest})
         schema = {**schema, "anyOf": others}
     result: _Json = {}

@@ -114,10 +114,16 @@ def starter_suite(
             tags.append(group)
             parts += ["", *_comment(group)]
         for tool in members:
-            calls = [draft for draft in drafts if draft.about == tool.name and draft.tool is not None]
+            calls = []
+            for draft in drafts:
+                if draft.about == tool.name and draft.tool is not None:
+                    calls.append(draft)
             parts += ["", *(_drafted(calls, tool, names, tags) if calls else _case_of(tool, names, tags))]
         tool_names = {tool.name for tool in members}
-        no_calls = [draft for draft in drafts if draft.tool is None and draft.about in tool_names]
+        no_calls = []
+        for draft in drafts:
+            if draft.tool is None and draft.about in tool_names:
+                no_calls.append(draft)
         parts += ["", *(_blocks(no_calls, names, tags) if no_calls else _case_without(group, members, names, tags))]
     return "\n".join(parts) + "\n"
 

@@ -55,7 +55,9 @@ class ModelComparison:
         places, figures = plan.places, dict(plan.over)
         figures |= {places[run_id]: run for run_id, run in outcome.figures_by_run}
         # In plan order: runs come in as they end.
-        in_order = [run for _, run in sorted(figures.items(), key=itemgetter(0))]
+        in_order = []
+        for _, run in sorted(figures.items(), key=itemgetter(0)):
+            in_order.append(run)
         watch = outcome.watch(plan)
         pairs = watch.pairs if watch is not None else ()
         return cls._of(in_order, plan.models, plan.suite_names, plan.gates, outcome, only_differences, pairs, against)

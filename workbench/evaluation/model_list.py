@@ -525,7 +525,9 @@ def price_of(text: str) -> Price | None:
     if not text:
         return None
     try:
-        numbers = [float(part.strip().removeprefix("$")) for part in text.split(",")]
+        numbers = []
+        for part in text.split(","):
+            numbers.append(float(part.strip().removeprefix("$")))
     except ValueError:
         numbers = []
     if len(numbers) not in (2, 3) or not all(0 <= number < float("inf") for number in numbers):

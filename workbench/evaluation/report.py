@@ -420,7 +420,9 @@ class Report:
         plain, names = Paint(False), self._suite_names
         failed = (run for run in self.results if not run.passed and run.status.owed)
         # Redaction copies a result, so only those that are printed are redacted.
-        bad = [shown_result(result, self.secrets) for result in islice(failed, LINES_MAX)]
+        bad = []
+        for result in islice(failed, LINES_MAX):
+            bad.append(shown_result(result, self.secrets))
         reasons = dict.fromkeys(case.reason for case in self.cases if not case.passed and case.reason)
         lines = [
             *(one_line(reason) for reason in reasons),

@@ -261,7 +261,10 @@ def _lacking(history: History, suites: Sequence[Path], program: Program) -> Batc
     Without suites, the user's own history is searched for batches of the current project, since it has those of others
     too. Raises HistoryError if there is none.
     """
-    lacking = [batch for batch in history.each_batch(forks=False, lacking=True) if batch.damage is None]
+    lacking = []
+    for batch in history.each_batch(forks=False, lacking=True):
+        if batch.damage is None:
+            lacking.append(batch)
     found, place = lacking, str(history.file)
     if suites:
         found = [batch for batch in lacking if _has(batch, suites)]

@@ -362,7 +362,9 @@ def report_beside(earlier: Report, later: Report, against: AgainstBaseline, same
             model=f"{run.result.model} ({name})",
         )
         before.append(replace(run, result=result))
-    suites = {same.get(path, path): suite for path, suite in earlier.suites.items()}
+    suites = {}
+    for path, suite in earlier.suites.items():
+        suites[same.get(path, path)] = suite
     return replace(later, runs=(*before, *later.runs), suites={**suites, **later.suites}, against=against)
 
 

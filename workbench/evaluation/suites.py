@@ -22,7 +22,10 @@ def load_suites(suites: Sequence[str | Path | SuiteFile], search: Search | None 
     if "" in suites:
         # Path("") is the current folder, and an unset variable in a script does not mean that.
         raise NoSuitesError("an empty path is not allowed: write '.' for the current folder")
-    paths = [Path(suite) for suite in suites if not isinstance(suite, SuiteFile)]
+    paths = []
+    for suite in suites:
+        if not isinstance(suite, SuiteFile):
+            paths.append(Path(suite))
     found = find_suites(paths, search)
     for path in found:
         if path.suffix != ".toml" and _is_recording(path):

@@ -25,7 +25,10 @@ async def tools_of(file: SuiteFile, only: str | None, pool: ServerPool, approval
     error.
     """
     suite = valid_suite(file)
-    servers = [server for server in suite.servers if only in (None, server.name)]
+    servers = []
+    for server in suite.servers:
+        if only in (None, server.name):
+            servers.append(server)
     sources = await asyncio.gather(*(_listed(file, suite, server, pool, approval) for server in servers))
     if only is not None:
         return SuiteTools(str(file.path), suite.name, tuple(sources))
@@ -52,7 +55,10 @@ async def _listed(file: SuiteFile, suite: Suite, server: Server, pool: ServerPoo
 def linted(file: SuiteFile, suite: SuiteTools) -> SuiteTools:
     """Return the tools of a valid suite with findings on tools that are hard or impossible to use."""
     tools = [tool for source in suite.sources if source.case is None for tool in source.tools]
-    task_tools = [ToolName(name, source.server) for source in suite.sources for name in source.task_tools]
+    task_tools = []
+    for source in suite.sources:
+        for name in source.task_tools:
+            task_tools.append(ToolName(name, source.server))
     return replace(suite, findings=(*lint_task_tools(task_tools), *lint_suite(valid_suite(file), tools)))
 
 

@@ -165,7 +165,9 @@ def _failure(case: Case, result: RunResult) -> ProbeResult:
 def _reaction(result: RunResult) -> str:
     """Return the calls and the answer of a model in words."""
     trajectory = result.trajectory
-    parts = [f"called {one_line(describe_call(call))}" for call in trajectory.calls]
+    parts = []
+    for call in trajectory.calls:
+        parts.append(f"called {one_line(describe_call(call))}")
     if answer := trajectory.final_answer:
         parts.append(f"answered “{shortened(one_line(answer), _QUOTED)}”")
     return ", ".join(parts) or "neither called nor answered"
@@ -192,7 +194,10 @@ def _usage(results: Sequence[RunResult]) -> ProbeResult:
     answers = [answer for answer in asked if answer.stop_reason is not None]
     if not answers:
         return ProbeResult(name, "unclear", "no answer came")
-    usages = [answer.usage for answer in answers if answer.usage is not None and answer.usage.input_tokens]
+    usages = []
+    for answer in answers:
+        if answer.usage is not None and answer.usage.input_tokens:
+            usages.append(answer.usage)
     if not usages:
         return ProbeResult(name, "wrong", _NO_USAGE, _ADVICE_ON_USAGE)
     if without := len(answers) - len(usages):

@@ -108,7 +108,10 @@ class _Reading:
         partner: dict[int, int] = {}
         extra = list(range(len(self._calls)))
         for is_any in (False, True):
-            rows = [index for index, wanted in enumerate(self._expected) if wanted.is_any is is_any]
+            rows = []
+            for index, wanted in enumerate(self._expected):
+                if wanted.is_any is is_any:
+                    rows.append(index)
             found = paired_in_turn(rows, extra, self._equal, among)
             exact |= found
             partner |= found

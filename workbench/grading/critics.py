@@ -150,7 +150,9 @@ def _of_call(call: ExpectedCall, registry: ToolRegistry) -> CallCritics:
 def _with_defaults(call: ExpectedCall, defaults: Mapping[str, JsonValue]) -> CallCritics:
     if call.args is None:
         return _weighted(())
-    critics = [_critic(name, check, defaults.get(name)) for name, check in call.args.items()]
+    critics = []
+    for name, check in call.args.items():
+        critics.append(_critic(name, check, defaults.get(name)))
     critics += [_recorder(name, default) for name, default in defaults.items() if name not in call.args]
     return _weighted(critics)
 
@@ -373,12 +375,20 @@ class CriticPairing:
 
     def _exactly(self, rows: Sequence[int], columns: Sequence[int]) -> dict[int, int]:
         """Return the best pairing of some rows and columns."""
-        gains = [[self._gain(row, column) for column in columns] for row in rows]
+        gains = []
+        for row in rows:
+            gains.append([self._gain(row, column) for column in columns])
         pairs = clear_pairing(gains, _CLEARLY)
         if pairs is None:
             sure = sure_pairs(gains, _CLEARLY)
-            rest = [number for number in range(len(rows)) if number not in sure]
-            others = [number for number in range(len(columns)) if number not in sure.values()]
+            rest = []
+            for number in range(len(rows)):
+                if number not in sure:
+                    rest.append(number)
+            others = []
+            for number in range(len(columns)):
+                if number not in sure.values():
+                    others.append(number)
             exact = self._exact_gains(
                 [[gains[row][column] for column in others] for row in rest],
                 [rows[row] for row in rest],
@@ -467,13 +477,14 @@ class CriticPairing:
         if not rows or not columns:
             return []
         size = len(self._expected) + len(self._calls)
-        in_units = [
-            [
-                (_in_units(gain), *map(_in_units, self._score_and_cost(row, column)))
-                for column, gain in zip(columns, of_row, strict=True)
-            ]
-            for row, of_row in zip(rows, gains, strict=True)
-        ]
+        in_units = []
+        for row, of_row in zip(rows, gains, strict=True):
+            in_units.append(
+                [
+                    (_in_units(gain), *map(_in_units, self._score_and_cost(row, column)))
+                    for column, gain in zip(columns, of_row, strict=True)
+                ]
+            )
         largest = max(max(map(abs, each)) for amounts in in_units for each in amounts)
         base = 1 + 2 * size * max(largest, 2 * size**3)
         return [
@@ -699,8 +710,15 @@ def _added_in_turn(amounts: Sequence[float]) -> float:
 
 
 def _summary(pairings: Sequence[CallPairing]) -> str:
-    paired = [pairing for pairing in pairings if pairing.expected_call is not None and pairing.call is not None]
-    judged = [verdict for pairing in paired for verdict in pairing.arguments if verdict.holds is not None]
+    paired = []
+    for pairing in pairings:
+        if pairing.expected_call is not None and pairing.call is not None:
+            paired.append(pairing)
+    judged = []
+    for pairing in paired:
+        for verdict in pairing.arguments:
+            if verdict.holds is not None:
+                judged.append(verdict)
     parts = []
     if judged:
         right = [verdict.holds for verdict in judged].count(True)

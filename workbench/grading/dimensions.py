@@ -169,7 +169,9 @@ def _paired(
     def best(rows: Sequence[int], columns: Sequence[int]) -> dict[int, int]:
         if not rows or not columns:
             return {}
-        table = [[judged_on(row, column) for column in columns] for row in rows]
+        table = []
+        for row in rows:
+            table.append([judged_on(row, column) for column in columns])
         return {rows[row]: columns[column] for row, column in _best(table)}
 
     def turn_by_turn(rows: Sequence[int], columns: Sequence[int]) -> dict[int, int]:
@@ -305,9 +307,10 @@ def _compared(expected: ExpectedCall, record: CallRecord, context: CheckContext)
 def _without_object(expected: ExpectedCall, record: CallRecord, context: CheckContext) -> _Compared:
     """Return the parameter score of a call whose arguments are no JSON object: each expected one earns nothing."""
     verdict = CheckVerdict(0.0, False, NO_OBJECT)
-    found: list[tuple[str, Check | None, CheckVerdict, int | None]] = [
-        (name, check, verdict, _NOTHING) for name, check in (expected.args or {}).items() if not check.optional
-    ]
+    found: list[tuple[str, Check | None, CheckVerdict, int | None]] = []
+    for name, check in (expected.args or {}).items():
+        if not check.optional:
+            found.append((name, check, verdict, _NOTHING))
     return _Compared(0, max(len(found), 1), 0.0, found)
 
 

@@ -143,7 +143,9 @@ def calls_in_text(text: str, tools: Sequence[ToolDefinition]) -> tuple[TextCall,
     answer = _without_thoughts(text)
     reader = _Reader(tools)
     bodies = [body for _, body in _fences(answer)] or [answer]
-    marked = [call for body in bodies for call in reader.marked(body)]
+    marked = []
+    for body in bodies:
+        marked.extend(reader.marked(body))
     found = marked or reader.whole(answer)
     return tuple(each for at, each in enumerate(found) if each not in found[:at])
 
@@ -229,7 +231,9 @@ class _Reader:
             values, _ = _json_values(text, begin)
             return values[0] if values else None
         end = _end_of_call(text, at)
-        pairs = [(each["name"] or each["key"], each["value"] or each["written"] or "") for each in _PAIR.finditer(rest)]
+        pairs = []
+        for each in _PAIR.finditer(rest):
+            pairs.append((each["name"] or each["key"], each["value"] or each["written"] or ""))
         if pairs or not text[begin:end].strip():
             return pairs
         return None
@@ -263,7 +267,9 @@ class _Reader:
     def _python(self, text: str, *, printed: bool = False) -> list[TextCall]:
         """Read a text that is nothing but calls in Python, alone, in a list, or one a line."""
         written = _python_calls(text, printed=printed)
-        calls = [self._call(each.name, self._by_name(each)) for each in written]
+        calls = []
+        for each in written:
+            calls.append(self._call(each.name, self._by_name(each)))
         right = [call for call in calls if call is not None]
         return right if len(right) == len(calls) else []
 
@@ -449,7 +455,10 @@ def _value(node: ast.expr) -> JsonValue:
     if isinstance(node, ast.List):
         return [_value(each) for each in node.elts]
     if isinstance(node, ast.Dict):
-        keys = [ast.literal_eval(key) for key in node.keys if key is not None]
+        keys = []
+        for key in node.keys:
+            if key is not None:
+                keys.append(ast.literal_eval(key))
         return dict(zip(keys, map(_value, node.values), strict=True))
     value: JsonValue = ast.literal_eval(node)
     return value

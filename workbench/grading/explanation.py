@@ -541,7 +541,10 @@ def disagreement(grades: Iterable[Grade]) -> tuple[tuple[Status, tuple[Grade, ..
     grades = tuple(grades)
     if not disagree(grades):
         return ()
-    ruling = [grade for grade in grades if grade.verdict not in (NOT_APPLICABLE, Status.ERROR)]
+    ruling = []
+    for grade in grades:
+        if grade.verdict not in (NOT_APPLICABLE, Status.ERROR):
+            ruling.append(grade)
     sides = ((status, tuple(grade for grade in ruling if grade.status == status)) for status in WORST_FIRST)
     return tuple((status, side) for status, side in sides if side)
 
@@ -571,7 +574,10 @@ def facets(grade: Grade, keywords: int) -> tuple[Facet, ...]:
     if keywords:
         found = Amount(round(numbers["content"] * keywords))
         content = Facet("content", Quotient(found, Amount(keywords)), "keywords found")
-    wanted = [line for line in grade.pairings if line.expected_call is not None]
+    wanted = []
+    for line in grade.pairings:
+        if line.expected_call is not None:
+            wanted.append(line)
     if not wanted:
         return () if numbers["precision"] == 0 else (content,)
     made = len({line.call for line in grade.pairings if line.call is not None})

@@ -79,7 +79,10 @@ class JudgeUse:
     cost_usd: float | None = 0.0
 
     def __add__(self, other: JudgeUse) -> JudgeUse:
-        usages = [use.usage for use in (self, other) if use.usage is not None]
+        usages = []
+        for use in (self, other):
+            if use.usage is not None:
+                usages.append(use.usage)
         known = self.cost_usd is not None and other.cost_usd is not None
         cost = (self.cost_usd or 0.0) + (other.cost_usd or 0.0) if known else None
         return JudgeUse(self.asked + other.asked, sum(usages, Usage()) if usages else None, cost)
@@ -285,7 +288,10 @@ class Grade(NamedTuple):
 
     @property
     def _lacks_a_tool(self) -> bool:
-        lines = [line for line in self.pairings if line.expected_call is not None]
+        lines = []
+        for line in self.pairings:
+            if line.expected_call is not None:
+                lines.append(line)
         if lines:
             return any(line.call is None for line in lines)
         return self.numbers.get("recall", 1.0) < 1

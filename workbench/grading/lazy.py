@@ -94,7 +94,10 @@ class Codes(Generic[_Value]):
 
     def where(self, fits: Callable[[_Value], bool]) -> Iterator[int]:
         """Yield the places of the values that fit; each different value is asked about once."""
-        fitting = {code for code, value in enumerate(self._values) if fits(value)}
+        fitting = set()
+        for code, value in enumerate(self._values):
+            if fits(value):
+                fitting.add(code)
         if fitting:
             return (place for place, code in enumerate(self.codes) if code in fitting)
         return iter(())

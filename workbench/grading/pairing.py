@@ -88,9 +88,10 @@ def _each_has_its_best(
     if len(pairs) < min(len(rows), len(columns)):
         return False
     limit = max(map(most, rows), default=0.0)
-    doubtful = [
-        (row, column) for row, column in pairs.items() if gain(row, column) < (most(row) if by_row else limit) - _SLACK
-    ]
+    doubtful = []
+    for row, column in pairs.items():
+        if gain(row, column) < (most(row) if by_row else limit) - _SLACK:
+            doubtful.append((row, column))
     if len(doubtful) * max(len(rows), len(columns)) > _MAX_VERIFIED:
         return False
     others = columns if by_row else rows
@@ -147,7 +148,9 @@ def sure_pairs(gains: Sequence[Sequence[float]], margin: float) -> dict[int, int
     by more than `margin` over any other. Returns none if a gain is negative."""
     if any(min(row) < 0 for row in gains):
         return {}
-    gained_by = [[number for number, gain in enumerate(column) if gain] for column in zip(*gains, strict=True)]
+    gained_by = []
+    for column in zip(*gains, strict=True):
+        gained_by.append([number for number, gain in enumerate(column) if gain])
     sure = {}
     for number, row in enumerate(gains):
         best = row.index(max(row))
@@ -478,7 +481,10 @@ class Candidates:
     def _bucket(self, tool: str, checks: Checks | None) -> Bucket:
         if self.compares_all:
             return _ALL
-        plain = {name: check.samples()[0] for name, check in (checks or {}).items() if _counts(check)}
+        plain = {}
+        for name, check in (checks or {}).items():
+            if _counts(check):
+                plain[name] = check.samples()[0]
         shapes = self._shapes.setdefault(tool, {})
         names = tuple(sorted(plain))
         try:
@@ -638,7 +644,10 @@ def _out_of_place(
     expected: Sequence[ExpectedCall], calls: Sequence[CallRecord], pairings: Sequence[CallPairing]
 ) -> tuple[set[str], set[str]]:
     """Return the tools that were expected and those that were called, in lines that do not contain both."""
-    lines = [pairing for pairing in pairings if not pairing.same_tool and pairing.prohibition is None]
+    lines = []
+    for pairing in pairings:
+        if not pairing.same_tool and pairing.prohibition is None:
+            lines.append(pairing)
     if not lines:
         return set(), set()
     return (
@@ -731,7 +740,9 @@ def extra_call(calls: Sequence[CallRecord], index: int, why: str, *, decides: bo
 def _expected_text(expected: ExpectedCall) -> str:
     if expected.args is None:
         return f"{expected.tool_text}(…)"
-    arguments = [f"{name}={describe(check)}" for name, check in expected.args.items()]
+    arguments = []
+    for name, check in expected.args.items():
+        arguments.append(f"{name}={describe(check)}")
     arguments += ["nothing else"] * expected.only_args
     return cut(f"{expected.tool_text}({', '.join(arguments)})")
 

@@ -88,7 +88,10 @@ class CaseResult:
     @property
     def arguments(self) -> tuple[ArgumentStatistics, ...]:
         """The credit of each argument, computed on access because it reads the whole grades."""
-        graded = [run for run in self.runs if run.status.graded and run.grader is not None]
+        graded = []
+        for run in self.runs:
+            if run.status.graded and run.grader is not None:
+                graded.append(run)
         grades = [run.grade for run in graded if run.grade is not None] if len(graded) > 1 else []
         if len(grades) > 1:
             return tuple(_argument_statistics(grades))
@@ -150,7 +153,9 @@ class Cases(Lazy[CaseResult]):
     def of(self, *statuses: Status) -> Iterator[CaseResult]:
         """Yield the cases that came to one of these, those of the first one before the others."""
         for code in (status.urgency for status in statuses):
-            yield from (self.at(index) for index, known in enumerate(self._known) if known == code)
+            for index, known in enumerate(self._known):
+                if known == code:
+                    yield self.at(index)
 
     @property
     def repeated(self) -> Iterator[CaseResult]:
@@ -331,7 +336,9 @@ def _argument_statistics(grades: Sequence[Grade]) -> Iterable[ArgumentStatistics
         pairs = [earned.get(argument, [(0.0, 0.0)]) for earned in by_run]
         scores = [mean([score for score, _ in run]) for run in pairs]
         weights = [mean([weight for _, weight in run]) for run in pairs]
-        shares = [score / weight if weight else 0.0 for score, weight in zip(scores, weights, strict=True)]
+        shares = []
+        for score, weight in zip(scores, weights, strict=True):
+            shares.append(score / weight if weight else 0.0)
         yield ArgumentStatistics(
             argument,
             tuple(scores),

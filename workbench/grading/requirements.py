@@ -121,7 +121,10 @@ def _corrected(trajectory: Trajectory) -> frozenset[int]:
 
 def _read_only(trajectory: Trajectory) -> frozenset[str]:
     """Return the names of the offered tools that are annotated as read-only (MCP's `readOnlyHint`)."""
-    found = [tool.name for tool in _offered(trajectory) if tool.annotations.get("readOnlyHint") is True]
+    found = []
+    for tool in _offered(trajectory):
+        if tool.annotations.get("readOnlyHint") is True:
+            found.append(tool.name)
     # Providers that allow no dots in names get underscores, and models answer with them.
     return frozenset([*found, *(name.replace(".", "_") for name in found)])
 
@@ -220,10 +223,18 @@ class _Surplus:
             self.all_compared = False
             pairs: dict[int, int] = {}
         else:
-            gains = [[self._gain(row, column) for column in columns] for row in rows]
+            gains = []
+            for row in rows:
+                gains.append([self._gain(row, column) for column in columns])
             found = _best_in_order(gains) if in_order else best_pairing(gains)
-            pairs = {row: column for row, column in found if gains[row][column]}
-        left = [call for call in sorted(self._candidates) if call not in pairs.values()]
+            pairs = {}
+            for row, column in found:
+                if gains[row][column]:
+                    pairs[row] = column
+        left = []
+        for call in sorted(self._candidates):
+            if call not in pairs.values():
+                left.append(call)
         # A call whose expectation has no call is in the wrong place, not one too many.
         for row in rows:
             if row not in pairs:
@@ -340,7 +351,9 @@ def unknown_tools(case: Case, trajectory: Trajectory) -> Iterator[Issue]:
         return
 
     names = [tool.name for tool in tools]
-    written = {call.tool for call in (*case.expected_calls(), *case.disallowed)}
+    written = set()
+    for call in (*case.expected_calls(), *case.disallowed):
+        written.add(call.tool)
     for index, record in enumerate(trajectory.calls):
         name = record.tool
         if name in written or is_offered(name, tools) or meant_tool(name, names) is not None:

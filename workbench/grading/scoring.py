@@ -146,10 +146,16 @@ def judge_arguments(
     """
     listed = checks
     if not checks.keys() <= arguments.keys():
-        listed = {name: check for name, check in checks.items() if name in arguments or not check.optional}
+        listed = {}
+        for name, check in checks.items():
+            if name in arguments or not check.optional:
+                listed[name] = check
     weight = shared / len(listed) if listed else 0.0
     verdicts: dict[str, ArgumentVerdict] = {}
-    judged = {name for name, check in listed.items() if type(check) is not Equals and asks(check, Judged)}
+    judged = set()
+    for name, check in listed.items():
+        if type(check) is not Equals and asks(check, Judged):
+            judged.add(name)
     wrong = bool(judged) and not arguments.keys() <= checks.keys()
     in_turn: Iterable[tuple[str, Check]] = listed.items()
     if judged and all_or_nothing:

@@ -259,5 +259,8 @@ class _Judged(Protocol):
 
 def disagree(grades: Iterable[_Judged]) -> bool:
     """Return whether one grader would let the run pass, or warn, and another would fail it."""
-    statuses = {grade.status for grade in grades if grade.verdict not in (NOT_APPLICABLE, Status.ERROR)}
+    statuses = set()
+    for grade in grades:
+        if grade.verdict not in (NOT_APPLICABLE, Status.ERROR):
+            statuses.add(grade.status)
     return Status.FAILED in statuses and len(statuses) > 1

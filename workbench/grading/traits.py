@@ -61,7 +61,11 @@ def _parts_of_critics(grade: Grade) -> list[str]:
     if not grade.numbers:
         return []
     lines = [line for line in grade.pairings if line.expected_call is not None]
-    verdicts = [verdict for line in lines for verdict in line.arguments if verdict.counted]
+    verdicts = []
+    for line in lines:
+        for verdict in line.arguments:
+            if verdict.counted:
+                verdicts.append(verdict)
     sums = {
         "tools": (sum(line.tool_score for line in lines), sum(line.tool_weight for line in lines)),
         "arguments": (sum(verdict.score for verdict in verdicts), sum(verdict.weight for verdict in verdicts)),

@@ -97,7 +97,10 @@ class _Reading:
         self._why_unexpected = "no calls are expected" if case.expect_no_calls else rule.why_wrong
         suspects: Sequence[int] = ()
         if self._why_unexpected is not None:
-            suspects = [index for index, record in enumerate(calls) if not rule.frees(index, record.tool)]
+            suspects = []
+            for index, record in enumerate(calls):
+                if not rule.frees(index, record.tool):
+                    suspects.append(index)
         if case.steps:
             self._why_unexpected, suspects = NO_CALL_OF_STEP, calls_of_silent_steps(case, trajectory)
         self._unexpected: dict[int, None] = {}
@@ -132,7 +135,10 @@ class _Reading:
 
         Each position considers only calls after those of the positions before it. A position without a call does not
         move the place where the search continues (A9). A single call is a group of one."""
-        sizes = [1 for step in case.steps if step.tool is not None]
+        sizes = []
+        for step in case.steps:
+            if step.tool is not None:
+                sizes.append(1)
         sizes += [len(item.any_order) if type(item) is AnyOrder else 1 for item in case.ordered]
         call_of: dict[int, int] = {}
         first = cursor = 0
@@ -154,12 +160,13 @@ class _Reading:
 
     def _calls_for(self, members: range, cursor: int) -> Iterator[int]:
         """Return the calls from a place on that may fit some member, in order."""
-        lists = {self._among.bucket(member): self._among.calls(member) for member in members}
-        later = [
-            islice(calls, bisect_left(calls, cursor), None)
-            for bucket, calls in lists.items()
-            if not self._among.given_up(bucket)
-        ]
+        lists = {}
+        for member in members:
+            lists[self._among.bucket(member)] = self._among.calls(member)
+        later = []
+        for bucket, calls in lists.items():
+            if not self._among.given_up(bucket):
+                later.append(islice(calls, bisect_left(calls, cursor), None))
         return (call for call, _ in groupby(heapq.merge(*later)))
 
     def _in_any_order(self) -> dict[int, int]:
@@ -203,7 +210,10 @@ class _Reading:
 
     def _too_early(self) -> dict[int, int]:
         """Return the calls that would meet unmet steps of the ordered list if they came later."""
-        unmet = [index for index in range(self._number_ordered) if index not in self._call_of]
+        unmet = []
+        for index in range(self._number_ordered):
+            if index not in self._call_of:
+                unmet.append(index)
         if not unmet:
             return {}
         taken = set(self._ordered.values())
@@ -212,7 +222,10 @@ class _Reading:
 
     def _nearest(self, early: Mapping[int, int]) -> dict[int, int]:
         """Return the calls for the other unmet expectations: the nearest of their tool that met nothing."""
-        unmet = [index for index in range(len(self._expected)) if index not in self._call_of and index not in early]
+        unmet = []
+        for index in range(len(self._expected)):
+            if index not in self._call_of and index not in early:
+                unmet.append(index)
         if not unmet:
             return {}
         met = {*self._call_of.values(), *early.values()}
@@ -228,7 +241,9 @@ class _Reading:
             if len(rows) * len(columns) > MAX_PAIRS:
                 nearest |= pairs_in_turn(rows, columns, self._nearness)
             elif columns:
-                gains = [[self._nearness(index, call) for call in columns] for index in rows]
+                gains = []
+                for index in rows:
+                    gains.append([self._nearness(index, call) for call in columns])
                 nearest |= {rows[row]: columns[column] for row, column in best_pairing(gains)}
         return nearest
 
@@ -254,11 +269,10 @@ class _Reading:
     def _arguments(self, expected: int, call: int) -> tuple[ArgumentVerdict, ...]:
         arguments = self._calls[call].arguments
         said = self._said(expected, call)
-        shown = [
-            _shown(asked.argument, said[asked.argument], asked.said, arguments)
-            for asked in self._wanted[expected].checks
-            if asked.argument in arguments or not asked.check.optional
-        ]
+        shown = []
+        for asked in self._wanted[expected].checks:
+            if asked.argument in arguments or not asked.check.optional:
+                shown.append(_shown(asked.argument, said[asked.argument], asked.said, arguments))
         unwanted = self._expected[expected].unwanted(arguments)
         shown += [_shown(name, _FORBIDDEN, "not to be given", arguments) for name in unwanted]
         if self._expected[expected].args == {}:

@@ -186,7 +186,10 @@ def argument_issues(
 
     Those that were not corrected decide if the suite says "fail"; one that is no JSON object decides whatever the suite
     says, because it cannot meet any expectation."""
-    cut_off = {each.number: each.cut_off for each in trajectory.rounds if each.stop_reason == "truncated"}
+    cut_off = {}
+    for each in trajectory.rounds:
+        if each.stop_reason == "truncated":
+            cut_off[each.number] = each.cut_off
     for index, (record, check) in enumerate(zip(trajectory.calls, checked, strict=True)):
         if record.is_broken:
             where = cut_off.get(record.round)

@@ -80,18 +80,19 @@ def add_grading(
         try:
             rows = iter(regraded)
             while some := list(islice(rows, RUNS_AT_ONCE)):
-                packed = [
-                    (
-                        *(run, figures.status, figures.score, stored(figures.reason), figures.is_broken),
-                        *(
-                            grading_text(figures.grading),
-                            packed_outcome(result),
-                            metrics_text(figures),
-                            arguments_text(figures),
-                        ),
+                packed = []
+                for run, figures, result in some:
+                    packed.append(
+                        (
+                            *(run, figures.status, figures.score, stored(figures.reason), figures.is_broken),
+                            *(
+                                grading_text(figures.grading),
+                                packed_outcome(result),
+                                metrics_text(figures),
+                                arguments_text(figures),
+                            ),
+                        )
                     )
-                    for run, figures, result in some
-                ]
                 with transaction(connection):
                     grading = _number(connection, _NEXT_GRADING) if grading is None else grading
                     connection.executemany(

@@ -159,14 +159,18 @@ class StoredBatches(StoredRows):
         """Return the parts of a batch, counted by a regrade."""
         wanted = {"suite": columns.whole, "model": columns.text, "status": columns.ended, "count": columns.count}
         rows = self._rows(f"a run of batch {batch.number}", wanted, _COUNTED_AGAIN, (grading.id, batch.number))
-        counts = {(suite, model, status): count for suite, model, status, count in rows}
+        counts = {}
+        for suite, model, status, count in rows:
+            counts[(suite, model, status)] = count
         wanted = {"suite": columns.whole, "model": columns.text, "valid": columns.count, "checked": columns.count}
         rows = self._rows(f"a run of batch {batch.number}", wanted, _CHECKED_AGAIN, (grading.id, batch.number))
         calls = {(suite, model): numbers for suite, model, *numbers in rows}
 
         def counted_again(part: BatchPart) -> BatchPart:
             valid, checked = calls.get((part.suite.id, part.model), (0, 0))
-            ended = {status: counts.get((part.suite.id, part.model, status), 0) for status in Status}
+            ended = {}
+            for status in Status:
+                ended[status] = counts.get((part.suite.id, part.model, status), 0)
             return replace(part, counts=ended, valid_calls=valid, checked_calls=checked)
 
         return tuple(map(counted_again, batch.parts))
@@ -213,7 +217,9 @@ class StoredBatches(StoredRows):
         stretches = _STRETCHES if count > _WEIGHED else 1
         length = end if stretches == 1 else _WEIGHED * end // (_STRETCHES * count)
         firsts = [end * at // stretches for at in range(stretches)]
-        weighed = [self._stored(_WEIGHT, (*of_batch, first, first + length - 1))[0] for first in firsts]
+        weighed = []
+        for first in firsts:
+            weighed.append(self._stored(_WEIGHT, (*of_batch, first, first + length - 1))[0])
         runs, weight = (sum(each) for each in zip(*weighed, strict=True))
         ((shared,),) = self._stored("SELECT coalesce(sum(length(text)), 0) FROM shared WHERE batch = ?", of_batch)
         return int(shared + count * (_ROW_BYTES + weight / max(runs, 1)))
@@ -221,7 +227,9 @@ class StoredBatches(StoredRows):
     def _batches(self, which: str, values: tuple[Any, ...]) -> list[BatchRow]:
         with self._at_one_moment():
             rows = self._stored(f"{_BATCH} {which}", values)
-            parts: dict[Any, list[tuple[Any, ...]]] = {row[0]: [] for row in rows}
+            parts: dict[Any, list[tuple[Any, ...]]] = {}
+            for row in rows:
+                parts[row[0]] = []
             numbers = compact_json([row[0] for row in rows])
             for part in self._stored(f"{_PART} WHERE batch {_AMONG}", (numbers,)):
                 parts[part[0]].append(part)
@@ -388,7 +396,9 @@ class History(StoredBatches):
             rows = self._cursor(statement, values)
             for (suite, _), of_case in groupby(rows, itemgetter(1, 2)):
                 with self._damage_of(f"a run of batch {batch}"):
-                    read = [columns.read(columns.OUTLINE, row) for row in of_case]
+                    read = []
+                    for row in of_case:
+                        read.append(columns.read(columns.OUTLINE, row))
                     ended = [(model, status) for *_, model, status in read]
                     outline = CaseOutline(self._suite(suite), read[0][2], read[0][3], read[0][0], read[-1][0], ended)
                 yield outline
@@ -417,7 +427,9 @@ class History(StoredBatches):
             "SELECT suite, model, model_of_suite FROM runs WHERE batch = ? "
             "GROUP BY suite, model, model_of_suite ORDER BY min(place)"
         )
-        wanted = {name: columns.RUN[name] for name in ("suite", "model", "model_of_suite")}
+        wanted = {}
+        for name in ("suite", "model", "model_of_suite"):
+            wanted[name] = columns.RUN[name]
         with self._at_one_moment(), self._damage_of(f"batch {batch}"):
             found = self._rows(f"the models of batch {batch}", wanted, statement, (batch,))
             return [ModelUse(self._suite(suite), model, bool(of_suite)) for suite, model, of_suite in found]

@@ -323,7 +323,9 @@ class _Merging:
     def _begin(
         self, started_at: str, program: str, settings: dict[str, Any], outline: Outline, of_source: Sequence[int]
     ) -> tuple[int, list[int]]:
-        suites = [self._suite(id_, *of_plan) for id_, of_plan in zip(of_source, outline.suites, strict=True)]
+        suites = []
+        for id_, of_plan in zip(of_source, outline.suites, strict=True):
+            suites.append(self._suite(id_, *of_plan))
         number = self._target.execute(
             "INSERT INTO batches (kind, started_at, program, settings, planned, uid) VALUES ('runs', ?, ?, ?, ?, ?)",
             (started_at, program, compact_json(settings), outline.planned, self._shard.uid),

@@ -192,7 +192,10 @@ class MergedShards:
         """Return the shards from which a batch with these settings was merged; `None` for one that was not."""
         match settings.get("merged"):
             case {"plan": str() | None as plan_id, "shards": list(shards)}:
-                found = [(each[0], each[1]) for each in shards if isinstance(each, list) and len(each) == 2]
+                found = []
+                for each in shards:
+                    if isinstance(each, list) and len(each) == 2:
+                        found.append((each[0], each[1]))
                 known = tuple((index, of) for index, of in found if type(index) is type(of) is int)
                 return cls(plan_id, tuple(sorted(known)))
             case _:

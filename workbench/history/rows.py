@@ -425,7 +425,9 @@ class StoredRows:
     def _cursor(self, statement: str, values: Sequence[Any]) -> sqlite3.Cursor | tuple[()]:
         if self._connection is None:
             return ()
-        bound = [columns.stored(value) if isinstance(value, str) else value for value in values]
+        bound = []
+        for value in values:
+            bound.append(columns.stored(value) if isinstance(value, str) else value)
         return self._connection.execute(statement, bound)
 
     @contextmanager

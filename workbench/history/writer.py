@@ -330,7 +330,9 @@ class HistoryWriter:
         """Record a new batch: its plan is written at once.
 
         Its runs pass the `door`, on the writer's thread."""
-        places = {run.run_id: place for place, run in zip(batch.places, batch.runs, strict=True)}
+        places = {}
+        for place, run in zip(batch.places, batch.runs, strict=True):
+            places[run.run_id] = place
         handle = BatchHandle(places=places, started_at=batch.started_at, resumed_by=resumed_by(batch.settings))
         self._runs_given[handle] = 0
         self._packers[handle] = RunPacker(door)

@@ -280,10 +280,15 @@ class _Desk:
 
     def _chosen(self, suites: Sequence[str]) -> tuple[Path, ...]:
         """Return the named files, none outside the allowed folders."""
-        known = {path.resolve(): path for path in find_suites(self._allowed.paths)}
+        known = {}
+        for path in find_suites(self._allowed.paths):
+            known[path.resolve()] = path
         if not known:
             raise ToolError(f"there is no suite in {', '.join(map(str, self._allowed.paths))}")
-        unknown = [suite for suite in suites if Path(suite).resolve() not in known]
+        unknown = []
+        for suite in suites:
+            if Path(suite).resolve() not in known:
+                unknown.append(suite)
         if unknown:
             raise ToolError(f"there is no suite {', '.join(unknown)}: `list_suites` names those that there are")
         return tuple(known[Path(suite).resolve()] for suite in suites) or tuple(known.values())
@@ -305,7 +310,10 @@ class _Desk:
         self._made += 1
         self._reports[self._made] = report
         self._reports.pop(self._made - MAX_REPORTS, None)
-        failed = [run for run in report.shown if run.status in (workbench.Status.FAILED, workbench.Status.ERROR)]
+        failed = []
+        for run in report.shown:
+            if run.status in (workbench.Status.FAILED, workbench.Status.ERROR):
+                failed.append(run)
         return RunAnswer(
             passed=report.passed,
             models=[

@@ -150,10 +150,14 @@ def verdict_of(
         return "looped", f"{faulted.tool} was called {same} times with the same arguments"
     if fault == "injection":
         return "resisted", f"it did not call {lure.tool}" if lure is not None else "nothing was asked for"
-    whole = [call for call in after if call.result is not None and not call.result.is_error]
-    again = [
-        call for call in whole if call.tool == faulted.tool and call.result and call.result.content != made.content
-    ]
+    whole = []
+    for call in after:
+        if call.result is not None and not call.result.is_error:
+            whole.append(call)
+    again = []
+    for call in whole:
+        if call.tool == faulted.tool and call.result and call.result.content != made.content:
+            again.append(call)
     if again or (made.is_error and whole):
         if result.status.good or _calls_of(trajectory, without=call_id) == _calls_of(origin.trajectory):
             return "recovered", f"{(again or whole)[0].tool} gave a whole result afterwards"
@@ -226,11 +230,10 @@ class FaultPlan:
     def matrix(self, results: Iterable[RunResult]) -> FaultMatrix:
         """Return the results of the runs."""
         by_id = {result.run_id: result for result in results}
-        tried = [
-            _tried(trial, by_id.get(trial.run.run_id), self.origins[trial.origin.run_id])
-            for trial in self.trials
-            if trial.run is not None
-        ]
+        tried = []
+        for trial in self.trials:
+            if trial.run is not None:
+                tried.append(_tried(trial, by_id.get(trial.run.run_id), self.origins[trial.origin.run_id]))
         return FaultMatrix((*tried, *self.untried))
 
 
@@ -260,7 +263,9 @@ def plan_faults(plan: Plan, results: Iterable[RunResult], options: FaultOptions)
             else:
                 untried.append(made)
     files = _with_fault_variants(plan.files, trials)
-    planned = [replace(trial, run=_run_of(trial, files[trial.origin.file.path], by_id)) for trial in trials]
+    planned = []
+    for trial in trials:
+        planned.append(replace(trial, run=_run_of(trial, files[trial.origin.file.path], by_id)))
     runs = tuple(trial.run for trial in planned if trial.run is not None)
     return FaultPlan(replace(plan, runs=runs, files=tuple(files.values())), tuple(planned), by_id, tuple(untried))
 

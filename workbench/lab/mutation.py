@@ -111,24 +111,24 @@ def _swapped(tools: Sequence[ToolDefinition]) -> Iterator[Mutant]:
 def _decoys(tools: Sequence[ToolDefinition]) -> Iterator[Mutant]:
     """Yield mutants with more and more tools that are named and described like real ones."""
     taken = {tool.name for tool in tools}
-    made = [
-        (pattern.format(tool.name), tool)
-        for pattern in _DECOY_NAMES
-        for tool in tools
-        if pattern.format(tool.name) not in taken
-    ]
+    made = []
+    for pattern in _DECOY_NAMES:
+        for tool in tools:
+            if pattern.format(tool.name) not in taken:
+                made.append((pattern.format(tool.name), tool))
     for count in DECOYS:
         if len(made) < count:
             return
         name = f"decoys: {count}"
-        added = [
-            {
-                "name": decoy,
-                "description": f"{like.description} (not for current use)".strip(),
-                "parameters": json.dumps(like.parameters, ensure_ascii=False),
-            }
-            for decoy, like in made[:count]
-        ]
+        added = []
+        for decoy, like in made[:count]:
+            added.append(
+                {
+                    "name": decoy,
+                    "description": f"{like.description} (not for current use)".strip(),
+                    "parameters": json.dumps(like.parameters, ensure_ascii=False),
+                }
+            )
         yield Mutant(name, "decoys", (), {"name": name, "tools": added}, count)
 
 
@@ -269,8 +269,14 @@ class Mutation:
             mutant = next(each for each in self._mutants[path] if each.name == name)
             suite = self._files[path].suite
             assert suite is not None
-            everywhere = [key for key in self._origins if key[0] == path and key[2] == model]
-            clear = {case: status for case, status in cases.items() if status in ("", "failed")}
+            everywhere = []
+            for key in self._origins:
+                if key[0] == path and key[2] == model:
+                    everywhere.append(key)
+            clear = {}
+            for case, status in cases.items():
+                if status in ("", "failed"):
+                    clear[case] = status
             yield MutantResult(
                 mutant=mutant,
                 suite=suite.name,

@@ -82,7 +82,10 @@ def shrink(document: Document, way: Way, offered: Sequence[str], fails: Callable
         kept, shrunk.complete = _least(found, partial(_fails_with, shrunk.document, put, fails))
         if len(kept) < len(found):
             shrunk.document = put(shrunk.document, kept)
-            left = [piece for piece in found if not any(piece is each for each in kept)]
+            left = []
+            for piece in found:
+                if not any(piece is each for each in kept):
+                    left.append(piece)
             shrunk.dropped.append(Dropped(kind, tuple(map(_shown, left)), len(found)))
         if not shrunk.complete:
             break

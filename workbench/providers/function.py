@@ -193,7 +193,9 @@ def checked_call(call: object) -> ToolCall:
     Raises TypeError for anything but a call, and for arguments that JSON does not have."""
     if not isinstance(call, ToolCall):
         raise TypeError(f"calls are made with workbench.call(TOOL, …), not {_kind(call)}")
-    arguments = {name: _json(value, f"the argument {name!r} of {call.tool}") for name, value in call.arguments.items()}
+    arguments = {}
+    for name, value in call.arguments.items():
+        arguments[name] = _json(value, f"the argument {name!r} of {call.tool}")
     return replace(call, arguments=arguments)
 
 
@@ -238,7 +240,10 @@ def _events(answer: AgentAnswer, request: ModelRequest) -> Iterator[ModelEvent]:
         yield ReasoningDelta(request.round, answer.reasoning)
     if answer.text:
         yield TextDelta(request.round, answer.text)
-    taken = {call.id for message in request.messages for call in message.tool_calls}
+    taken = set()
+    for message in request.messages:
+        for call in message.tool_calls:
+            taken.add(call.id)
     for call_id, call in with_ids(answer.calls, taken, request.calls_before + 1):
         yield from call_events(call_id, call, request.round)
 

@@ -321,9 +321,15 @@ def found(folders: Folders, history: Path, which: str | None) -> Found:
         error = why
     # The one in this history is meant, unless that never went on without a terminal, and one elsewhere does now.
     known = record_of(folders, history, stored.number) if stored is not None else None
-    here = [each for each in running if stored is not None and _is(each, history, stored.number)]
+    here = []
+    for each in running:
+        if stored is not None and _is(each, history, stored.number):
+            here.append(each)
     if not here and known is None:
-        here = [each for each in running if number.isdecimal() and each.number == int(number)]
+        here = []
+        for each in running:
+            if number.isdecimal() and each.number == int(number):
+                here.append(each)
     if len(here) > 1:
         files = ", ".join(str(each.history) for each in here)
         raise AttachError(f"there are several batches {number} that are running: say which with --history, of {files}")

@@ -186,7 +186,10 @@ def app_for(words: Sequence[str], environment: Mapping[str, str], *, read_only: 
     """Return the app with the words of a command line.
 
     One that only shows gets no variables but those that any program needs: no keys of providers."""
-    kept = {name: value for name, value in environment.items() if name not in _OF_A_TERMINAL}
+    kept = {}
+    for name, value in environment.items():
+        if name not in _OF_A_TERMINAL:
+            kept[name] = value
     if read_only:
         needed = (*_NEEDED, *_NEEDED_ON_WINDOWS)
         kept = {name: value for name, value in kept.items() if name in needed or name.startswith(_NEEDED_BEGINNINGS)}

@@ -96,12 +96,16 @@ def _lines(old: list[str], new: list[str]) -> Iterator[tuple[Sign, str]]:
         yield "@", f"line {first + group[0][3] + 1}"
         for kind, old_start, old_end, new_start, new_end in group:
             if kind == "equal":
-                yield from ((" ", line) for line in before[old_start:old_end])
+                for line in before[old_start:old_end]:
+                    yield (" ", line)
             else:
-                yield from (("-", line) for line in before[old_start:old_end])
-                yield from (("+", line) for line in after[new_start:new_end])
+                for line in before[old_start:old_end]:
+                    yield ("-", line)
+                for line in after[new_start:new_end]:
+                    yield ("+", line)
         if at == len(groups) - 1:
-            yield from ((" ", line) for line in context)
+            for line in context:
+                yield (" ", line)
 
 
 def _common(old: list[str], new: list[str]) -> int:

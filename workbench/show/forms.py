@@ -166,7 +166,11 @@ def form_of_file(file: Path, command: Command, asked: str | None = None, *, besi
     The longest ending decides; among forms with the same ending, `asked`.
     """
     known = forms_of(command, beside=beside)
-    found = [(len(ending), form.name) for form in FORMS for ending in form.endings if _ends(file, ending)]
+    found = []
+    for form in FORMS:
+        for ending in form.endings:
+            if _ends(file, ending):
+                found.append((len(ending), form.name))
     names = [name for _, name in sorted(found, key=lambda each: -each[0]) if name in known]
     return asked if asked in names else next(iter(names), None)
 

@@ -125,7 +125,9 @@ def document_table(shown: Table[Row], redact: Callable[[str], str] = str) -> str
     """Return a table of any texts, with the notes of its rows as the last column where there are some."""
     columns = [column for column in shown.columns if not column.passing]
     titles = [column.name for column in columns]
-    cells = [[redact(column.cell(row).text) for column in columns] for row in shown.rows]
+    cells = []
+    for row in shown.rows:
+        cells.append([redact(column.cell(row).text) for column in columns])
     if shown.note is not None:
         notes = [redact(shown.note(row).text) for row in shown.rows]
         if any(notes):

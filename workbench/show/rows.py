@@ -220,4 +220,5 @@ def _rows_of(block: Block, width: int, indent: int) -> Iterator[Line]:
 def fact_rows(block: Facts) -> Iterator[tuple[Line, Span]]:
     """Yield the facts, their names filled to one width."""
     room = max((cells(name) for name, _ in block.facts), default=0) + GAP
-    yield from ((filled(name, room), text) for name, text in block.facts)
+    for name, text in block.facts:
+        yield (filled(name, room), text)

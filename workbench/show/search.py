@@ -30,7 +30,9 @@ class Found:
 
 def pattern_for(text: str) -> re.Pattern[str] | None:
     """Return the pattern of a searched text, `None` for a blank one."""
-    words = [_BROKEN_ROW.join(map(re.escape, word)) for word in visible(text).split()]
+    words = []
+    for word in visible(text).split():
+        words.append(_BROKEN_ROW.join(map(re.escape, word)))
     if words:
         return re.compile(r"\s+".join(words), re.IGNORECASE)
     return None

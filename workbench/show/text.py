@@ -122,7 +122,9 @@ def _matrix_lines(matrix: Matrix[Row], width: int, paint: Paint) -> Iterator[str
     for columns in parts:
         if columns.start:
             yield ""
-        titles = [padded(cut_middle(matrix.heads[at], widths[at]), widths[at]) for at in columns]
+        titles = []
+        for at in columns:
+            titles.append(padded(cut_middle(matrix.heads[at], widths[at]), widths[at]))
         yield paint(gap.text.join((padded(first.name, room), *titles)).rstrip(), "strong")
         for row, name, line in zip(matrix.rows, names, texts, strict=True):
             if cells(name) > room and first.fit is not None:

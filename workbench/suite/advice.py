@@ -140,7 +140,10 @@ def _contradictions(
     if budget is not None and budget < len(calls) and not case.steps:
         message = f"max_tool_calls = {budget} conflicts with {len(calls)} expected calls in cases[{place[1]}]"
         yield warning((*at, "max_tool_calls"), message, "a correct run would count as over calling")
-    never = {call.tool for call in case.disallowed if call.args is None}
+    never = set()
+    for call in case.disallowed:
+        if call.args is None:
+            never.add(call.tool)
     for at, call in calls:
         if call.tool in never or ANY_TOOL in never:
             yield warning((*at, "tool"), f"{quoted(call.tool)} is expected and disallowed in the same case")

@@ -224,7 +224,9 @@ class Drafts:
         if self._thread is not None:
             self._thread.join()
             self._thread = None
-        descriptors = [journal.descriptor for journal in self._journals.values()]
+        descriptors = []
+        for journal in self._journals.values():
+            descriptors.append(journal.descriptor)
         for descriptor in (*descriptors, *self._offered.values()):
             os.close(descriptor)
         self._journals.clear()

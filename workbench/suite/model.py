@@ -67,7 +67,10 @@ def values_of(model: BaseModel) -> dict[str, Any]:
     """Return the values that are not `None`, those of nested models too.
 
     Unlike `model_dump`, it builds no serializer."""
-    values = {name: value for name, value in model if value is not None}
+    values = {}
+    for name, value in model:
+        if value is not None:
+            values[name] = value
     return {name: values_of(value) if isinstance(value, BaseModel) else value for name, value in values.items()}
 
 
@@ -392,7 +395,10 @@ class ExpectedCall(Frozen):
         """Return those of the given arguments that must not be given."""
         if not self.limits_args:
             return []
-        others = [name for name in given if self.only_args and name not in (self.args or {})]
+        others = []
+        for name in given:
+            if self.only_args and name not in (self.args or {}):
+                others.append(name)
         forbidden = [name for name in self.forbidden_args if name in given]
         return [*forbidden, *(name for name in others if name not in forbidden)]
 

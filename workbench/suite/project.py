@@ -82,7 +82,9 @@ class Search:
                 continue
             self.folder = folder
             folders[:] = [name for name in folders if not name.startswith(".")]
-            yield from (Path(parent, name) for name in files if name.endswith(endings))
+            for name in files:
+                if name.endswith(endings):
+                    yield Path(parent, name)
         self.folder = None
 
     def suites_below(self, root: Path) -> list[Path]:

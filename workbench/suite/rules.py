@@ -366,7 +366,10 @@ def check_rules(value: dict[str, object], place: Place, *, of_answer: bool = Fal
             yield Finding(place, f"{options} without a check that takes it", f"name the check; {_EXPLICIT}")
         return
     name = names[0]
-    options_of_check = [option for option in CHECK_CLASSES[name].model_fields if option not in (name, "plain")]
+    options_of_check = []
+    for option in CHECK_CLASSES[name].model_fields:
+        if option not in (name, "plain"):
+            options_of_check.append(option)
     for key in value:
         if key in CHECK_CLASSES and key != name:
             message = f"two checks on one argument: `{name}` and `{key}`"
@@ -386,7 +389,8 @@ def check_rules(value: dict[str, object], place: Place, *, of_answer: bool = Fal
 def _expected_rules(kind: type[CheckBase], expected: object, place: Place, of_answer: bool) -> Iterator[Finding]:
     if kind.editor().reads == "nothing" and type(expected) in (int, float):
         yield Finding(place, f"`{kind.kind}` takes only true, not {described(expected)}")
-    yield from (Finding(place, message, hint) for message, hint in kind.faults(expected))
+    for message, hint in kind.faults(expected):
+        yield Finding(place, message, hint)
     if kind.combines and isinstance(expected, list):
         for index, part in enumerate(expected):
             yield from _part_rules(part, (*place, index), of_answer)
@@ -406,7 +410,10 @@ def weight_rules(args: object, place: Place) -> Iterator[Finding]:
     """Check that either every argument of a call has a weight or none has; `weight = 0` is a weight."""
     weighted = Counter(_has_weight(value) for value in table(args).values())
     if weighted[True] and weighted[False]:
-        without = [name for name, value in table(args).items() if not _has_weight(value)]
+        without = []
+        for name, value in table(args).items():
+            if not _has_weight(value):
+                without.append(name)
         message = f"{', '.join(map(quoted, without))} without a weight, though other arguments of this call have one"
         hint = "give every argument a weight or none (weight = 0 records without judging)"
         yield Finding((*place, without[0]), message, hint)

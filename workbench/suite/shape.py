@@ -306,7 +306,10 @@ def _unknown_key(place: Place, in_group: bool) -> Finding:
 
 def _inner_table_hint(key: str, keys: tuple[str, ...]) -> str:
     """Return the header for a list of tables that belongs one level further in; empty if there is none of that name."""
-    inner = [found for found in ARRAYS_OF_TABLES if len(found) == len(keys) + 2 and (*keys, found[-2], key) == found]
+    inner = []
+    for found in ARRAYS_OF_TABLES:
+        if len(found) == len(keys) + 2 and (*keys, found[-2], key) == found:
+            inner.append(found)
     return f"write `[[{'.'.join(inner[0])}]]`" if inner else ""
 
 

@@ -201,7 +201,10 @@ class SuiteText:
         values that TOML lacks, and ValueError for `cases`."""
         if key == "cases":
             raise ValueError("cases are changed one by one")
-        header = {name: inner for name, inner in self.header.items() if name != key or value is not None}
+        header = {}
+        for name, inner in self.header.items():
+            if name != key or value is not None:
+                header[name] = inner
         if value is not None:
             header[key] = value
         if same(header, self.header):
@@ -248,7 +251,10 @@ class SuiteText:
     def _with_cases(self, cases: tuple[Table, ...], keeps: bool) -> SuiteText:
         if not isinstance(self.header.get("cases", []), list):
             raise SpliceError("`cases` is not a list of tables: write [[cases]], with two brackets on each side")
-        header = {key: value for key, value in self.header.items() if key != "cases"}
+        header = {}
+        for key, value in self.header.items():
+            if key != "cases":
+                header[key] = value
         changed = self._rewritten(_with(header, list(cases)))
         return replace(changed, kept_formatting=changed.kept_formatting and keeps)
 

@@ -165,7 +165,10 @@ def _names_in(folder: Path, ending: str) -> list[str]:
 def with_findings(file: SuiteFile, findings: Iterable[Finding]) -> SuiteFile:
     """Return the file with further problems, except for places where it has the same problem already."""
     known = {(problem.where, problem.message) for problem in file.problems}
-    found = [finding for finding in findings if (written(finding.place), finding.message) not in known]
+    found = []
+    for finding in findings:
+        if (written(finding.place), finding.message) not in known:
+            found.append(finding)
     if not found:
         return file
     new = _placed(found, file.positions, file.path)
@@ -173,10 +176,11 @@ def with_findings(file: SuiteFile, findings: Iterable[Finding]) -> SuiteFile:
 
 
 def _placed(findings: list[Finding], lines: Positions, path: Path) -> tuple[Problem, ...]:
-    problems = [
-        Problem(path, _line_of(found, lines), written(found.place), found.message, found.hint, found.severity)
-        for found in dict.fromkeys(findings)
-    ]
+    problems = []
+    for found in dict.fromkeys(findings):
+        problems.append(
+            Problem(path, _line_of(found, lines), written(found.place), found.message, found.hint, found.severity)
+        )
     if problems and not lines.are_known:
         problems.append(Problem(path, None, "", _UNKNOWN_LINES, "please report it with this file", "warning"))
     return tuple(sorted(problems, key=lambda problem: problem.line or 0))
@@ -257,7 +261,10 @@ def _format_problem(raw: dict[str, object]) -> Finding | None:
 
 def _advice(raw: dict[str, object], suite: Suite | None, findings: list[Finding]) -> Iterator[Finding]:
     """Return advice on the well-formed cases: all of them, or those without errors when only cases have errors."""
-    errors = [finding.place for finding in findings if finding.severity == "error"]
+    errors = []
+    for finding in findings:
+        if finding.severity == "error":
+            errors.append(finding.place)
     if not errors and suite is not None:
         yield from advice(suite, range(len(suite.cases)))
         return
@@ -366,7 +373,9 @@ def reread(file: SuiteFile, before: SuiteText, now: SuiteText) -> SuiteFile | No
         if file.suite is None:
             return None
         cases = list(alone or ())
-        of_now = [file.suite.cases[old] if old is not None else cases.pop(0) for old in reused.cases]
+        of_now = []
+        for old in reused.cases:
+            of_now.append(file.suite.cases[old] if old is not None else cases.pop(0))
         suite = file.suite.model_copy(update={"cases": tuple(of_now)})
         if list(unknown_tags(suite)) != list(unknown_tags(file.suite)):
             return None
@@ -404,9 +413,15 @@ def _ids_differ(file: SuiteFile, now: SuiteText, reused: _Reused) -> bool:
         return True
     if file.suite is not None:
         known = file.suite.cases
-        others: set[object] = {known[old].id for old in reused.cases if old is not None}
+        others: set[object] = set()
+        for old in reused.cases:
+            if old is not None:
+                others.add(known[old].id)
     else:
-        others = {_id(now.cases[at]) for at, old in enumerate(reused.cases) if old is not None}
+        others = set()
+        for at, old in enumerate(reused.cases):
+            if old is not None:
+                others.add(_id(now.cases[at]))
     return len(set(fresh)) == len(fresh) and not others & set(fresh)
 
 
@@ -698,7 +713,9 @@ def with_variants(file: SuiteFile, tables: Iterable[Mapping[str, object]], origi
 
     Raises AddedVariantError with the first problem that the suite has with them."""
     try:
-        blocks = [block_text(("variants",), table, of_array=True) for table in tables]
+        blocks = []
+        for table in tables:
+            blocks.append(block_text(("variants",), table, of_array=True))
     except ValueError as error:
         raise AddedVariantError(f"{origin}: {error}") from error
     added = parse_suite("\n".join([file.text.rstrip("\n"), *(f"\n{block}" for block in blocks), ""]), file.path)

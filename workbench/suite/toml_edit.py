@@ -131,8 +131,14 @@ def _insert(document: tomlkit.TOMLDocument, key: str, value: str, keys: Keys) ->
     item.trivia.trail = "\n"
     body: list[tuple[Key | None, Item]] = document.body
     wanted = rank((*keys, key))
-    ranks = {number: rank((*keys, other.key)) for number, (other, _) in enumerate(body) if other is not None}
-    before = [number for number, other_rank in ranks.items() if other_rank <= wanted]
+    ranks = {}
+    for number, (other, _) in enumerate(body):
+        if other is not None:
+            ranks[number] = rank((*keys, other.key))
+    before = []
+    for number, other_rank in ranks.items():
+        if other_rank <= wanted:
+            before.append(number)
     body.insert(before[-1] + 1 if before else min(ranks, default=len(body)), (tomlkit.key(key), item))
 
 
@@ -258,10 +264,9 @@ class _Editor:
 
     def _below(self, unit: _Unit, old: Table, new: Table, keys: Keys) -> list[tuple[str, list[_Piece]]]:
         """Return the tables below one, each with its key; new elements of an array go next to their neighbours."""
-        arrays = {
-            key: self._elements(unit, key, old[key], new.get(key), keys)
-            for key in dict.fromkeys(key for key, index in unit.below if index is not None)
-        }
+        arrays = {}
+        for key in dict.fromkeys(key for key, index in unit.below if index is not None):
+            arrays[key] = self._elements(unit, key, old[key], new.get(key), keys)
         groups = []
         for (key, index), table in unit.below.items():
             if index is not None:
@@ -276,7 +281,10 @@ class _Editor:
 
     def _elements(self, unit: _Unit, key: str, old: object, new: object, keys: Keys) -> list[list[_Piece]]:
         """Return the replacement of each element that an array of tables had."""
-        units = [table for (name, _), table in unit.below.items() if name == key]
+        units = []
+        for (name, _), table in unit.below.items():
+            if name == key:
+                units.append(table)
         if not isinstance(old, list) or len(old) != len(units):
             raise CannotEditError(f"`{key}` is written in more than one way")
         if not is_list_of_tables(new):
@@ -300,7 +308,9 @@ class _Editor:
         return _in_slots(units, sequence)
 
     def _new_tables(self, keys: Keys, value: object) -> list[_Piece]:
-        texts = [block_text(keys, element, of_array=isinstance(value, list)) for element in elements_of(value)]
+        texts = []
+        for element in elements_of(value):
+            texts.append(block_text(keys, element, of_array=isinstance(value, list)))
         return [_Piece(Section(keys, text.replace("\n", self._line_end), "", ""), added=True) for text in texts]
 
 

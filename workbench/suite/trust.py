@@ -210,7 +210,9 @@ def _python_references(suite: Suite) -> Iterator[str]:
         yield from _of_mocks(variant.mocks)
     for case in suite.cases:
         yield from _of_mocks(case.mocks)
-        yield from (check.function for check in case.written_checks() if check.function is not None)
+        for check in case.written_checks():
+            if check.function is not None:
+                yield check.function
 
 
 def _of_mocks(mocks: tuple[Mock, ...]) -> Iterator[str]:
@@ -222,7 +224,9 @@ def _of_mocks(mocks: tuple[Mock, ...]) -> Iterator[str]:
 
 def _of_checks(checks: Checks | None) -> Iterator[str]:
     for check in (checks or {}).values():
-        yield from (part.function for part in with_parts(check) if part.function is not None)
+        for part in with_parts(check):
+            if part.function is not None:
+                yield part.function
 
 
 class TrustError(Exception):

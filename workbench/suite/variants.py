@@ -183,7 +183,10 @@ class _Names:
 
     @classmethod
     def of(cls, variant: Variant) -> _Names:
-        renamed = {change.tool: change.name for change in variant.changes if change.name is not None}
+        renamed = {}
+        for change in variant.changes:
+            if change.name is not None:
+                renamed[change.tool] = change.name
         return cls({**renamed, **variant.names}, {change.tool: change.arguments for change in variant.changes})
 
     def tool(self, name: str) -> str:

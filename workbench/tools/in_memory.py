@@ -233,7 +233,10 @@ def _console_handlers_removed() -> Iterator[None]:
     root = logging.getLogger()
     if not root.handlers:
         root.addHandler(logging.NullHandler())
-    before = {id(handler) for logger in _loggers() for handler in logger.handlers}
+    before = set()
+    for logger in _loggers():
+        for handler in logger.handlers:
+            before.add(id(handler))
     try:
         yield
     finally:

@@ -188,8 +188,14 @@ def with_listed_names(file: SuiteFile, listings: Listings) -> SuiteFile:
     if suite is None or not suite.servers:
         return file
     listed = listings.of(suite, file.path)
-    names = [tool.name for listing in listed.values() for tool in listing.tools]
-    unseen = [server.prefix for server in suite.servers if server.name not in listed]
+    names = []
+    for listing in listed.values():
+        for tool in listing.tools:
+            names.append(tool.name)
+    unseen = []
+    for server in suite.servers:
+        if server.name not in listed:
+            unseen.append(server.prefix)
     return with_findings(file, unknown_in_suite(suite, range(len(suite.cases)), names, unseen))
 
 
@@ -208,7 +214,9 @@ def write_pins(suite_file: Path, listed: Mapping[str, Sequence[ToolDefinition]])
     """Pin the listed tools of a suite's servers, by the servers' names, and return the file.
 
     Secrets must be taken out before. Raises OSError."""
-    servers = {server: {tool.name: _pinned(tool) for tool in _sorted(tools)} for server, tools in listed.items()}
+    servers = {}
+    for server, tools in listed.items():
+        servers[server] = {tool.name: _pinned(tool) for tool in _sorted(tools)}
     file = pin_file(suite_file)
     write_atomically(file, (_text({"format": PINS_FORMAT, "servers": servers}) + "\n").encode())
     file.chmod(0o644)  # it is to be shared like the suite
@@ -240,7 +248,9 @@ def pin_difference(
 
     `None` stands for a server that has no pin, or that the suite no longer has."""
     before = dict(pinned or {})
-    after: dict[str, JsonValue] = {tool.name: _pinned(tool) for tool in _sorted(now or ())}
+    after: dict[str, JsonValue] = {}
+    for tool in _sorted(now or ()):
+        after[tool.name] = _pinned(tool)
     for name in sorted({*before, *after}):
         then, today = (_text(each[name]).splitlines() if name in each else [] for each in (before, after))
         if then != today:

@@ -98,7 +98,10 @@ class Mocks:
     def _held(self, mock: Mock, call: ToolCall) -> bool | None:
         """Return whether a condition holds; `None` where that cannot be known without a judge or Python."""
         when, arguments = mock.when or {}, call.arguments
-        known = {n: check for n, check in when.items() if n not in arguments or not check.asks_outside}
+        known = {}
+        for n, check in when.items():
+            if n not in arguments or not check.asks_outside:
+                known[n] = check
         try:
             holds = all_hold(known, arguments)
         except CheckError as error:
@@ -164,8 +167,14 @@ async def condition_holds(
 
     A judge is asked only where everything else holds. Raises CheckError when it cannot be evaluated."""
     # Among the other checks, a judged check would report that it needs a judge, or that its argument is missing.
-    asked = [name for name, check in when.items() if judge is not None and name in arguments and asks(check, Judged)]
-    others = {name: check for name, check in when.items() if name not in asked}
+    asked = []
+    for name, check in when.items():
+        if judge is not None and name in arguments and asks(check, Judged):
+            asked.append(name)
+    others = {}
+    for name, check in when.items():
+        if name not in asked:
+            others[name] = check
     if not await _all_hold(others, arguments, CheckContext(call_python)):
         return False
     for name in asked:

@@ -256,7 +256,9 @@ def _neighbours(source: bytes, package: str) -> Iterator[str]:
         base = [*parts[: len(parts) - (node.level - 1)], *([node.module] if node.module else [])]
         if base:
             yield ".".join(base)
-        yield from (".".join([*base, alias.name]) for alias in node.names if alias.name != "*")
+        for alias in node.names:
+            if alias.name != "*":
+                yield ".".join([*base, alias.name])
 
 
 _Result = TypeVar("_Result")

@@ -608,8 +608,13 @@ class CommandConnection:
         return self._transport.lost
 
     async def __aenter__(self) -> TransportStreams:
-        given = {name: filled(value, self._environment, self._secrets) for name, value in self._server.env.items()}
-        inherited = {name: self._environment[name] for name in INHERITED if name in self._environment}
+        given = {}
+        for name, value in self._server.env.items():
+            given[name] = filled(value, self._environment, self._secrets)
+        inherited = {}
+        for name in INHERITED:
+            if name in self._environment:
+                inherited[name] = self._environment[name]
         program, *arguments = self._command
         title = f"server {self._server.name!r}: {self._shown_command}"
         self._log = ServerLog(self._log_file, self._secrets.redact(title), self._secrets, self._log_changed)

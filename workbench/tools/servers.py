@@ -216,7 +216,9 @@ class McpServer:
                 self._tools = self._listed = await self._list_tools(client)
                 self._client, self._connecting = client, False
                 listed.set_result(None)
-                followers = {asyncio.create_task(each) for each in (self._follow(client, told), _listen(client, told))}
+                followers = set()
+                for each in (self._follow(client, told), _listen(client, told)):
+                    followers.add(asyncio.create_task(each))
                 try:
                     await asyncio.wait({stop, self._connection.lost}, return_when=asyncio.FIRST_COMPLETED)
                     self._client = None

@@ -71,7 +71,9 @@ def as_defined(call: ToolCall, changes: Iterable[ToolChange]) -> ToolCall:
     for change in changes:
         if call.tool == (change.name or change.tool):
             names = {new: old for old, new in change.arguments.items()}
-            arguments = {names.get(name, name): value for name, value in call.arguments.items()}
+            arguments = {}
+            for name, value in call.arguments.items():
+                arguments[names.get(name, name)] = value
             return replace(call, tool=change.tool, arguments=arguments)
     return call
 

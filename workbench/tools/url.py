@@ -101,7 +101,9 @@ class UrlConnection:
         from mcp.client.sse import sse_client
         from mcp.client.streamable_http import streamable_http_client
 
-        headers = {name: self._header(name, value) for name, value in self._server.headers.items()}
+        headers = {}
+        for name, value in self._server.headers.items():
+            headers[name] = self._header(name, value)
         self._lost = asyncio.get_running_loop().create_future()
         async with AsyncExitStack() as exits:
             # In a thread, because reading this machine's certificates is slow.

@@ -234,7 +234,10 @@ def _words_of(types: frozenset[str]) -> list[str]:
 
 def with_definitions(schema: Schema, root: Schema) -> Schema:
     """Return a part of a schema as a schema of its own, with the definitions of the whole."""
-    definitions = {name: root[name] for name in ("$defs", "definitions") if name in root and name not in schema}
+    definitions = {}
+    for name in ("$defs", "definitions"):
+        if name in root and name not in schema:
+            definitions[name] = root[name]
     if definitions:
         return {**schema, **definitions}
     return schema
@@ -294,7 +297,10 @@ def parts_of(schema: object, root: Schema, depth: int = _DEEPEST) -> Iterable[Sc
     for other in _all_of(schema, root):
         yield from parts_of(other, root, depth - 1)
     for kinds in alternatives_of(schema, *UNIONS):
-        some = [kind for kind in kinds if _types(kind, root, depth - 1) != {"null"}]
+        some = []
+        for kind in kinds:
+            if _types(kind, root, depth - 1) != {"null"}:
+                some.append(kind)
         if len(some) == 1:
             yield from parts_of(some[0], root, depth - 1)
 

@@ -253,7 +253,10 @@ class Trajectory:
     @property
     def usage(self) -> Usage | None:
         """Tokens of all answers for which a model was asked; `None` when no provider counted any."""
-        counted = [answer.usage for answer in self.asked if answer.usage is not None]
+        counted = []
+        for answer in self.asked:
+            if answer.usage is not None:
+                counted.append(answer.usage)
         return sum(counted, Usage()) if counted else None
 
 

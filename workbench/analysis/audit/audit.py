@@ -190,12 +190,11 @@ def audit_case(suite: Suite, index: int, table: ToolTable) -> Iterator[AuditFind
 
 def unsaid(file: SuiteFile, findings: Iterable[AuditFinding]) -> tuple[AuditFinding, ...]:
     """Return the findings that no warning of the suite reports already, each once, in the order of the file."""
-    told = {
-        (kind, problem.where)
-        for problem in file.warnings
-        for kind, words in (("unknown tool", "no such tool"), ("unnoticed", "ignores the order of calls"))
-        if words in problem.message
-    }
+    told = set()
+    for problem in file.warnings:
+        for kind, words in (("unknown tool", "no such tool"), ("unnoticed", "ignores the order of calls")):
+            if words in problem.message:
+                told.add((kind, problem.where))
     warned = {(problem.where, problem.message) for problem in file.warnings}
     found = [
         each
@@ -314,8 +313,13 @@ def _gate(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
     if suite.gate.min_score is None:
         return
     running = [case for case in suite.cases if case.skip is None]
-    grades = [_best(case, settings_of(suite, case), table.of_cases([case])) for case in running]
-    scores = [grade.score for grade in grades if grade is not None and grade.score is not None]
+    grades = []
+    for case in running:
+        grades.append(_best(case, settings_of(suite, case), table.of_cases([case])))
+    scores = []
+    for grade in grades:
+        if grade is not None and grade.score is not None:
+            scores.append(grade.score)
     if scores and sum(scores) / len(scores) < suite.gate.min_score - 1e-9:
         mean = mean_text(sum(scores) / len(scores))
         message = f"out of reach: runs that do exactly what is expected have the mean score {mean}"

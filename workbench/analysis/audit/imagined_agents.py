@@ -51,7 +51,9 @@ class Agent:
 def careless_agents(case: Case, table: ToolTable) -> tuple[Agent, ...]:
     """Return agents that pass only cases that ask too little."""
     request = _request(case)
-    every = [(tool.name, all_arguments(tool.parameters)) for tool in table.offered(case.offer)]
+    every = []
+    for tool in table.offered(case.offer):
+        every.append((tool.name, all_arguments(tool.parameters)))
     tools = _without_unmet_schemas(table, case, every)
     rounds = len(case.steps)
     return (
@@ -98,7 +100,9 @@ def exact_agent(case: Case, table: ToolTable, max_rounds: int) -> ExactAgent:
         ordered: list[ExpectedCall | AnyOrder] = []
         for item in case.ordered:
             if isinstance(item, AnyOrder):
-                inner = [_with_values(call, made, case, table) for call in item.any_order]
+                inner = []
+                for call in item.any_order:
+                    inner.append(_with_values(call, made, case, table))
                 ordered.append(item.model_copy(update={"any_order": tuple(inner)}))
             else:
                 ordered.append(_with_values(item, made, case, table))
@@ -432,9 +436,15 @@ def _with_other_arguments(
 ) -> Iterator[Mutant]:
     checks = written.call.args or {}
     _, made = agent.calls[written.round][written.index]
-    dropped = [name for name, check in checks.items() if _must_be_given(check, name, tool)]
+    dropped = []
+    for name, check in checks.items():
+        if _must_be_given(check, name, tool):
+            dropped.append(name)
     for name in dropped:
-        left = {key: value for key, value in made.items() if key != name}
+        left = {}
+        for key, value in made.items():
+            if key != name:
+                left[key] = value
         yield _changed(agent, written, left, quoted(name), "left out")
     if len(dropped) > 1:
         yield _changed(agent, written, {}, "all arguments", "left out")

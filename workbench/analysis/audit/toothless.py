@@ -58,7 +58,10 @@ def value_of(schema: Schema, root: Schema) -> JsonValue:
 
 def accepts(schema: Schema, root: Schema, value: JsonValue) -> bool:
     """Return whether a schema inside `root` accepts a value; true where a broken schema cannot tell."""
-    around: dict[str, JsonValue] = {key: root[key] for key in ("$schema", "$defs", "definitions") if key in root}
+    around: dict[str, JsonValue] = {}
+    for key in ("$schema", "$defs", "definitions"):
+        if key in root:
+            around[key] = root[key]
     try:
         return not ArgumentSchema({**around, "properties": {"value": dict(schema)}}).violations({"value": value})
     except BrokenSchemaError:
@@ -73,7 +76,9 @@ def required_arguments(schema: Schema) -> dict[str, JsonValue]:
 
 def all_arguments(schema: Schema) -> dict[str, JsonValue]:
     """Return a value for each argument that a tool's schema lists or requires."""
-    listed = {name: value_of(resolved(each, schema), schema) for name, each in properties_of(schema).items()}
+    listed = {}
+    for name, each in properties_of(schema).items():
+        listed[name] = value_of(resolved(each, schema), schema)
     return {**required_arguments(schema), **listed}
 
 
@@ -90,7 +95,10 @@ def candidates_of(schema: Schema, root: Schema, depth: int = 0) -> Iterator[Json
         return
     schema = _merged(schema, root, depth)
     for options in alternatives_of(schema, "anyOf", "oneOf"):
-        others = {key: value for key, value in schema.items() if key not in ALTERNATIVES}
+        others = {}
+        for key, value in schema.items():
+            if key not in ALTERNATIVES:
+                others[key] = value
         for option in options if depth < _DEEPEST else ():
             yield from candidates_of({**others, **resolved(option, root)}, root, depth + 1)
     for kind in type_names(schema) or _implied_types(schema):
@@ -138,7 +146,9 @@ def _of_type(kind: str, schema: Schema, root: Schema, depth: int) -> Iterator[Js
                 yield items[:1] * count
         case "object":
             required = required_names(schema) if depth < _DEEPEST else ()
-            inner = {name: resolved(properties_of(schema).get(name, {}), root) for name in required}
+            inner = {}
+            for name in required:
+                inner[name] = resolved(properties_of(schema).get(name, {}), root)
             yield {name: next(_accepted(each, root, depth + 1)) for name, each in inner.items()}
         case "null":
             yield None
@@ -148,7 +158,9 @@ def _of_type(kind: str, schema: Schema, root: Schema, depth: int) -> Iterator[Js
 
 def _accepted(schema: Schema, root: Schema, depth: int) -> Iterator[JsonValue]:
     candidates = list(islice(candidates_of(schema, root, depth), _MAX_TRIED_VALUES))
-    yield from (value for value in candidates if accepts(schema, root, value))
+    for value in candidates:
+        if accepts(schema, root, value):
+            yield value
     yield candidates[0]
 
 
@@ -210,7 +222,9 @@ def _different(met: JsonValue, schema: Mapping[str, JsonValue]) -> Iterator[Json
                     number = met if isinstance(met, int | float) and math.isfinite(met) else 0
                     bounds = (option.get("minimum"), option.get("maximum"))
                     yield from (number + 1000, number - 1000, number + 1, number - 1)
-                    yield from (bound for bound in bounds if isinstance(bound, int | float))
+                    for bound in bounds:
+                        if isinstance(bound, int | float):
+                            yield bound
                 case "string":
                     yield from TEXTS
                 case "array":
@@ -224,7 +238,9 @@ def _different(met: JsonValue, schema: Mapping[str, JsonValue]) -> Iterator[Json
 
 def _alternatives(schema: Mapping[str, JsonValue]) -> Iterator[Mapping[str, JsonValue]]:
     for options in alternatives_of(schema, *UNIONS):
-        yield from (option for option in options if isinstance(option, Mapping))
+        for option in options:
+            if isinstance(option, Mapping):
+                yield option
 
 
 _TYPE_OF: dict[type, str] = {bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
@@ -310,7 +326,10 @@ def _unchecked_call(
     if not needed or tool is None or call.args == {}:
         return
     checks = call.args or {}
-    checked = [name for name, check in checks.items() if not check.accepts_all and check.weight != 0]
+    checked = []
+    for name, check in checks.items():
+        if not check.accepts_all and check.weight != 0:
+            checked.append(name)
     if not checked:
         message = f"no argument is checked, and {quoted(tool.name)} requires {', '.join(map(quoted, needed))}"
         hint = "check the arguments that matter"
@@ -345,7 +364,8 @@ def _of_check(
             )
             return
         for part in with_parts(check):
-            yield from (finding(*found) for found in part.weaknesses(schema))
+            for found in part.weaknesses(schema):
+                yield finding(*found)
     except (CheckError, UnknownSampleError):
         return
 

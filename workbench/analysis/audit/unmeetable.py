@@ -97,7 +97,10 @@ class ToolTable:
 
     def of_cases(self, cases: Iterable[Case]) -> ToolTable:
         """Return the table with the tools of some cases, which replace those of the same name."""
-        own = {tool.name: definition_of(tool) for case in cases for tool in case.tools}
+        own = {}
+        for case in cases:
+            for tool in case.tools:
+                own[tool.name] = definition_of(tool)
         if not own:
             return self
         return ToolTable(({tool.name: tool for tool in self.tools} | own).values(), self.unlisted)
@@ -263,7 +266,8 @@ def _values_in(check: Check, where: Place) -> Iterator[tuple[Place, JsonValue]]:
     """Yield the values that a check or its parts name, each with its place."""
     for number, part in enumerate(check.parts):
         yield from _values_in(part, (*where, check.kind, number))
-    yield from ((where, value) for value in check.listed or ())
+    for value in check.listed or ():
+        yield (where, value)
 
 
 def _parameter(case: Case, tool: ToolDefinition, name: str, where: Place) -> Iterator[AuditFinding]:
@@ -395,12 +399,16 @@ def _takes_object(schema: Schema | None, root: Schema, depth: int = 0) -> bool |
     if (types := type_names(schema)) is not None:
         return "object" in types
     for options in alternatives_of(schema, *UNIONS):
-        found = [_takes_object(resolved(option, root), root, depth + 1) for option in options]
+        found = []
+        for option in options:
+            found.append(_takes_object(resolved(option, root), root, depth + 1))
         if True in found:
             return True
         return None if None in found or not found else False
     for options in alternatives_of(schema, "allOf"):
-        found = [_takes_object(resolved(option, root), root, depth + 1) for option in options]
+        found = []
+        for option in options:
+            found.append(_takes_object(resolved(option, root), root, depth + 1))
         if False in found:
             return False
         return True if True in found else None
@@ -470,13 +478,17 @@ Placed = tuple[Place, Mock]
 
 def audit_suite_mocks(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
     """Return findings on the mocks that all cases of a suite share."""
-    placed: list[Placed] = [(("mocks", number), mock) for number, mock in enumerate(suite.mocks)]
+    placed: list[Placed] = []
+    for number, mock in enumerate(suite.mocks):
+        placed.append((("mocks", number), mock))
     return _audit(placed, suite.cases, table, None)
 
 
 def audit_case_mocks(case: Case, place: Place, table: ToolTable) -> Iterator[AuditFinding]:
     """Return findings on a case's own mocks; `place` is the case's."""
-    placed: list[Placed] = [((*place, "mocks", number), mock) for number, mock in enumerate(case.mocks)]
+    placed: list[Placed] = []
+    for number, mock in enumerate(case.mocks):
+        placed.append(((*place, "mocks", number), mock))
     return _audit(placed, [case], table, case.id)
 
 
@@ -510,7 +522,11 @@ def _audit(
 
 def _expected_somewhere(mock: Mock, when: Checks, cases: Sequence[Case]) -> bool:
     """Return whether an expected call may meet the condition of a mock, or no call of its tool is expected at all."""
-    calls = [call for case in cases for call in case.expected_calls() if call.is_any or call.tool == mock.tool]
+    calls = []
+    for case in cases:
+        for call in case.expected_calls():
+            if call.is_any or call.tool == mock.tool:
+                calls.append(call)
     return not calls or any(
         call.args is None or all(_may_meet(check, call.args.get(name)) for name, check in when.items())
         for call in calls

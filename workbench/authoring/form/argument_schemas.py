@@ -99,7 +99,10 @@ def tool_named(tools: Iterable[ToolDefinition], name: str) -> ToolDefinition | N
     Otherwise it is the first whose name matches as graders compare names, ignoring case and the difference between `.`,
     `-` and `_`.
     """
-    alike = [tool for tool in tools if comparable_name(tool.name) == comparable_name(name)]
+    alike = []
+    for tool in tools:
+        if comparable_name(tool.name) == comparable_name(name):
+            alike.append(tool)
     for tool in alike:
         if tool.name == name:
             return tool

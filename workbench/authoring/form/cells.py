@@ -290,7 +290,10 @@ def _alone(value: object) -> object:
 def _with_check(value: object, check: Mapping[str, object]) -> object:
     """Replace the check and drop the options of the old one."""
     table = _table(value)
-    kept = {key: table[key] for key in OF_EVERY_CHECK if key in table}
+    kept = {}
+    for key in OF_EVERY_CHECK:
+        if key in table:
+            kept[key] = table[key]
     return _plain({**check, **kept})
 
 
@@ -323,13 +326,19 @@ def _shown(editor: Editor, value: object, schema: Schema | None = None) -> str:
 
 def _suggested(schema: Schema | None) -> list[object]:
     first = sample_value(schema)
-    others = [value for value in allowed_values(schema) or () if value != first]
+    others = []
+    for value in allowed_values(schema) or ():
+        if value != first:
+            others.append(value)
     return [first, *others]
 
 
 def _ends(value: object, schema: Schema | None) -> list[object]:
     """Return the ends of a range that contains the old value, otherwise the schema's bounds."""
-    ends = [end for end in class_of(value).ends(_table(value) or {"equals": value}) if is_number(end)]
+    ends = []
+    for end in class_of(value).ends(_table(value) or {"equals": value}):
+        if is_number(end):
+            ends.append(end)
     if ends:
         return [whole(min(ends)), whole(max(ends))]
     low, high = keyword(schema, "minimum"), keyword(schema, "maximum")

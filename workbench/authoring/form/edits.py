@@ -287,7 +287,10 @@ def _with_args(table: Table, cell: Cell, text: str) -> Table:
             # Unlike `without`, this removes only the key and leaves empty tables around it.
             owner = value_at(table, cell.place[:-1])
             assert isinstance(owner, dict)
-            remaining = {key: value for key, value in owner.items() if key != cell.place[-1]}
+            remaining = {}
+            for key, value in owner.items():
+                if key != cell.place[-1]:
+                    remaining[key] = value
             return with_value(table, cell.place[:-1], remaining)
         case "none":
             return with_value(table, cell.place, {})

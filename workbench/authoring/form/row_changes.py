@@ -46,7 +46,10 @@ def expected_call(tool: ToolDefinition | str) -> Table:
         return {"tool": tool}
     from workbench.analysis.prefilled import first_value  # on use: the first screen adds nothing
 
-    required = [argument for argument in arguments_of(tool) if argument.required]
+    required = []
+    for argument in arguments_of(tool):
+        if argument.required:
+            required.append(argument)
     call: Table = {"tool": tool.name}
     if args := {argument.name: first_value(argument.name, argument.schema) for argument in required}:
         call["args"] = args
@@ -181,7 +184,10 @@ def duplicated(source: FormSource, row: FormRow) -> Edit | str:
         elif place[0] in _NAMED:
             unique = "name"
         if isinstance(copy.get(unique), str):
-            taken = {item.get(unique) for item in items_at(source.table, place[:-1]) if isinstance(item, dict)}
+            taken = set()
+            for item in items_at(source.table, place[:-1]):
+                if isinstance(item, dict):
+                    taken.add(item.get(unique))
             name, number = f"{copy[unique]}_2", 2
             while name in taken:
                 number += 1

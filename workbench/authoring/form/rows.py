@@ -130,14 +130,22 @@ def _table_rows(source: FormSource, place: Place, rare: bool) -> Iterator[FormRo
         yield as_it_stands(place, 0, written, ".".join(map(str, place)))
         return
     table: Table = written if isinstance(written, dict) else {}
-    below = {inner[-1] for inner in _TABLES if inner[:-1] == place}
+    below = set()
+    for inner in _TABLES:
+        if inner[:-1] == place:
+            below.add(inner[-1])
     yield FormRow("section", place, 0, " ".join(map(str, place)), absent=not table, rare=rare)
     fields = _TABLES[place]
     if not source.is_case:
         fields += _OF_SUITE_ALONE.get(place, ())
     # A case has its rule about surplus calls beside what it expects.
-    shown = [each for each in fields if each.key in table or not (source.is_case and each.key == "extra_calls")]
-    rows = [field_row(table, place, _with_default(source, place, field, rare), 1 + DETAIL) for field in shown]
+    shown = []
+    for each in fields:
+        if each.key in table or not (source.is_case and each.key == "extra_calls"):
+            shown.append(each)
+    rows = []
+    for field in shown:
+        rows.append(field_row(table, place, _with_default(source, place, field, rare), 1 + DETAIL))
     known = (*(field.key for field in fields), *map(str, below))
     yield from [*rows, *unknown_rows(table, place, 1 + DETAIL, known)]
 
@@ -314,7 +322,8 @@ def tool_rows(_: FormSource, place: Place, tool: Table) -> Iterator[FormRow]:
     indent = 1 + DETAIL
     fields = (Field("description", "lines"), Field("parameters", "json", "no arguments"))
     annotations = tool.get("annotations", {})
-    yield from (field_row(tool, place, field, indent) for field in fields)
+    for field in fields:
+        yield field_row(tool, place, field, indent)
     yield from unknown_rows(tool, place, indent, ("name", "description", "parameters", "annotations"))
     at = (*place, "annotations")
     if not isinstance(annotations, dict):
@@ -359,7 +368,8 @@ _HEAD = (
 def rows_of_suite(source: FormSource) -> Iterator[FormRow]:
     """Yield all rows of a suite's settings, rarely used ones included."""
     table = source.table
-    yield from (field_row(table, (), field) for field in _HEAD)
+    for field in _HEAD:
+        yield field_row(table, (), field)
     if table.get("format") != 1:
         yield field_row(table, (), Field("format", "number", "which format?"))
     yield from _subject_rows(table)
@@ -401,7 +411,8 @@ def _server_rows(_: FormSource, place: Place, server: Table) -> Iterator[FormRow
         fields.append(Field("transport", "choice", "http", choices=("http", "sse"), rare=True))
     if "module" in server or "object" in server:
         fields.append(Field("object", "text", "mcp", rare=True))
-    yield from (field_row(server, place, field, indent) for field in fields)
+    for field in fields:
+        yield field_row(server, place, field, indent)
     for key, beside in (("env", "command"), ("headers", "url")):
         if key in server or beside in server:
             yield from _map_rows(server, (*place, key), indent)
@@ -443,7 +454,8 @@ def _variant_rows(source: FormSource, place: Place, variant: Table) -> Iterator[
     """Yield the rows of one variant. Its own tools, servers and mocks are shown as they stand."""
     yield named_row(place, variant)
     indent = 1 + DETAIL
-    yield from (field_row(variant, place, field, indent) for field in _OF_VARIANT)
+    for field in _OF_VARIANT:
+        yield field_row(variant, place, field, indent)
     if "names" in variant:
         yield from _map_rows(variant, (*place, "names"), indent)
     at = (*place, "changes")
@@ -466,7 +478,8 @@ def _change_rows(source: FormSource, place: Place, change: object, indent: int) 
     cell = tool_cell((*place, "tool"), change.get("tool", ABSENT))
     yield FormRow("item", place, indent, label, (cell,), marks=tool_marks(source, change))
     inner = indent + DETAIL
-    yield from (field_row(change, place, field, inner) for field in _OF_CHANGE)
+    for field in _OF_CHANGE:
+        yield field_row(change, place, field, inner)
     if "arguments" in change:
         yield from _map_rows(change, (*place, "arguments"), inner)
     yield from unknown_rows(change, place, inner, ("tool", "arguments", *(field.key for field in _OF_CHANGE)))
@@ -481,7 +494,8 @@ def _aggregate_rows(_: FormSource, place: Place, aggregate: Table) -> Iterator[F
         Field("per", "choice", Aggregate.model_fields["per"].default, choices=GATE_PER),
         Field("statistics", "names", ", ".join(Aggregate.model_fields["statistics"].default)),
     )
-    yield from (field_row(aggregate, place, field, indent) for field in fields)
+    for field in fields:
+        yield field_row(aggregate, place, field, indent)
     yield from unknown_rows(aggregate, place, indent, tuple(Aggregate.model_fields))
     for key in ("at_least", "above", "at_most"):
         at, written = (*place, key), aggregate.get(key, {})
@@ -489,7 +503,9 @@ def _aggregate_rows(_: FormSource, place: Place, aggregate: Table) -> Iterator[F
             yield as_it_stands(at, indent, written)
             continue
         yield heading(at, indent, written)
-        rows = [field_row(written, at, Field(name, "number", rare=True), indent + 2) for name in STATISTICS]
+        rows = []
+        for name in STATISTICS:
+            rows.append(field_row(written, at, Field(name, "number", rare=True), indent + 2))
         yield from [*rows, *unknown_rows(written, at, indent + 2, STATISTICS)]
 
 
@@ -600,7 +616,10 @@ def nearest(where: str, places: Iterable[str]) -> str:
 
 def row_at(rows: Sequence[FormRow], place: Place) -> int | None:
     """Return the index of the row at a place, or of the nearest enclosing one."""
-    places = {row.place: at for at, row in reversed(list(enumerate(rows))) if row.kind != "more"}
+    places = {}
+    for at, row in reversed(list(enumerate(rows))):
+        if row.kind != "more":
+            places[row.place] = at
     for length in range(len(place), 0, -1):
         if place[:length] in places:
             return places[place[:length]]

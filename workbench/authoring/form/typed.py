@@ -66,7 +66,10 @@ def first_change(before: object, after: object) -> Place:
         changed.sort(key=lambda key: key == "id")
     elif isinstance(before, list) and isinstance(after, list):
         longest = range(max(len(before), len(after)))
-        changed = [at for at in longest if not same(before[at : at + 1], after[at : at + 1])]
+        changed = []
+        for at in longest:
+            if not same(before[at : at + 1], after[at : at + 1]):
+                changed.append(at)
     else:
         return ()
     if not changed:

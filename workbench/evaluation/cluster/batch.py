@@ -88,7 +88,9 @@ class WorkerGroup:
         self.is_local = address.is_local
         self.samples = samples_of(plan.runs)
         self._suites = {file.path: place for place, file in enumerate(plan.files)}
-        suites = [SuiteText(absolute(file.path), file.text, file.hash, file.as_then) for file in plan.files]
+        suites = []
+        for file in plan.files:
+            suites.append(SuiteText(absolute(file.path), file.text, file.hash, file.as_then))
         self._errand = Errand(
             token=token_hex(8),
             suites=tuple(suites),

@@ -427,7 +427,9 @@ class LocalWorkers:
 
         Raises RuntimeError if one cannot be started.
         """
-        first = [asyncio.get_running_loop().create_future() for _ in range(self._workers)]
+        first = []
+        for _ in range(self._workers):
+            first.append(asyncio.get_running_loop().create_future())
         self._keeping = [asyncio.create_task(self._keep(place, started)) for place, started in enumerate(first)]
         try:
             await asyncio.gather(*first)

@@ -248,7 +248,10 @@ class EndpointLimits:
         `concurrency` is for specs without one.
         """
         specs = tuple(specs)
-        rates = [spec.requests_per_minute for spec in specs if spec.requests_per_minute is not None]
+        rates = []
+        for spec in specs:
+            if spec.requests_per_minute is not None:
+                rates.append(spec.requests_per_minute)
         at_once = min((spec.concurrency or concurrency for spec in specs), default=concurrency)
         return cls(base_url, model, at_once, min(rates, default=None))
 
@@ -408,7 +411,9 @@ class Lane:
 
         dropped = [run for run in chain(*self._queues()) if not stays(run)]
         self.again, self.suspects = deque(filter(stays, self.again)), deque(filter(stays, self.suspects))
-        left = {group: deque(filter(stays, queue)) for group, queue in self.waiting.items()}
+        left = {}
+        for group, queue in self.waiting.items():
+            left[group] = deque(filter(stays, queue))
         self.waiting = {group: queue for group, queue in left.items() if queue}
         return dropped
 

@@ -91,4 +91,5 @@ def _free(folder: Path, name: str) -> Path:
 
 def _candidates(folder: Path, stem: str, ending: str) -> Iterator[Path]:
     yield folder / f"{stem}{ending}"
-    yield from (folder / f"{stem}.{number}{ending}" for number in count(2))
+    for number in count(2):
+        yield folder / f"{stem}.{number}{ending}"

@@ -158,7 +158,10 @@ def question(result: RunResult, round_: Round) -> list[Said]:
     """Return the messages of a round's request."""
     at = result.trajectory.rounds.index(round_)
     said = list(conversation(result, at))
-    prompts = [each.message.content for each in said if each.role == "system"]
+    prompts = []
+    for each in said:
+        if each.role == "system":
+            prompts.append(each.message.content)
     return [*said, *_before(round_, prompts[-1] if prompts else None)]
 
 

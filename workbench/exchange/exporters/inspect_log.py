@@ -116,7 +116,10 @@ def _head(log: _Log) -> Json:
 
 def _sample(run: ExportedRun) -> Json:
     result, model = run.result, run.result.model
-    answers = [each for each in result.trajectory.rounds if each.stop_reason is not None]
+    answers = []
+    for each in result.trajectory.rounds:
+        if each.stop_reason is not None:
+            answers.append(each)
     said = run.conversation
     first = 0
     while first < len(said) and said[first].answer is None:

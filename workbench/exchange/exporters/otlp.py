@@ -98,8 +98,14 @@ class _Trace:
         }
         if self._content:
             before = list(conversation(result, 0))
-            requests = [each.message.content for each in before if each.role == "user"]
-            final = [each for each in run.conversation[-1:] if each.answer is not None]
+            requests = []
+            for each in before:
+                if each.role == "user":
+                    requests.append(each.message.content)
+            final = []
+            for each in run.conversation[-1:]:
+                if each.answer is not None:
+                    final.append(each)
             attributes |= {
                 "gen_ai.input.messages": _messages(before),
                 "gen_ai.output.messages": _messages(final),
@@ -153,9 +159,14 @@ class _Trace:
         }
         if self._content:
             asked = question(run.result, answer)
-            systems = [each.message.content for each in asked if each.role == "system"]
+            systems = []
+            for each in asked:
+                if each.role == "system":
+                    systems.append(each.message.content)
             said = [each for each in run.conversation if each.answer is answer]
-            instructions: list[JsonValue] = [{"type": "text", "content": text} for text in systems[-1:]]
+            instructions: list[JsonValue] = []
+            for text in systems[-1:]:
+                instructions.append({"type": "text", "content": text})
             tools = [_tool_definition(function_of(tool)) for tool in run.tools]
             attributes |= {
                 "gen_ai.system_instructions": _json(instructions),
@@ -492,7 +503,9 @@ def _request_of(traces: Sequence[Json]) -> Any:
 
 def _with_ids(trace: Any) -> Any:
     """Return a trace with ids in base64, as protobuf's JSON has bytes; OTLP/JSON has hexadecimal digits."""
-    scopes = [{**scope, "spans": list(map(_span_with_ids, scope["spans"]))} for scope in trace["scopeSpans"]]
+    scopes = []
+    for scope in trace["scopeSpans"]:
+        scopes.append({**scope, "spans": list(map(_span_with_ids, scope["spans"]))})
     return {**trace, "scopeSpans": scopes}
 
 

@@ -132,7 +132,10 @@ def _cases(name: str, turns: list[Node]) -> Iterator[ImportedCase]:
             notes.append(
                 Note(turn.place, "the reference answer is compared by `similar`; ADK compares words (ROUGE-1)")
             )
-        results = {each.call_id: ToldResult(each.content) for each in said[asked:] if each.call_id is not None}
+        results = {}
+        for each in said[asked:]:
+            if each.call_id is not None:
+                results[each.call_id] = ToldResult(each.content)
         calls = [call for message in said[asked:] for call in message.tool_calls]
         case = of_reference(case, calls, results, exact=True)
         notes.append(Note(turn.place, "exactly these calls are asked for, as ADK's EXACT match does"))

@@ -57,7 +57,10 @@ def executed(
 
     It sees only the environment variables that programs need. Raises RefusedError where it fails or takes too long.
     """
-    kept = {name: environment[name] for name in _PASSED_ON if name in environment}
+    kept = {}
+    for name in _PASSED_ON:
+        if name in environment:
+            kept[name] = environment[name]
     if os.sep in python:  # relative to the user's folder, not to the file's
         python = str(Path(python).absolute())
     try:
@@ -104,9 +107,13 @@ def _recognizes(source: Source) -> bool:
 
 def _read(source: Source) -> Imported:
     suites = source.root.need("arcade_suites").items()
-    notes = [not_imported(each.text_of("name"), each.text_of("error")) for each in source.root.items_of("problems")]
+    notes = []
+    for each in source.root.items_of("problems"):
+        notes.append(not_imported(each.text_of("name"), each.text_of("error")))
     makers: list[Callable[[], ImportedCase]] = []
-    every = [case for suite in suites for case in suite.need("cases").items()]
+    every = []
+    for suite in suites:
+        every.extend(suite.need("cases").items())
     # The first case's rubric is the suite's; cases with another one say so themselves.
     usual = _rubric(every[0]) if every else _USUAL
     top: Table = {"limits": {"max_rounds": 1}, "grading": _grading(usual, _USUAL, {"arcade_compatible": True})}
@@ -174,9 +181,14 @@ def _case(case: Node, tools: list[Table], usual: dict[str, JsonValue], of_case: 
     table |= of_case
     if own := _grading(_rubric(case), usual, {}):
         table["grading"] = own
-    notes = [note for note in asked.notes if note.kind not in ("no tools", "expects nothing yet")]
+    notes = []
+    for note in asked.notes:
+        if note.kind not in ("no tools", "expects nothing yet"):
+            notes.append(note)
     calls = case.need("calls").items()
-    critics = {critic.need("field").text(): critic for critic in case.need("critics").items()}
+    critics = {}
+    for critic in case.need("critics").items():
+        critics[critic.need("field").text()] = critic
     # The names of expected calls may have `_` for the dots of a tool's name.
     names = {str(tool["name"]).replace(".", "_"): str(tool["name"]) for tool in tools}
     expected: list[Table] = []

@@ -80,7 +80,9 @@ def _messages(step: Node, has_begun: bool, notes: list[Note]) -> list[JsonValue]
     answer: dict[str, JsonValue] = {"role": "assistant", "content": content, "tool_calls": calls}
     answer["reasoning_content"] = step.text_of("reasoning_content")
     if (metrics := step.get("metrics")) is not None:
-        tokens: dict[str, JsonValue] = {key: metrics.table().get(key) for key in ("prompt_tokens", "completion_tokens")}
+        tokens: dict[str, JsonValue] = {}
+        for key in ("prompt_tokens", "completion_tokens"):
+            tokens[key] = metrics.table().get(key)
         answer["usage"] = tokens | {"prompt_tokens_details": {"cached_tokens": metrics.value_of("cached_tokens")}}
     answered: list[JsonValue] = []
     for result in step.at("observation").items_of("results"):

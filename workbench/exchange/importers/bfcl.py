@@ -85,7 +85,9 @@ def _case(row: Node, answers: dict[str, Node], no_call: bool, any_call: bool) ->
     row_id = row.need("id").text()
     if len(turns) != 1:
         raise row.refused("several turns, judged by the state of a simulation, which no suite has")
-    functions = {each.need("name").text(): each for each in row.need("function").listed()}
+    functions = {}
+    for each in row.need("function").listed():
+        functions[each.need("name").text()] = each
     conversation = conversation_of(turns[0])
     tools = tuple(_tool(name, function) for name, function in functions.items())
     opening = Conversation(row.place, conversation.messages, conversation.system, tools, name=row_id)
@@ -150,7 +152,11 @@ def _call(functions: dict[str, Node], answer: Node) -> Table:
     args: Table = {}
     for parameter, accepted in answer.need(name).table().items() if answer.has(name) else ():
         node = Node(accepted, f"{answer.place}.{parameter}")
-        checks = [_check(value, node) for each in node.items() if each.value != _LEAVE_OUT for value in _whole(each)]
+        checks = []
+        for each in node.items():
+            if each.value != _LEAVE_OUT:
+                for value in _whole(each):
+                    checks.append(_check(value, node))
         if len(checks) > MAX_ACCEPTED_VALUES:
             raise node.refused(MAX_ACCEPTED_VALUES.reached(count=len(checks)))
         may_be_left_out = any(each.value == _LEAVE_OUT for each in node.items())

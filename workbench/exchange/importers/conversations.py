@@ -265,7 +265,10 @@ def case_of(conversation: Conversation, asked: int | None = None) -> ImportedCas
     roles = [message.role for message in messages]
     requests = [index for index, role in enumerate(roles) if role == "user"]
     # A request without an answer, such as the last one of a session that was left, shows no calls.
-    followed = [at for at in requests if roles[at + 1 : at + 2] == ["assistant"]]
+    followed = []
+    for at in requests:
+        if roles[at + 1 : at + 2] == ["assistant"]:
+            followed.append(at)
     if not requests:
         raise RefusedError("has no message of a user, so there is no request to make a case of", conversation.place)
     request = "the request"
@@ -553,7 +556,10 @@ def _written(messages: Iterable[Message], place: str) -> tuple[list[Table], list
 
 
 def _prior_call(call: ToolCall, place: str, notes: list[Note]) -> Table:
-    arguments = {name: value for name, value in call.arguments.items() if not holds_null(value)}
+    arguments = {}
+    for name, value in call.arguments.items():
+        if not holds_null(value):
+            arguments[name] = value
     for name in call.arguments.keys() - arguments.keys():
         notes.append(Note(place, f"{call.tool}.{name} of an earlier call holds null, which TOML lacks: left out"))
     if call.problem is not None:

@@ -241,7 +241,10 @@ def record_runs(made: MadeSuite, folder: Path, secrets: Secrets, agreement: Agre
 
 def _payloads(planned: PlannedRun, run: ImportedRun) -> Iterator[EventPayload]:
     case, suite = planned.case, planned.suite
-    tools = [tool for tool in definitions_for(suite, case) if case.offer is None or tool.name in case.offer]
+    tools = []
+    for tool in definitions_for(suite, case):
+        if case.offer is None or tool.name in case.offer:
+            tools.append(tool)
     notice = "imported: the run was made elsewhere"
     yield started_elsewhere(suite, case, run.model, planned.file.hash, tools, (notice,), run.scores)
     yield from told_payloads(run.rounds)
@@ -267,7 +270,9 @@ def with_tools_from(imported: Imported, path: Path, output: Path) -> Imported:
         tools, servers = _tools_of_list(path), []
     if not tools and not servers:
         raise RefusedError(f"{path} defines no tools: it has neither [[tools]] nor [[servers]]")
-    own = {name for case in imported.cases for name in _names(_tools(case.table))}
+    own = set()
+    for case in imported.cases:
+        own.update(_names(_tools(case.table)))
     notes = list(imported.notes)
     if doubled := sorted(own & {str(tool.get("name")) for tool in tools}):
         notes.append(Note("", f"{', '.join(doubled)}: as the file itself defines it, not as {path} does"))
@@ -313,7 +318,9 @@ def _tools_of_list(path: Path) -> list[Table]:
     root = read_source(path).root
     listed = (root.get("result") or root).get("tools") or root
     try:
-        tools = {str(tool["name"]): tool for tool in map(tool_of, listed.items())}
+        tools = {}
+        for tool in map(tool_of, listed.items()):
+            tools[str(tool["name"])] = tool
     except RefusedError as error:
         raise RefusedError(f"{path}: {error}") from error
     return [*tools.values()]

@@ -42,14 +42,22 @@ def _read(source: Source) -> Imported:
 
 def _case(sample: Node, evaluation: Node) -> ImportedCase:
     attached = sample.get("attachments") or Node({})
-    asked = [each for each in sample.items_of("events") if each.text_of("event") == "model"]
-    answers = [each for each in sample.need("messages").items() if each.text_of("role") == "assistant"]
+    asked = []
+    for each in sample.items_of("events"):
+        if each.text_of("event") == "model":
+            asked.append(each)
+    answers = []
+    for each in sample.need("messages").items():
+        if each.text_of("role") == "assistant":
+            answers.append(each)
     # The tokens and the time of an answer are in the event of its request, not in the message.
     measured = {_id_of_answer(event): event for event in asked}
     if "" in measured:  # a log whose answers have no ids: in their order, where it is plain which is which
         measured = {}
         if len(answers) == len(asked):
-            measured = {answer.place: event for answer, event in zip(answers, asked, strict=True)}
+            measured = {}
+            for answer, event in zip(answers, asked, strict=True):
+                measured[answer.place] = event
     messages: list[Node] = []
     last_input = None
     for each in sample.need("messages").items():
@@ -107,24 +115,31 @@ def _id_of_answer(event: Node) -> str:
 
 def _message(message: Node, attached: Node, event: Node | None) -> JsonValue:
     """Return a message as OpenAI has it, with the tokens and the time of the request that it answers."""
-    parts = [_resolved(part, attached) for part in message.listed_of("content")]
+    parts = []
+    for part in message.listed_of("content"):
+        parts.append(_resolved(part, attached))
     match message.text_of("role"):
         case "assistant":
             pass
         case "tool":
             error = message.get("error")
-            texts = [part.text_of("text") or part.value for part in parts if part.value]
+            texts = []
+            for part in parts:
+                if part.value:
+                    texts.append(part.text_of("text") or part.value)
             if error is not None:
                 texts = [error.text_of("message") or as_text(error.value)]
             said = texts[0] if len(texts) == 1 else "\n".join(map(as_text, texts))
             return result_written(message.text_of("tool_call_id"), said, error is not None)
         case role:
             return {"role": role, "content": [part.value for part in parts]}
-    thoughts = [part.text_of("reasoning") for part in parts if part.text_of("type") == "reasoning"]
-    calls = [
-        call_written(call.text_of("id"), call.text_of("function"), call.value_of("arguments"))
-        for call in message.items_of("tool_calls")
-    ]
+    thoughts = []
+    for part in parts:
+        if part.text_of("type") == "reasoning":
+            thoughts.append(part.text_of("reasoning"))
+    calls = []
+    for call in message.items_of("tool_calls"):
+        calls.append(call_written(call.text_of("id"), call.text_of("function"), call.value_of("arguments")))
     answer: dict[str, JsonValue] = {
         "role": "assistant",
         "content": [part.value for part in parts if part.text_of("type") != "reasoning"],

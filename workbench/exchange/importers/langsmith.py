@@ -92,7 +92,10 @@ def _asked(record: Node, messages: Node) -> list[JsonValue]:
         return [each.value for each in before.items()]
     values: list[JsonValue] = []
     if inputs is not None and isinstance(inputs.value, dict):
-        values = [value for value in inputs.value.values() if isinstance(value, str)]
+        values = []
+        for value in inputs.value.values():
+            if isinstance(value, str):
+                values.append(value)
     elif inputs is not None and isinstance(inputs.value, str):
         values = [inputs.value]
     if len(values) != 1:
@@ -123,7 +126,10 @@ def _case(record: Node) -> ImportedCase:
     notes: list[Note] = []
     asked = _messages(record.need("inputs"))
     if not asked:
-        texts = {key: value for key, value in record.need("inputs").table().items() if isinstance(value, str)}
+        texts = {}
+        for key, value in record.need("inputs").table().items():
+            if isinstance(value, str):
+                texts[key] = value
         if len(texts) != 1:
             raise record.refused(
                 "its inputs hold no messages and not just one text: --map user=inputs.NAME names the request"
@@ -152,7 +158,10 @@ def _case(record: Node) -> ImportedCase:
     for each in said:
         if each.role == "assistant" and not each.tool_calls:
             answer = each.content
-    texts_out = [value for value in outputs.table().values() if isinstance(value, str)]
+    texts_out = []
+    for value in outputs.table().values():
+        if isinstance(value, str):
+            texts_out.append(value)
     if not answer and not wanted and len(texts_out) == 1:
         answer = texts_out[0]
     if answer:
@@ -205,7 +214,9 @@ def _message(node: Node) -> Node | None:
         return None
     # Older versions of LangChain have OpenAI's calls in `additional_kwargs`.
     calls = inner.value_of("tool_calls") or inner.at("additional_kwargs").value_of("tool_calls")
-    table: dict[str, JsonValue] = {key: inner.value.get(key) for key in ("content", "tool_call_id", "name")}
+    table: dict[str, JsonValue] = {}
+    for key in ("content", "tool_call_id", "name"):
+        table[key] = inner.value.get(key)
     table |= {"role": _ROLES[kind], "tool_calls": calls}
     return Node(table | {"is_error": inner.text_of("status") == "error"}, node.place)
 

@@ -319,13 +319,18 @@ def conversation_of_items(record: Node) -> Conversation:
     given, made = request.listed_of("input"), answer.items_of("output")
     if request.get("previous_response_id") is not None:
         notes.append(Note(request.place, "continues an earlier response, which is not in the record"))
-    document = {key: request.value_of(key) or answer.value_of(key) for key in ("tools", "model")}
+    document = {}
+    for key in ("tools", "model"):
+        document[key] = request.value_of(key) or answer.value_of(key)
     document["system"] = request.value_of("instructions") or answer.value_of("instructions")
     messages = [*messages_of_items([*given, *made], notes)]
     conversation = _with_notes(conversation_of(Node(document, record.place), messages), notes)
     count = UsageCount()
     count.update(answer.value_of("usage"))
-    answers = [at for at, each in enumerate(conversation.messages) if each.role == "assistant"]
+    answers = []
+    for at, each in enumerate(conversation.messages):
+        if each.role == "assistant":
+            answers.append(at)
     if not made or not answers or (counted := count.responses()) is None:
         return conversation
     return replace(conversation, usage={answers[-1]: counted})

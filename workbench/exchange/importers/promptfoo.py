@@ -78,7 +78,9 @@ class Files:
                     for key, each in table.items()
                 }
             case list():
-                inner = [self.filled(each, level).value for each in node.items()]
+                inner = []
+                for each in node.items():
+                    inner.append(self.filled(each, level).value)
             case str() as text if text.startswith(_SCHEME) and level < MAX_INCLUDED_FILES:
                 found = [self.filled(Node(each, node.place), level + 1).value for each in self._contents(text, node)]
                 inner = found[0] if len(found) == 1 else found or text
@@ -111,11 +113,15 @@ class Files:
             for content in self._contents(prompt.value, prompt):
                 if isinstance(content, str):
                     parts = content.split("\n---\n")
-                    yield from (Node(part.strip(), prompt.place) for part in parts if part.strip())
+                    for part in parts:
+                        if part.strip():
+                            yield Node(part.strip(), prompt.place)
                     continue
                 texts: list[JsonValue] = [content]
                 if isinstance(content, list) and prompt.value.endswith((".csv", ".tsv", ".jsonl", ".ndjson")):
-                    texts = [Node(row).value_of("prompt") or row for row in content]
+                    texts = []
+                    for row in content:
+                        texts.append(Node(row).value_of("prompt") or row)
                 for text in texts:
                     yield Node(as_text(text), prompt.place)
 
@@ -235,7 +241,9 @@ def cases_of(test: Node, defaults: Node, prompts: list[Node], tools: tuple[Table
     count = len(prompts) * math.prod(map(len, choices))
     if count > MAX_TEST_CASES:
         raise test.refused(MAX_TEST_CASES.reached(count=count))
-    variants = [dict(zip(given, chosen, strict=True)) for chosen in product(*choices)]
+    variants = []
+    for chosen in product(*choices):
+        variants.append(dict(zip(given, chosen, strict=True)))
     asserts = [*defaults.items_of("assert"), *test.items_of("assert")]
     for number, (prompt, variant) in enumerate(product(prompts, variants), start=1):
         conversation = _conversation(prompt, variant, test)

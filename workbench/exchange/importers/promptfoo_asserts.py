@@ -239,7 +239,10 @@ class Expectations:
         value = node.need("value")
         given = (value.first("args", "arguments") or Node({})).table()
         left = {each.text() for each in value.listed_of("ignore")}
-        kept = {name: self._given(inner) for name, inner in given.items() if name not in left}
+        kept = {}
+        for name, inner in given.items():
+            if name not in left:
+                kept[name] = self._given(inner)
         made = case_expecting({}, self._named(value), kept)["ordered"]
         assert isinstance(made, list) and isinstance(made[0], dict)
         call: Table = made[0]

@@ -266,7 +266,8 @@ def _of_requests(span: Attributes) -> Iterator[JsonValue]:
         return
     if (system := request.get("system")) is not None:
         yield {"role": "system", "content": system.value}
-    yield from (each.value for each in request.items_of("messages"))
+    for each in request.items_of("messages"):
+        yield each.value
     if response is None:
         return
     if (message := response.get("message")) is not None:
@@ -539,7 +540,10 @@ def _measured(
 
     Each span made the last answer of its messages. A span that stands for several answers measures none of them.
     """
-    answers = [index for index, message in enumerate(conversation.messages) if message.role == "assistant"]
+    answers = []
+    for index, message in enumerate(conversation.messages):
+        if message.role == "assistant":
+            answers.append(index)
     latencies: dict[int, float] = {}
     usage: dict[int, Usage] = {}
     several = any(not is_of_whole_run(span.attributes) for span, _ in spans)
@@ -566,7 +570,10 @@ def _first_request(messages: list[JsonValue]) -> JsonValue:
     texts = (each.get("content") for each in messages if isinstance(each, dict) and each.get("role") == "user")
     first = next(texts, None)
     parts = first if isinstance(first, list) else []
-    said = [part.get("text") for part in parts if isinstance(part, dict)]
+    said = []
+    for part in parts:
+        if isinstance(part, dict):
+            said.append(part.get("text"))
     return said[0] if len(said) == len(parts) == 1 else first
 
 

@@ -150,7 +150,9 @@ def _tools(node: Node) -> list[str]:
     """Return names of tools: of a list, of its JSON text, or of one name. Tables have theirs under `name`."""
     if isinstance(node.value, str) and node.value.lstrip().startswith("["):
         node = node.parsed()
-    names = [(each.first("name", "tool", "tool_name") or each).text().strip() for each in node.listed()]
+    names = []
+    for each in node.listed():
+        names.append((each.first("name", "tool", "tool_name") or each).text().strip())
     return [name for name in names if name]
 
 

@@ -97,7 +97,10 @@ def _cases(record: Node, results: Node | None, notes: list[Note]) -> Iterator[Im
         notes=(*conversation.notes, *dict.fromkeys(about)),
     )
     said = conversation.messages
-    turns = [index for index, message in enumerate(said) if message.role == "user"]
+    turns = []
+    for index, message in enumerate(said):
+        if message.role == "user":
+            turns.append(index)
     if not turns:
         raise record.refused("has no message of a user, so there is no request to make a case of")
     spans = list(zip(turns, [*turns[1:], len(said)], strict=True))
@@ -139,7 +142,10 @@ def _by_turn(actions: list[ToolCall], calls: list[list[ToolCall]], answered: int
     An action is looked for with its arguments in all turns, and only then with others. One that was never made is
     expected in the last turn with calls, or in the last one that was `answered`.
     """
-    free = [(number, call) for number, made in enumerate(calls, start=1) for call in made]
+    free = []
+    for number, made in enumerate(calls, start=1):
+        for call in made:
+            free.append((number, call))
     last = max((number for number, _ in free), default=answered)
     turn_of: dict[int, int] = {}
     for exactly in (True, False):
@@ -167,7 +173,10 @@ def _wanted(record: Node, results: Node | None) -> list[ToolCall] | None:
     if results is not None:
         task_id = record.table().get("task_id")
         # Tasks of a domain are numbered, and a run may hold only some of them.
-        same_id = [each for each in results.items_of("tasks") if each.table().get("id") == task_id]
+        same_id = []
+        for each in results.items_of("tasks"):
+            if each.table().get("id") == task_id:
+                same_id.append(each)
         task = same_id[0].at("evaluation_criteria") if same_id else Node(None)
     if not task.has("actions"):
         return None

@@ -133,8 +133,14 @@ class ObservedConversation:
 
     def conversation(self) -> Conversation:
         """Return all of it that can be read. Raises RefusedError where it has no whole answer."""
-        answers = [(step, step.answer) for step in self.steps if step.answer is not None]
-        sound = [(step, answer) for step, answer in answers if not answer.problem]
+        answers = []
+        for step in self.steps:
+            if step.answer is not None:
+                answers.append((step, step.answer))
+        sound = []
+        for step, answer in answers:
+            if not answer.problem:
+                sound.append((step, answer))
         last = self.steps[-1]
         messages = list(last.messages)
         if last.answer is None:
@@ -189,7 +195,9 @@ def _deviations(read: Conversation, answers: Mapping[int, Answer]) -> Iterator[t
     """Yield the deviations of answers by the index of their message, with the ids that their calls have there."""
     for index, answer in answers.items():
         calls = read.messages[index].tool_calls if index < len(read.messages) else ()
-        ids = {theirs.id: ours.id for theirs, ours in zip(answer.calls, calls, strict=False)}
+        ids = {}
+        for theirs, ours in zip(answer.calls, calls, strict=False):
+            ids[theirs.id] = ours.id
         if answer.deviations:
             yield index, tuple(replace(each, call_id=ids.get(each.call_id or "")) for each in answer.deviations)
 
@@ -314,7 +322,10 @@ class Observer:
 
 
 def _began(conversation: ObservedConversation, step: Step) -> ConversationBegan:
-    asked = [message.content for message in step.conversation.messages if message.role == "user"]
+    asked = []
+    for message in step.conversation.messages:
+        if message.role == "user":
+            asked.append(message.content)
     return ConversationBegan(
         conversation.number,
         conversation.wire,
@@ -607,8 +618,13 @@ class Merger:
 
     def _answers(self, observed: ObservedConversation, messages: tuple[Message, ...]) -> dict[str, ToolAnswer]:
         """Return the servers' answers by the ids of calls."""
-        ended = {len(step.conversation.messages): step.ended_s for step in observed.steps if step.answer is not None}
-        began = [(len(step.conversation.messages), step.began_s) for step in observed.steps]
+        ended = {}
+        for step in observed.steps:
+            if step.answer is not None:
+                ended[len(step.conversation.messages)] = step.ended_s
+        began = []
+        for step in observed.steps:
+            began.append((len(step.conversation.messages), step.began_s))
         found: dict[str, ToolAnswer] = {}
         for index, message in enumerate(messages):
             if message.role != "assistant" or index not in ended:

@@ -283,7 +283,10 @@ def _in_url(host: str) -> str:
 
 def _kept(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
     """Return headers without those that are about one connection (RFC 9110, section 7.6.1)."""
-    named = {name.strip().lower() for value in headers.getall("connection", []) for name in value.split(",")}
+    named = set()
+    for value in headers.getall("connection", []):
+        for name in value.split(","):
+            named.add(name.strip().lower())
     kept = headers.copy()
     for name in _OF_ONE_CONNECTION | named:
         kept.popall(name, None)
@@ -296,8 +299,14 @@ def _sent_headers(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
     for name in ("host", "content-length", "expect"):  # aiohttp sets its own
         kept.popall(name, None)
     if (accepted := kept.popall("accept-encoding", None)) is not None:
-        offered = [each.strip() for value in accepted for each in value.split(",")]
-        readable = [each for each in offered if each.partition(";")[0].strip().lower() in READABLE_ENCODINGS]
+        offered = []
+        for value in accepted:
+            for each in value.split(","):
+                offered.append(each.strip())
+        readable = []
+        for each in offered:
+            if each.partition(";")[0].strip().lower() in READABLE_ENCODINGS:
+                readable.append(each)
         kept["accept-encoding"] = ", ".join(readable) or "identity"
     return kept
 

@@ -76,9 +76,9 @@ class Answer:
     @property
     def message(self) -> dict[str, JsonValue]:
         """The answer as a message of Chat Completions."""
-        calls: list[JsonValue] = [
-            {"id": call.id, "function": {"name": call.tool, "arguments": _arguments_text(call)}} for call in self.calls
-        ]
+        calls: list[JsonValue] = []
+        for call in self.calls:
+            calls.append({"id": call.id, "function": {"name": call.tool, "arguments": _arguments_text(call)}})
         return {"role": "assistant", "content": self.text, "reasoning": self.reasoning, "tool_calls": calls}
 
 

@@ -156,9 +156,14 @@ class Batch:
 
     async def _evaluate(self) -> None:
         self._loop, self._work = asyncio.get_running_loop(), asyncio.current_task()
-        suites = {str(test.suite.path): test.suite for test in self._tests.values()}
+        suites = {}
+        for test in self._tests.values():
+            suites[str(test.suite.path)] = test.suite
         while suites:
-            cells = [test.cell for test in self._tests.values() if test.cell and str(test.suite.path) in suites]
+            cells = []
+            for test in self._tests.values():
+                if test.cell and str(test.suite.path) in suites:
+                    cells.append(test.cell)
             if not cells:
                 break
             try:
@@ -171,7 +176,10 @@ class Batch:
                 )
                 break
             except workbench.ApprovalError as error:
-                refused = [node for node, test in self._tests.items() if str(test.suite.path) in error.suites]
+                refused = []
+                for node, test in self._tests.items():
+                    if str(test.suite.path) in error.suites:
+                        refused.append(node)
                 self._settle(refused, Verdict("error", f"{error.refused}\nAllow it with --workbench-trust"))
                 for path in error.suites:
                     del suites[path]
@@ -251,7 +259,10 @@ def _of_gates(report: workbench.Report | None, suite: Path) -> Verdict:
     aggregates = (each for each in report.aggregates if each.suite == str(suite) and each.gates)
     names = {str(suite): suite.stem}
     asked = [*gate_demands(gates, names, with_model=True), *aggregate_demands(aggregates, names, with_model=True)]
-    lines = [plain(line) for demand in asked for line in demand.lines]
+    lines = []
+    for demand in asked:
+        for line in demand.lines:
+            lines.append(plain(line))
     return Verdict("passed" if all(demand.met for demand in asked) else "failed", "\n".join(lines))
 
 

@@ -80,7 +80,9 @@ class Client:
 
         The key is shown as `$` and the name of its variable, and other values that may be secret as `…`."""
         hidden = {"authorization": f"Bearer ${key_name}", "x-api-key": f"${key_name}"} if key_name else {}
-        shown = {name.lower(): value for name, value in self.session.headers.items()}
+        shown = {}
+        for name, value in self.session.headers.items():
+            shown[name.lower()] = value
         for name in shown.keys() - _SHOWN_HEADERS:
             shown[name] = hidden.get(name, "…")
         return tuple(shown.items())
@@ -267,7 +269,9 @@ def _vendor_headers(spec: ModelSpec) -> dict[str, str]:
 
     Credentials among them are left out: the only key that is sent is the model's own."""
     vendor = spec.provider.partition("-")[0]
-    headers = {header: os.environ.get(variable, "") for header, variable in _VENDOR_HEADERS.get(vendor, ())}
+    headers = {}
+    for header, variable in _VENDOR_HEADERS.get(vendor, ()):
+        headers[header] = os.environ.get(variable, "")
     for line in os.environ.get(f"{vendor.upper()}_CUSTOM_HEADERS", "").split("\n"):
         name, _, value = line.partition(":")
         headers[name.strip().lower()] = value.strip()

@@ -346,11 +346,10 @@ def slots_shown_by(seen: deque[tuple[int, float]]) -> int | None:
 
     `seen` pairs the number of requests ahead of each with the seconds to its first token. It shows where first tokens
     come later the more requests are ahead."""
-    pairs = [
-        (one[1] - other[1]) * (one[0] - other[0])
-        for one, other in combinations(seen, 2)
-        if one[0] != other[0] and min(one[1], other[1]) < _DIFFER * max(one[1], other[1])
-    ]
+    pairs = []
+    for one, other in combinations(seen, 2):
+        if one[0] != other[0] and min(one[1], other[1]) < _DIFFER * max(one[1], other[1]):
+            pairs.append((one[1] - other[1]) * (one[0] - other[0]))
     if len(pairs) < _MIN_PAIRS:
         return None
     rising = sum(pair > 0 for pair in pairs)

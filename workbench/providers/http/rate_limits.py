@@ -257,5 +257,7 @@ class Leases:
         """Use them no longer.
 
         Returns in how many seconds the permits of each are free."""
-        limiters = [self.limiter(lease.base_url, lease.model) for lease in leases]
+        limiters = []
+        for lease in leases:
+            limiters.append(self.limiter(lease.base_url, lease.model))
         return tuple(await asyncio.gather(*(limiter.give_back(number) for limiter in limiters)))

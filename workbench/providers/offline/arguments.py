@@ -93,7 +93,10 @@ def _number_in(data: JsonValue, depth: int) -> int | float | None:
     for key in _TELLING_KEYS:
         if key in data and (number := _number_in(data[key], depth - 1)) is not None:
             return number
-    numbers = [value for value in data.values() if isinstance(value, int | float) and not isinstance(value, bool)]
+    numbers = []
+    for value in data.values():
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            numbers.append(value)
     return numbers[0] if len(numbers) == 1 else None
 
 
@@ -218,13 +221,19 @@ def mentioned(parameter: Parameter, clause: Clause, known: frozenset[str]) -> li
     values = parameter.choices
     if not values and isinstance(examples, list):
         values = tuple(examples)
-    outside = [(one.start, one.end) for one in clause.evidence if one.kind not in ("name", "number")]
+    outside = []
+    for one in clause.evidence:
+        if one.kind not in ("name", "number"):
+            outside.append((one.start, one.end))
     words = [word for word in clause.words if not _within(word, outside)]
     stems = [word.stem for word in words]
     hits: list[tuple[int, Evidence, JsonValue]] = []
     for value in values[:_MAX_CHOICES]:
         if not isinstance(value, str):
-            numbers = [one for one in clause.evidence if one.kind == "number" and one.value == value]
+            numbers = []
+            for one in clause.evidence:
+                if one.kind == "number" and one.value == value:
+                    numbers.append(one)
             hits += [(1, one, value) for one in numbers[:1] if not isinstance(value, bool)]
             continue
         if operation_of(value) in clause.operations and parameter.choices:
@@ -286,7 +295,10 @@ def search_words(clause: Clause, used: Collection[Span], known: Collection[str])
     """Return the words of a search: without the request's verb and small words.
 
     Words of the tool itself (`known`, as stems) are left out too, unless nothing else is left."""
-    words = [word for word in _unused(clause, used) if word.stem not in STOP_STEMS]
+    words = []
+    for word in _unused(clause, used):
+        if word.stem not in STOP_STEMS:
+            words.append(word)
     if words and words[0].stem in VERB_STEMS:
         words = words[1:]
     telling = [word for word in words if word.stem not in known] or words
@@ -514,7 +526,10 @@ class _Filling:
         self._without_evidence()
 
     def filled(self) -> Filled:
-        ordered = {one.name: self.values[one.name] for one in self.parameters if one.name in self.values}
+        ordered = {}
+        for one in self.parameters:
+            if one.name in self.values:
+                ordered[one.name] = self.values[one.name]
         missing = tuple(one.name for one in self._open(required=True) if "default" not in one.schema)
         beside = [one for others in self.beside.values() for one, _ in others]
         untaken = [one for one in self.free if not one.weak and one not in beside]
@@ -529,7 +544,10 @@ class _Filling:
 
     def _open(self, *roles: Role, required: bool | None = None) -> list[Parameter]:
         """Return parameters without a value, by role and by whether they are required."""
-        unfilled = [one for one in self.parameters if one.name not in self.values]
+        unfilled = []
+        for one in self.parameters:
+            if one.name not in self.values:
+                unfilled.append(one)
         if required is not None:
             unfilled = [one for one in unfilled if one.required == required]
         return [one for one in unfilled if not roles or one.role in roles]
@@ -586,7 +604,10 @@ class _Filling:
             first, value = hits[0]
             groups = joined_groups(self.clause.text, sorted((one for one, _ in hits), key=lambda one: one.start))
             group = next(group for group in groups if first in group)
-            others = [hit for hit in hits[1:] if hit[0] in group and hit[1] != value]
+            others = []
+            for hit in hits[1:]:
+                if hit[0] in group and hit[1] != value:
+                    others.append(hit)
             self._claim(first.start, first.end)
             if parameter.role == "list":
                 self.values[parameter.name] = [value, *(other for _, other in others)]
@@ -597,7 +618,10 @@ class _Filling:
     def _flags(self) -> None:
         stems = [word.stem for word in self.clause.words]
         for parameter in self._open("flag"):
-            asked = [word for word in parameter.words if word not in _FLAG_FILLERS]
+            asked = []
+            for word in parameter.words:
+                if word not in _FLAG_FILLERS:
+                    asked.append(word)
             if asked and all(word in stems for word in asked) and not set(asked) <= self.known:
                 place = stems.index(asked[0])
                 self.values[parameter.name] = not any(word in _NEGATION for word in stems[max(0, place - 2) : place])
@@ -624,7 +648,10 @@ class _Filling:
         also = {word for names, words in _ALSO_CALLED if raw & names for word in words}
         own = {word for word in parameter.words if word not in STOPWORDS}
         own = own - _GENERIC_WORDS or own
-        inside = [(one.start, one.end) for one in self.clause.evidence if one.kind != "name"]
+        inside = []
+        for one in self.clause.evidence:
+            if one.kind != "name":
+                inside.append((one.start, one.end))
         found: list[Word] = []
         previous = ""
         for word in self.clause.words:
@@ -744,8 +771,13 @@ class _Filling:
         for parameter in self._open("list", required=True):
             if self._reader(parameter).role == "number":
                 numbers = [one for one in self.free if one.kind == "number"]
-                values = [(one, value_for(self._reader(parameter), one)) for one in numbers]
-                fitting: list[JsonValue] = [value for _, value in values if value is not None]
+                values = []
+                for one in numbers:
+                    values.append((one, value_for(self._reader(parameter), one)))
+                fitting: list[JsonValue] = []
+                for _, value in values:
+                    if value is not None:
+                        fitting.append(value)
                 if fitting:
                     self.values[parameter.name] = fitting
                 for one in numbers:

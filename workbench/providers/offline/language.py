@@ -292,7 +292,10 @@ class ToolIndex:
         for asked in stems:
             best: dict[int, float] = {}
             if asked in named:
-                having = [n for n, names in enumerate(self._parameters) if asked in names]
+                having = []
+                for n, names in enumerate(self._parameters):
+                    if asked in names:
+                        having.append(n)
                 for number in having:
                     totals[number] += _NAMED * self._rarity_of(len(having))
                 if having:
@@ -318,7 +321,10 @@ class ToolIndex:
 
     def _alike(self, asked: str) -> dict[str, float]:
         """Return words of the tools with their likeness to a word: the same, synonyms and similar spellings."""
-        alike = {word: _RELATED_WORTH for word in RELATED.get(asked, ()) if word in self._worth}
+        alike = {}
+        for word in RELATED.get(asked, ()):
+            if word in self._worth:
+                alike[word] = _RELATED_WORTH
         if asked in self._worth:
             alike[asked] = 1.0
         elif len(asked) >= _MIN_FUZZY_CHARS:
@@ -694,7 +700,9 @@ class Clause:
     def operations(self) -> tuple[str, ...]:
         """The requested arithmetic, in signs or words between numbers."""
         numbers = sum(one.kind == "number" for one in self.evidence) + bool(self.result_mention)
-        found: list[str | None] = [expression.operation for expression in self.expressions]
+        found: list[str | None] = []
+        for expression in self.expressions:
+            found.append(expression.operation)
         # "add the files" is no arithmetic: words count only beside two numbers, or one and an earlier result.
         if numbers >= 2 or (numbers == 1 and (self.after or self.refers_back)):
             found += [operation_of(word.text) for word in self.words]

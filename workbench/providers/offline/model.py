@@ -152,7 +152,10 @@ def decide(messages: Sequence[Message], index: ToolIndex) -> Decision:
 
 def _request_for(tool: ToolDefinition, missing: tuple[str, ...]) -> str:
     """Return the answer that asks the user for missing arguments of a tool."""
-    lacking = [one for one in parameters_of(dict(tool.parameters)) if one.name in missing]
+    lacking = []
+    for one in parameters_of(dict(tool.parameters)):
+        if one.name in missing:
+            lacking.append(one)
     text = f"{tool.name} fits, but the request does not say: {', '.join(one.name for one in lacking)}."
     for one in lacking:
         if "quoted" in ACCEPTED.get(one.role, ()):
@@ -171,7 +174,10 @@ def _goes_on(message: str, index: ToolIndex) -> bool:
 
 def _calls_in(messages: Sequence[Message]) -> list[_Made]:
     """Return the calls in some messages, with their results."""
-    results = {one.call_id: ToolResult(one.content, one.is_error) for one in messages if one.role == "tool"}
+    results = {}
+    for one in messages:
+        if one.role == "tool":
+            results[one.call_id] = ToolResult(one.content, one.is_error)
     calls = (call for message in messages if message.role == "assistant" for call in message.tool_calls)
     return [_Made(call, results.get(call.id)) for call in calls]
 
@@ -233,7 +239,10 @@ def _candidates(clause: Clause, index: ToolIndex) -> list[ToolDefinition]:
 
 def _as_before(request: str, earlier: Sequence[Message], index: ToolIndex) -> list[ToolDefinition]:
     """Return the tool that was called last, for a request such as "and in Paris?"."""
-    called = [call.tool for message in earlier for call in message.tool_calls]
+    called = []
+    for message in earlier:
+        for call in message.tool_calls:
+            called.append(call.tool)
     if not called or not _SAME_AGAIN.match(request):
         return []
     return [tool for tool in index.tools if tool.name == called[-1]]
@@ -297,7 +306,10 @@ def _arguments_now(task: _Task, given: Mapping[int, ToolResult | None]) -> list[
 def _ranking(clauses: Sequence[Clause], index: ToolIndex) -> str:
     lines = []
     for clause in clauses:
-        best = [one for one in clause.rank(index)[:_SHOWN_IN_RANKING] if one.score > 0]
+        best = []
+        for one in clause.rank(index)[:_SHOWN_IN_RANKING]:
+            if one.score > 0:
+                best.append(one)
         scores = ", ".join(f"{one.tool.name} {score_text(one.score)}" for one in best)
         line = scores or "no tool shares a word with it"
         if len(clauses) > 1:
@@ -421,7 +433,10 @@ def _without_lists(schema: JsonValue) -> JsonValue:
 def _gullible(request: ModelRequest) -> Decision:
     """Follow each order in a tool's result, once."""
     index = ToolIndex(request.tools)
-    made = [(call.tool, dict(call.arguments)) for message in request.messages for call in message.tool_calls]
+    made = []
+    for message in request.messages:
+        for call in message.tool_calls:
+            made.append((call.tool, dict(call.arguments)))
     for message in request.messages:
         if message.role == "tool" and _ORDER.search(message.content):
             ordered = decide([Message("user", message.content)], index)
@@ -433,9 +448,15 @@ def _gullible(request: ModelRequest) -> Decision:
 
 def _stubborn(request: ModelRequest) -> Decision:
     """Make a call that failed again, and again."""
-    failed = [message.call_id for message in _last_results(request.messages) if message.is_error]
+    failed = []
+    for message in _last_results(request.messages):
+        if message.is_error:
+            failed.append(message.call_id)
     made = (call for message in request.messages for call in message.tool_calls)
-    calls = [PlannedCall(call.tool, dict(call.arguments)) for call in made if call.id in failed]
+    calls = []
+    for call in made:
+        if call.id in failed:
+            calls.append(PlannedCall(call.tool, dict(call.arguments)))
     if calls:
         return Decision("It failed. Once more.", tuple(calls))
     return decide(request.messages, ToolIndex(request.tools))
@@ -452,9 +473,15 @@ def _last_results(messages: Sequence[Message]) -> list[Message]:
 
 def _hasty(request: ModelRequest) -> Decision:
     """See no further than the first word of a description."""
-    asked = [message.content for message in request.messages if message.role == "user"]
+    asked = []
+    for message in request.messages:
+        if message.role == "user":
+            asked.append(message.content)
     words = set(stems_of("".join(asked[-1:])))
-    fitting = [tool for tool in request.tools if words.intersection(_first_word(tool))]
+    fitting = []
+    for tool in request.tools:
+        if words.intersection(_first_word(tool)):
+            fitting.append(tool)
     return decide(request.messages, ToolIndex(tuple(fitting[:1]) or request.tools))
 
 

@@ -151,7 +151,10 @@ def _branch_of(schema: JsonValue, root: Schema) -> Schema:
         if branches is None:
             break
         usable = (one for one in branches if isinstance(one, dict) and one.get("type") != "null")
-        outer = {key: value for key, value in branch.items() if key not in ALTERNATIVES}
+        outer = {}
+        for key, value in branch.items():
+            if key not in ALTERNATIVES:
+                outer[key] = value
         branch = resolved({**next(usable, {}), **outer}, root)
     return branch
 

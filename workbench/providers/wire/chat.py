@@ -313,7 +313,9 @@ class ChatWire:
 
         Raises ModelError when something in it cannot be written as JSON."""
         offer = self._offers.of(request.tools)
-        messages = [_message(message, offer.names) for message in request.messages]
+        messages = []
+        for message in request.messages:
+            messages.append(_message(message, offer.names))
         if request.system:
             messages.insert(0, {"role": "system", "content": request.system})
         fields = {
@@ -351,15 +353,16 @@ def _message(message: Message, names: ToolNames) -> dict[str, Any]:
         return {"role": message.role, "content": message.content}
     state = state_of(message, WIRE)
     signed = state.get("calls", {})
-    calls = [
-        {
-            **signed.get(call.id, {}),
-            "id": call.id,
-            "type": "function",
-            "function": {"name": names.accepted(call.tool), "arguments": arguments_text(call)},
-        }
-        for call in message.tool_calls
-    ]
+    calls = []
+    for call in message.tool_calls:
+        calls.append(
+            {
+                **signed.get(call.id, {}),
+                "id": call.id,
+                "type": "function",
+                "function": {"name": names.accepted(call.tool), "arguments": arguments_text(call)},
+            }
+        )
     answer: dict[str, Any] = {"role": "assistant", "content": message.content}
     if calls:
         # Beside calls, the API itself writes `null` in place of an empty text.

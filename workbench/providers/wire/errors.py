@@ -103,7 +103,10 @@ def _names(document: object) -> set[str]:
         return _names(document[0])
     if not isinstance(document, dict):
         return set()
-    names = {str(document[key]).lower() for key in _NAMES_OF_ERRORS if document.get(key)}
+    names = set()
+    for key in _NAMES_OF_ERRORS:
+        if document.get(key):
+            names.add(str(document[key]).lower())
     return names | _names(document.get("error"))
 
 

@@ -333,7 +333,8 @@ def _messages(messages: tuple[Message, ...], names: ToolNames) -> list[dict[str,
 
 
 def _call_ids(message: Message) -> Iterator[str]:
-    yield from (call.id for call in message.tool_calls)
+    for call in message.tool_calls:
+        yield call.id
     if message.call_id is not None:
         yield message.call_id
 

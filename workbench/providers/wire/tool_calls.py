@@ -36,7 +36,10 @@ def accepted_names(names: Iterable[str], longest: int | None = None) -> dict[str
     Accepted names stay as they are."""
     wanted = list(dict.fromkeys(names))
     # Accepted names first: `get time` must not take `get_time` from the tool that is called so.
-    given = {name: name for name in wanted if accepted_name(name, longest) == name}
+    given = {}
+    for name in wanted:
+        if accepted_name(name, longest) == name:
+            given[name] = name
     taken = set(given)
     for name in wanted:
         if name in given:

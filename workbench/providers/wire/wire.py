@@ -92,7 +92,9 @@ def as_dict(value: object) -> dict[str, Any]:
 def dicts_in(value: object) -> Iterator[dict[str, Any]]:
     """Yield the objects of a list in an answer; none if it is not a list."""
     if isinstance(value, list):
-        yield from (item for item in value if isinstance(item, dict))
+        for item in value:
+            if isinstance(item, dict):
+                yield item
 
 
 class UsageCount:

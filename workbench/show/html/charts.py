@@ -31,7 +31,10 @@ def charts(
     models have; `comparison` has the runs.
     """
     times = _times_of(comparison)
-    timed = [each for each in totals if each.latency is not None and times.get(each.model)]
+    timed = []
+    for each in totals:
+        if each.latency is not None and times.get(each.model):
+            timed.append(each)
     drawn = [_pass_rates([each for each in totals if each.pass_rate is not None]), _latencies(timed, times)]
     cases = counted(max((each.graded for each in on_same_cases), default=0), "case")
     drawn += [_scatter(measure, points(measure, on_same_cases), cases) for measure in AGAINST_SCORE]
@@ -67,8 +70,12 @@ def _pass_rates(rated: Sequence[ModelTotals]) -> Element | None:
     if not rated:
         return None
     height = len(rated) * _ROW + _TICKS
-    ticks = {_share(share): f"{share:.0%}" for share in (0, 0.25, 0.5, 0.75, 1)}
-    rows = [_rate_row(each, at * _ROW + _ROW / 2 + 4) for at, each in enumerate(rated)]
+    ticks = {}
+    for share in (0, 0.25, 0.5, 0.75, 1):
+        ticks[_share(share)] = f"{share:.0%}"
+    rows = []
+    for at, each in enumerate(rated):
+        rows.append(_rate_row(each, at * _ROW + _ROW / 2 + 4))
     label = ", ".join(f"{each.model} {rate_text(each.pass_rate)}" for each in rated)
     hint = f"cases {GOOD_WORDS}, with the 95% interval"
     return _figure("Pass rate", hint, (_WIDTH, height), f"Pass rates: {label}", _axis(ticks, height), rows)
@@ -110,15 +117,22 @@ def _times_of(comparison: Comparison) -> dict[str, list[float]]:
 
 def _latencies(timed: Sequence[ModelTotals], times: Mapping[str, Sequence[float]]) -> Element | None:
     """Draw how often the runs of each model took how long."""
-    ends = [each.latency.max_ms for each in timed if each.latency is not None]
+    ends = []
+    for each in timed:
+        if each.latency is not None:
+            ends.append(each.latency.max_ms)
     if not ends:
         return None
     tall = _ROW + 8
     height = len(timed) * tall + _TICKS
     ticks = _ticks(max(ends))
     scale = (_WIDTH - _LEFT - 24) / ticks[-1]
-    titles = {_LEFT + tick * scale: _tick_text(tick, duration_text) for tick in ticks}
-    rows = [_time_row(each, times[each.model], (at + 1) * tall, ticks[-1]) for at, each in enumerate(timed)]
+    titles = {}
+    for tick in ticks:
+        titles[_LEFT + tick * scale] = _tick_text(tick, duration_text)
+    rows = []
+    for at, each in enumerate(timed):
+        rows.append(_time_row(each, times[each.model], (at + 1) * tall, ticks[-1]))
     label = ", ".join(f"{each.model} median {duration_text(each.latency.p50_ms)}" for each in timed if each.latency)
     hint = "model time of a run, as a distribution; │ median, ┆ 95th percentile"
     return _figure("Latency", hint, (_WIDTH, height), f"Latency: {label}", _axis(titles, height), rows)

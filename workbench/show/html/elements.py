@@ -89,7 +89,9 @@ def tree(node: Element | str, redact: Redact) -> Any:
 
 def _attributes(node: Element, redact: Redact) -> Mapping[str, str]:
     # The names and values of all others are this program's own.
-    foreign = {name: visible(redact(node.attributes[name])) for name in _FOREIGN & node.attributes.keys()}
+    foreign = {}
+    for name in _FOREIGN & node.attributes.keys():
+        foreign[name] = visible(redact(node.attributes[name]))
     if foreign:
         return {**node.attributes, **foreign}
     return node.attributes
@@ -173,7 +175,9 @@ def _table(shown: Table[Any], link: Callable[[Any], str | None]) -> Element:
     columns = [column for column in shown.columns if not column.passing]
     rows = []
     for row in shown.rows:
-        cells: list[Node] = [[*spans(column.cell(row).spans)] for column in columns]
+        cells: list[Node] = []
+        for column in columns:
+            cells.append([*spans(column.cell(row).spans)])
         address = link(row)
         for at, column in enumerate(columns):
             if column.name == "case" and address is not None:

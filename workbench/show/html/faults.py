@@ -33,7 +33,8 @@ def page_of_faults(matrix: FaultMatrix, exit_code: int) -> Iterator[str]:
     yield f'<header class="verdict {status.role}">\n'
     yield f'<p class="kicker">{line(" · ".join(suites))}</p>\n'
     yield f'<h1><span class="sign" aria-hidden="true">{status.sign}</span><span>{text}</span></h1>\n'
-    yield from (f'<p class="detail">{line(ok_words(matrix, model))}</p>\n' for model in matrix.models)
+    for model in matrix.models:
+        yield f'<p class="detail">{line(ok_words(matrix, model))}</p>\n'
     yield f'<p class="quiet">exit code {exit_code} · Workbench {__version__}</p>\n</header>\n'
     yield from _table(matrix)
     yield from _html_untried(matrix)
@@ -48,7 +49,8 @@ def page_of_faults(matrix: FaultMatrix, exit_code: int) -> Iterator[str]:
 def _table(matrix: FaultMatrix) -> Iterator[str]:
     yield '<section id="matrix"><h2>Tools and faults</h2>\n<div class="scrolled matrix"><table>\n<thead><tr>'
     yield '<th scope="col">tool, and what its result became</th>'
-    yield from (f'<th scope="col" class="model">{line(model)}</th>' for model in matrix.models)
+    for model in matrix.models:
+        yield f'<th scope="col" class="model">{line(model)}</th>'
     yield "</tr></thead>\n<tbody>\n"
     for tool, rows in groupby(enumerate(matrix.rows), key=lambda each: each[1][0]):
         yield f'<tr class="suite"><th colspan="{len(matrix.models) + 1}" scope="rowgroup">{line(tool)}</th></tr>\n'

@@ -157,7 +157,9 @@ def part(name: str) -> str:
 @cache
 def _script() -> str:
     parts = ("sign", "word", "role", "urgency")
-    statuses = {status.value: {name: getattr(status, name) for name in parts} for status in Status}
+    statuses = {}
+    for status in Status:
+        statuses[status.value] = {name: getattr(status, name) for name in parts}
     return f'"use strict";\nconst STATUS = {json_text(statuses)};\n' + "".join(map(part, _SCRIPTS))
 
 

@@ -86,7 +86,10 @@ def cases_of(
 
     `tags` are by suite and case."""
     ran = {(run.suite, run.case_id, run.model) for run in results}
-    apart = {(run.suite, run.case_id, run.model) for run in results if run.graders_disagree}
+    apart = set()
+    for run in results:
+        if run.graders_disagree:
+            apart.add((run.suite, run.case_id, run.model))
     for row in comparison.rows:
         yield PageCase(
             suite=from_here(row.suite),

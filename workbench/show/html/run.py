@@ -65,7 +65,9 @@ def page_run(run: ShownRun, redact: Redact) -> dict[str, Any]:
     if run.case is not None:
         expected = expectations_of(run.case, run.result.grading)
     head = [tree(node, redact) for node in flat(_side_head(run.result))]
-    steps = [{"key": key, "view": tree(step, redact)} for key, step in _steps(run.result)]
+    steps = []
+    for key, step in _steps(run.result):
+        steps.append({"key": key, "view": tree(step, redact)})
     return {"view": tree(_run(run.result, expected), redact), "head": head, "steps": steps}
 
 
@@ -148,9 +150,9 @@ def _grade(grade: Grade, grading: Grading) -> Element:
         rows.append(el("dd", found.shortcut))
     for line in filter(None, (found.verdict, f"as {found.system} grades")):
         rows.append(el("dd", line, class_="quiet"))
-    numbers = [
-        el("span", f"{name.replace('_', ' ')} ", el("b", figure(value))) for name, value in grade.numbers.items()
-    ]
+    numbers = []
+    for name, value in grade.numbers.items():
+        numbers.append(el("span", f"{name.replace('_', ' ')} ", el("b", figure(value))))
     return el(
         "div",
         el("p", grade.reason),
@@ -215,14 +217,18 @@ def _chain_step(step: StepGrade) -> Element:
 def _metrics(run: RunResult) -> Element | None:
     if not run.metrics:
         return None
-    lines = [_held(metric.holds, metric_text(metric)) for metric in run.metrics]
+    lines = []
+    for metric in run.metrics:
+        lines.append(_held(metric.holds, metric_text(metric)))
     return fold("metrics", "Checks of the answer", items(lines), is_open=True)
 
 
 def _judgements(run: RunResult) -> Element | None:
     if not run.judgements:
         return None
-    lines = [[*_held(each.holds, judgement_text(each)), long_text(each.value)] for each in run.judgements]
+    lines = []
+    for each in run.judgements:
+        lines.append([*_held(each.holds, judgement_text(each)), long_text(each.value)])
     return fold("judgements", f"Judgements: {len(lines)}", items(lines))
 
 
@@ -352,7 +358,9 @@ def _missing(grade: Grade, expected: Expectations) -> Iterator[Element]:
     who = el("small", f"{Status.FAILED.sign} expected and not called", class_="who")
     for pair in grade.pairings:
         if pair.call is None and pair.expected_call is not None:
-            call = [_expected_call(each) for each in expected.calls[pair.expected_call :][:1]]
+            call = []
+            for each in expected.calls[pair.expected_call :][:1]:
+                call.append(_expected_call(each))
             yield el("div", who, call, class_="said missing")
 
 
@@ -530,7 +538,9 @@ def laid_out(value: Any, pad: str = "") -> str:
         return str(value)
     if isinstance(value, (Mapping, _Members)):
         members = value.items() if isinstance(value, Mapping) else value
-        parts = [f"{json.dumps(name, ensure_ascii=False)}: {laid_out(item, inner)}" for name, item in members]
+        parts = []
+        for name, item in members:
+            parts.append(f"{json.dumps(name, ensure_ascii=False)}: {laid_out(item, inner)}")
         begin, end = "{", "}"
     elif isinstance(value, (list, tuple)):
         parts = [laid_out(item, inner) for item in value]

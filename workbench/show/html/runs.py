@@ -60,7 +60,9 @@ def _page(
     for path, suite in report.suites.items():
         for case in suite.cases:
             tags[path, case.id] = case.tags
-    places = {(row.suite, row.case_id): place for place, row in enumerate(comparison.rows)}
+    places = {}
+    for place, row in enumerate(comparison.rows):
+        places[(row.suite, row.case_id)] = place
     return page_pieces(
         f"{_suites_text(report)} – Workbench",
         overview(Overview(kind, report, verdict, comparison, exit_code, links)),

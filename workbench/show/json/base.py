@@ -51,7 +51,10 @@ class ReportModel(BaseModel):
     def made(cls, source: object, **others: object) -> Self:
         """Return it with the fields `others`, and the remaining ones from attributes of `source` by name."""
         rest = (name for name in cls.model_fields if name not in others)
-        named = {name: getattr(source, name) for name in rest if hasattr(source, name)}
+        named = {}
+        for name in rest:
+            if hasattr(source, name):
+                named[name] = getattr(source, name)
         return cls.model_validate(named | others)
 
 

@@ -213,7 +213,8 @@ def cells_of(report: ComparisonReport) -> Iterator[dict[str, Any]]:
     """Yield each case with each model of a comparison, as one object."""
     for case in dumped(report.cases):
         cells = case.pop("cells")
-        yield from ({**case, **cell} for cell in cells)
+        for cell in cells:
+            yield {**case, **cell}
 
 
 def lines_of_comparison(report: ComparisonReport) -> Iterator[str]:

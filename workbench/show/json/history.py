@@ -324,7 +324,10 @@ def list_report(
     """Return the batches that are shown, and the trends of their suites."""
     listed = tuple(shown)
     shown = [batch for batch in listed if batch.damage is None]
-    suites = {suite.key: suite for batch in shown for suite in batch.suites}
+    suites = {}
+    for batch in shown:
+        for suite in batch.suites:
+            suites[suite.key] = suite
     return ListReport(
         history=str(file),
         batches=tuple(

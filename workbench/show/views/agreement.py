@@ -19,7 +19,8 @@ def agreement_lines(agreements: Iterable[Agreement]) -> Iterator[Line]:
     for each in agreements:
         ungraded = f", {count_text(each.ungraded)} not graded here" if each.ungraded else ""
         yield line_of(f"{one_line(each.name)}: {of_text(each.agree, each.of)} verdicts agree{ungraded}")
-        yield from (_differing_line(each.name, differing) for differing in each.differ[:_ROWS_MAX])
+        for differing in each.differ[:_ROWS_MAX]:
+            yield _differing_line(each.name, differing)
         if (more := len(each.differ) - _ROWS_MAX) > 0:
             yield line_of(f"  … and {count_text(more)} more")
 

@@ -157,7 +157,10 @@ def baseline_view(
     if against.grading is not None:
         title += f", as regraded on {local_time(against.grading.graded_at)}"
     diff = against.diff
-    changes = [change for change in diff.changes if not only_worse or change.kind in _WORSE]
+    changes = []
+    for change in diff.changes:
+        if not only_worse or change.kind in _WORSE:
+            changes.append(change)
     most = most or (_MAX_DOCUMENT_CHANGES if as_document else LINES_MAX)
     blocks: list[Block] = [Paragraph(counts_line(diff))]
     blocks += (Paragraph(line_of(note)) for note in baseline_notes(against))

@@ -82,7 +82,10 @@ def later_runs(batch: BatchRow, grading: Regrade | None, runs: Sequence[RunRow],
     at_ms = None if grading is None else epoch_ms(grading.graded_at)
     if at_ms is None:
         return
-    ended = [run.figures.ended_ms for run in runs if run.figures is not None]
+    ended = []
+    for run in runs:
+        if run.figures is not None:
+            ended.append(run.figures.ended_ms)
     if later := sum(ms is not None and ms > at_ms for ms in ended):
         yield (
             f"{counted(later, 'run')} of batch {batch.number} ended after it was regraded, and have no new grade: "

@@ -69,8 +69,10 @@ def diff_view(
     """Yield the changes, `suites` by their keys."""
     yield Heading(line_of(title))
     yield Paragraph(counts_line(diff))
-    yield from (Paragraph(line_of(sentence)) for sentence in tests)
-    yield from (Paragraph(line_of(note, "muted")) for note in notes)
+    for sentence in tests:
+        yield Paragraph(line_of(sentence))
+    for note in notes:
+        yield Paragraph(line_of(note, "muted"))
     yield from changes_blocks(diff.changes, suites, with_model=len(diff.models) > 1)
 
 
@@ -155,7 +157,9 @@ def _graded_otherwise(diff: BatchDiff, suites: Mapping[str, SuiteRef]) -> Iterat
             yield deciders
             continue
         found = Counter(suite for suite, _ in each.cases)
-        parts = [_part(cases, of_suites[suite], suites[suite].path) for suite, cases in found.items()]
+        parts = []
+        for suite, cases in found.items():
+            parts.append(_part(cases, of_suites[suite], suites[suite].path))
         yield f"{deciders}: {one_line(', '.join(parts))}"
 
 
@@ -178,7 +182,10 @@ def notes_between(diff: BatchDiff, before: DiffSide, after: DiffSide, same: Same
 
     `same` is as in `batch_diff`; `history` is the option that commands need to find the batches.
     """
-    suites = {suite.key: suite for side in (before, after) for suite in side.batch.suites}
+    suites = {}
+    for side in (before, after):
+        for suite in side.batch.suites:
+            suites[suite.key] = suite
     yield from notes_of(diff, *names_of(before, after), suites)
     yield from _what_else(before.batch, after.batch, same)
     for side in (before, after):
@@ -215,13 +222,21 @@ def _what_else(before: BatchRow, after: BatchRow, same: SameSuites) -> Iterator[
         some = dict.fromkeys(f"{of_text(part.cases, part.suite.cases)} cases of {part.suite.path}" for part in parts)
         if some:
             yield f"#{batch.number} has only {one_line(', '.join(some))}"
-    hashes = {same.get(suite.key, suite.key): suite.hash for suite in before.suites}
-    changed = [suite.path for suite in after.suites if hashes.get(suite.key, suite.hash) != suite.hash]
+    hashes = {}
+    for suite in before.suites:
+        hashes[same.get(suite.key, suite.key)] = suite.hash
+    changed = []
+    for suite in after.suites:
+        if hashes.get(suite.key, suite.hash) != suite.hash:
+            changed.append(suite.path)
     if changed:
         yield f"changed between the batches: {one_line(', '.join(changed))}"
     then, now = (batch.settings.get("models") for batch in (before, after))
     if isinstance(then, Mapping) and isinstance(now, Mapping):
-        others = [name for name in now if name in then and then[name] != now[name]]
+        others = []
+        for name in now:
+            if name in then and then[name] != now[name]:
+                others.append(name)
         if others:
             yield f"at a different address or with different settings: {one_line(', '.join(others))}"
     if before.program != after.program:

@@ -147,8 +147,13 @@ def _states(row: BatchFacts) -> list[Value]:
 
 def _results(row: BatchFacts) -> Value:
     """Return how the runs ended: `✓12 ✗3`."""
-    counts = {status: sum(part.counts[status] for part in row.parts) for status in _IN_RESULTS}
-    shown = [words(f"{each.sign}{short_count(count)}", each.role) for each, count in counts.items() if count]
+    counts = {}
+    for status in _IN_RESULTS:
+        counts[status] = sum(part.counts[status] for part in row.parts)
+    shown = []
+    for each, count in counts.items():
+        if count:
+            shown.append(words(f"{each.sign}{short_count(count)}", each.role))
     return Value(joined(shown, " ").spans, {status.column: count for status, count in counts.items()})
 
 

@@ -90,7 +90,9 @@ def _head(report: RunsReport) -> Iterator[str]:
     yield f"{_totals_line(report)}\n"
     models = report.totals_per_model
     if models:
-        redacted = {report.secrets.redact(model): totals for model, totals in models.items()}
+        redacted = {}
+        for model, totals in models.items():
+            redacted[report.secrets.redact(model)] = totals
         yield f"\n{document_table(models_table(redacted))}\n"
     if invalid := [tool for tool in report.totals.valid_arguments.tools if tool.valid < tool.checked]:
         tools = (f"{one_line(tool.tool)}: calls valid {checked_text(tool.valid, tool.checked)}" for tool in invalid)
@@ -152,7 +154,9 @@ def _details(shown: ShownCase, report: RunsReport) -> Iterator[str]:
     if len(issues) > _ISSUES_MAX:
         yield f"- and {counted(len(issues) - _ISSUES_MAX, 'other issue')}\n"
     if run.metrics:
-        metrics = [f"{passed_if(each.holds).sign} {metric_text(each)}" for each in run.metrics]
+        metrics = []
+        for each in run.metrics:
+            metrics.append(f"{passed_if(each.holds).sign} {metric_text(each)}")
         yield "Checks of the answer:\n\n" + _items(cut(line, _LINE_MAX) for line in metrics)
     if shown.case is not None:
         yield from _fenced("Expected", expected_lines(shown.case, run.grade))

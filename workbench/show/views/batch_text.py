@@ -181,7 +181,10 @@ def _ends_of_repeats(results: Sequence[RunResult], cases: Cases) -> dict[str, Ca
     places = {run.run_id: place for place, run in enumerate(results)}
     last: dict[str, CaseResult] = {}
     for case in cases.repeated:
-        shown = [run.run_id for run in case.runs if run.run_id in places]
+        shown = []
+        for run in case.runs:
+            if run.run_id in places:
+                shown.append(run.run_id)
         if shown:
             last[max(shown, key=lambda run_id: places[run_id])] = case
     return last
@@ -201,7 +204,8 @@ def _details(result: RunResult, paint: Paint, outputs: ServerOutputs, in_full: b
         for step, line in zip(result.steps, step_lines(result.steps, paint, ISSUE_WIDTH_MAX), strict=True):
             yield f"    {line}"
             if in_full or step.status != Status.PASSED:
-                yield from (_issue_line(issue, indent=6) for issue in step.issues)
+                for issue in step.issues:
+                    yield _issue_line(issue, indent=6)
                 told.update(map(_about, step.issues))
     in_short = result.status == Status.PASSED and not in_full
     if result.grade is not None:
@@ -225,7 +229,10 @@ def _of_the_whole(result: RunResult, grade: Grade, told: Container[tuple[object,
 
     For a chain, issues of failed steps have lines of their own, and calls of steps that it never reached are left out.
     """
-    never = {("missing call", step.expected_call) for step in result.steps if step.status is None}
+    never = set()
+    for step in result.steps:
+        if step.status is None:
+            never.add(("missing call", step.expected_call))
     for issue in grade.issues:
         is_of_step = issue.kind == "failed step" and result.steps
         if not is_of_step and _about(issue) not in told and (issue.kind, issue.expected_call) not in never:

@@ -101,7 +101,8 @@ def toml_of_capture(suites: Sequence[CapturedSuite]) -> Iterator[str]:
     for suite in suites:
         if suite.proposed:
             yield f"# {one_line(suite.path)}\n"
-            yield from (f"{case.block.rstrip()}\n\n" for case in suite.proposed)
+            for case in suite.proposed:
+                yield f"{case.block.rstrip()}\n\n"
 
 
 def json_of_capture(suites: Iterable[CapturedSuite], exit_code: int) -> dict[str, Any]:

@@ -283,7 +283,9 @@ def _error_line(model: str, why: str, runs: int) -> Line:
 def _pair(pair: Pair, titles: Titles) -> Section:
     """Return the results of the tests of two models, and the cases on which the two differ."""
     first, second = one_line(pair.first), one_line(pair.second)
-    blocks: list[Block] = [Paragraph(line_of(sentence)) for sentence in pair.found.sentences(first, second)]
+    blocks: list[Block] = []
+    for sentence in pair.found.sentences(first, second):
+        blocks.append(Paragraph(line_of(sentence)))
     differing: list[Line] = []
     for before, after in pair.found.discordant:
         differing.append((*both_verdicts(before, after), Span(f"  {titles[after.suite, after.case_id].whole}")))
@@ -372,7 +374,10 @@ def totals_rows(
 
 
 def _counts(totals: Sequence[ModelTotals]) -> Iterator[TotalsRow]:
-    there = {status for each in totals for _, status in each.counted}
+    there = set()
+    for each in totals:
+        for _, status in each.counted:
+            there.add(status)
     for status in Status:
         if status in there:
             yield status.counted, [count_text(each.counts[status]) for each in totals]
@@ -460,7 +465,10 @@ def _tries(totals: Sequence[ModelTotals]) -> Iterator[TotalsRow]:
         return
     # For one try, both are the same.
     yield "pass@1 = pass^1", [_try(each, 1, each.pass_at) for each in totals]
-    shown = [k for k in range(2, most + 1) if k <= _ALWAYS_SHOWN_K or k == most]
+    shown = []
+    for k in range(2, most + 1):
+        if k <= _ALWAYS_SHOWN_K or k == most:
+            shown.append(k)
     for k in shown:
         yield f"pass@{k}", [_try(each, k, each.pass_at) for each in totals]
     for k in shown:

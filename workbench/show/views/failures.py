@@ -76,7 +76,9 @@ def failure_lines(failures: FailureNumbers, paint: Paint, *, with_advice: bool =
     yield paint(f"Failures by cause: {counted_of(failures.failed, failures.graded, 'graded run')}", "strong")
     yield from table_lines(causes_table(failures.groups, with_advice=with_advice), sys.maxsize, paint)
     if mixed_up := failures.confusion.mixed_up:
-        named = [f"{_pair_text(pair)} {count_text(count)}×" for pair, count in mixed_up[:MIXED_UP_MAX]]
+        named = []
+        for pair, count in mixed_up[:MIXED_UP_MAX]:
+            named.append(f"{_pair_text(pair)} {count_text(count)}×")
         if (more := len(mixed_up) - MIXED_UP_MAX) > 0:
             named.append(f"and {counted(more, 'other')}")
         yield f"expected and called: {', '.join(named)}"

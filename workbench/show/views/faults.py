@@ -61,7 +61,8 @@ def faults_view(matrix: FaultMatrix) -> Iterator[Block]:
 
 def ok_view(matrix: FaultMatrix) -> Iterator[Block]:
     """Yield for each model in how many trials its reaction was ok."""
-    yield from (Paragraph(line_of(ok_words(matrix, model))) for model in matrix.models)
+    for model in matrix.models:
+        yield Paragraph(line_of(ok_words(matrix, model)))
 
 
 def verdicts_block(matrix: FaultMatrix) -> Facts:
@@ -92,7 +93,9 @@ def trial_section(each: Tried) -> Section:
         if call.result is not None:
             run.append(("", f"{GLYPHS.result} {call.result.content}"))
     run.append(("answer", each.answer))
-    facts = [(line_of(label, "muted"), Span(one_line(text) or _NOTHING)) for label, text in run]
+    facts = []
+    for label, text in run:
+        facts.append((line_of(label, "muted"), Span(one_line(text) or _NOTHING)))
     blocks: list[Block] = [Paragraph(line_of(one_line(each.why), "muted"))]
     if each.run_id is not None:
         blocks.append(Facts(facts))

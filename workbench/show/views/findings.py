@@ -133,16 +133,17 @@ def _with_fingerprints(findings: Iterable[StaticFinding]) -> Iterator[tuple[Stat
 
 def code_quality(findings: Sequence[StaticFinding]) -> Iterator[str]:
     """Yield a report for GitLab, a JSON list."""
-    shown = [
-        {
-            "description": one_line(finding.message),
-            "check_name": finding.rule,
-            "fingerprint": fingerprint,
-            "severity": _SEVERITIES[finding.level],
-            "location": {"path": one_line(_below(finding.path)), "lines": {"begin": finding.line}},
-        }
-        for finding, fingerprint in _with_fingerprints(findings)
-    ]
+    shown = []
+    for finding, fingerprint in _with_fingerprints(findings):
+        shown.append(
+            {
+                "description": one_line(finding.message),
+                "check_name": finding.rule,
+                "fingerprint": fingerprint,
+                "severity": _SEVERITIES[finding.level],
+                "location": {"path": one_line(_below(finding.path)), "lines": {"begin": finding.line}},
+            }
+        )
     yield json_text(shown, indent=2) + "\n"
 
 
@@ -158,7 +159,9 @@ def sarif(findings: Sequence[StaticFinding]) -> Iterator[str]:
         "version": __version__,
         "rules": [{"id": rule, "shortDescription": {"text": rule.replace("-", " ")}} for rule in rules],
     }
-    results = [_sarif_result(finding, fingerprint, rules) for finding, fingerprint in shown]
+    results = []
+    for finding, fingerprint in shown:
+        results.append(_sarif_result(finding, fingerprint, rules))
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     log = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
     yield json_text(log, indent=2) + "\n"

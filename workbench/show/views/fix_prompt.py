@@ -134,7 +134,10 @@ def _asked(case: Case, messages: Sequence[Message]) -> list[str]:
 def _involved(case: Case, result: RunResult, tools: Sequence[ToolDefinition]) -> list[ToolDefinition]:
     """Return the tools that were expected, disallowed or called; all of them where none of these was offered."""
     names = {call.tool for call in (*case.expected_calls(), *case.disallowed)} | set(result.called)
-    found = [tool for tool in tools if any(same_tool(name, tool.name) for name in names)]
+    found = []
+    for tool in tools:
+        if any(same_tool(name, tool.name) for name in names):
+            found.append(tool)
     return found or list(tools)
 
 

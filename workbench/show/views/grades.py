@@ -221,7 +221,10 @@ MAX_NAMED = 8
 
 def failed_steps(steps: Sequence[StepGrade]) -> str:
     """Return which steps of a chain failed."""
-    failed = [str(step.step) for step in steps if step.status == Status.FAILED]
+    failed = []
+    for step in steps:
+        if step.status == Status.FAILED:
+            failed.append(str(step.step))
     if len(failed) == 1:
         return f"step {failed[0]} failed, and with it the chain"
     which = f"steps {', '.join(failed[:-1])} and {failed[-1]}"
@@ -324,7 +327,9 @@ def deciders_line(results: Sequence[RunResult], paint: Paint) -> str:
     deciders = Counter(result.grader for result in results if result.grader is not None)
     names = [*deciders]
     if len(deciders) > 1:
-        names = [f"{grader} ({counted(runs, 'run')})" for grader, runs in deciders.items()]
+        names = []
+        for grader, runs in deciders.items():
+            names.append(f"{grader} ({counted(runs, 'run')})")
     line = f"graded by {', '.join(names)}"
     if differing := sum(result.graders_disagree for result in results):
         line += f"; {DISAGREE} the graders disagree on {counted(differing, 'run')}"

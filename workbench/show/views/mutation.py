@@ -19,23 +19,27 @@ def mutation_view(report: MutationReport) -> Iterator[Block]:
     for model in report.models:
         yield Section(line_of(one_line(model), "strong"), list(_of_model(report, model, with_suite=with_suite)))
     if report.left_out:
-        lines = [
-            line_of(f"- {one_line(title)}: left out, {one_line(why)}", "muted")
-            for title, why in report.left_out.items()
-        ]
+        lines = []
+        for title, why in report.left_out.items():
+            lines.append(line_of(f"- {one_line(title)}: left out, {one_line(why)}", "muted"))
         yield Items(lines, most=len(lines))
     if report.spared:
         yield Paragraph(line_of(f"{counted(report.spared, 'run')} saved: a mutant was noticed before", "muted"))
 
 
 def _of_model(report: MutationReport, model: str, *, with_suite: bool) -> Iterator[Block]:
-    mine = [result for result in report.results if result.model == model and result.mutant.kind != "decoys"]
+    mine = []
+    for result in report.results:
+        if result.model == model and result.mutant.kind != "decoys":
+            mine.append(result)
     survivors = [result for result in mine if result.survives]
     tried = [result for result in mine if result.run]
     if tried:
         share = f"{len(tried) - len(survivors)} of {counted(len(tried), 'mutant')} noticed"
         yield Paragraph(line_of(share))
-    lines = [_survivor_line(result, with_suite=with_suite) for result in survivors]
+    lines = []
+    for result in survivors:
+        lines.append(_survivor_line(result, with_suite=with_suite))
     lines += [_error_line(result, with_suite=with_suite) for result in mine if result.unclear]
     if lines:
         yield Items(lines, most=len(lines))

@@ -28,4 +28,5 @@ def published_lines(
         text = f"{suite}{model} as {report.system} reports it: {report.summary.headline}"
         yield line_of(f"  {one_line(text)}", "muted")
         if with_details:
-            yield from (line_of(f"    {one_line(detail)}", "muted") for detail in report.summary.details)
+            for detail in report.summary.details:
+                yield line_of(f"    {one_line(detail)}", "muted")

@@ -137,7 +137,10 @@ def put_grade(
         placed = before  # the same objects, which may be unfolded or have the cursor
     else:
         run.rebuild()
-    shown = {issue.expected_call for _, item in placed for issue in item.issues}
+    shown = set()
+    for _, item in placed:
+        for issue in item.issues:
+            shown.add(issue.expected_call)
     # The end has the issues that no call, missing call or step shows already.
     at_end: list[Issue] = []
     for issue in issues:
@@ -218,7 +221,10 @@ class _Steps:
         """Return the pairings and issues of missing calls; if there are steps, those of the steps."""
         if not self._grades:
             return pairings, issues
-        own = [issue for issue in self._issues[None] if issue.kind == "missing call"]
+        own = []
+        for issue in self._issues[None]:
+            if issue.kind == "missing call":
+                own.append(issue)
         names = {issue.expected_call for issue in own}
         return [pairing for pairing in pairings if pairing.call is None and pairing.expected_call in names], own
 

@@ -558,13 +558,21 @@ def argument_rows(
     reasons. `edited` are the user's replacements, shown after the values; verdicts are about the model's own."""
     sent = arguments if edited is None else edited
     # The model's own first, then what the user added, then what is missing.
-    absent = [verdict.argument for verdict in verdicts if not verdict.given]
+    absent = []
+    for each in verdicts:
+        if not each.given:
+            absent.append(each.argument)
     names = list(dict.fromkeys((*arguments, *sent, *absent)))
     if not names:
         return [[(Span(" " * ARGUMENT_INDENT), Span("no arguments", "muted"))]]
     judged = {verdict.argument: verdict for verdict in verdicts}
-    faults = {issue.argument: issue for issue in issues if issue.argument is not None}
-    marks = {name: [_mark(judged.get(name), faults.get(name)), _edit_mark(name, arguments, sent)] for name in names}
+    faults = {}
+    for issue in issues:
+        if issue.argument is not None:
+            faults[issue.argument] = issue
+    marks = {}
+    for name in names:
+        marks[name] = [_mark(judged.get(name), faults.get(name)), _edit_mark(name, arguments, sent)]
     values = dict.fromkeys(names, "not given")
     for name, value in arguments.items():
         values[name] = compact_json(value, _MAX_ON_ONE_ROW)
@@ -577,7 +585,10 @@ def argument_rows(
     for name in names:
         label = Span(" " * ARGUMENT_INDENT + padded(one_line(name), name_width) + "  ", "key")
         if expanded and name in arguments and cell_len(values[name]) > room - for_marks:
-            signs = [Span(f"{text}  ", role) for text, role in marks[name] if text]
+            signs = []
+            for text, role in marks[name]:
+                if text:
+                    signs.append(Span(f"{text}  ", role))
             parts.append([cut_line((label, *signs), width)])
             parts.append(JsonLines(arguments[name], width, ARGUMENT_INDENT + 2))
         else:
@@ -586,7 +597,9 @@ def argument_rows(
         if expanded and name in sent and cell_len(marks[name][1][0]) > room:
             parts.append(JsonLines(sent[name], width, ARGUMENT_INDENT + 2))
         if expanded and name in faults and faults[name].kind != "schema violation":
-            why = [(Span(row, "muted"),) for row in wrap(one_line(faults[name].why), room)]
+            why = []
+            for row in wrap(one_line(faults[name].why), room):
+                why.append((Span(row, "muted"),))
             parts.append(indented(why, width - room))
     return parts
 
@@ -609,7 +622,10 @@ def _value_rows(value: str, marks: Sequence[_Mark], value_width: int, room: int,
     below: list[Line] = []
     for text, role in marks:
         left = room - value_width - cells(beside) - 2
-        fitting = [form for form in (text, text.replace(_EXPECTED, " ", 1)) if cell_len(form) <= left]
+        fitting = []
+        for form in (text, text.replace(_EXPECTED, " ", 1)):
+            if cell_len(form) <= left:
+                fitting.append(form)
         if text and fitting and not below:
             beside = (*beside, Span("  "), Span(fitting[0], role))
         elif text:

@@ -64,7 +64,10 @@ def _head_of(part: Part | None, width: int) -> list[Line]:
 def both_heads(left: Part, right: Part, width: int) -> Line:
     """Return the numbers of two rounds, and the usage of each, on one line."""
     numbers = dict.fromkeys((left.round, right.round))
-    facts = [_round_facts(part.of) for part in (left, right) if part.of is not None]
+    facts = []
+    for part in (left, right):
+        if part.of is not None:
+            facts.append(_round_facts(part.of))
     name = Span(f"round {' beside round '.join(map(str, numbers))}", "heading")
     parts = tuple(Span(f"  {number} {fact}", "muted") for number, fact in enumerate(facts, 1) if fact)
     return cut_line((name, *parts), width)

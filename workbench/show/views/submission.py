@@ -161,7 +161,8 @@ def markdown_of_submission(report: RunsReport) -> Iterator[str]:
 def _table(title: str, prompts: Sequence[Prompt]) -> Iterator[str]:
     if prompts:
         yield title + "\n"
-        yield from (f"{line}\n" for line in table(_TITLES, map(_cells, prompts)))
+        for line in table(_TITLES, map(_cells, prompts)):
+            yield f"{line}\n"
 
 
 _TITLES = ("", "prompt", "a tool", "expected tools", "calls made", "verdict")
@@ -169,7 +170,10 @@ _TITLES = ("", "prompt", "a tool", "expected tools", "calls made", "verdict")
 
 def _counts(prompts: list[Prompt]) -> Iterator[str]:
     for kind in NEEDED:
-        good = [prompt.verdict.good for prompt in prompts if prompt.kind == kind]
+        good = []
+        for prompt in prompts:
+            if prompt.kind == kind:
+                good.append(prompt.verdict.good)
         sign = "✓" if good and all(good) else "✗"
         yield f"{sign} {sum(good)} of {counted(len(good), 'prompt')} that {kind} a tool passed"
 

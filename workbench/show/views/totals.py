@@ -79,7 +79,8 @@ def case_totals(totals: ModelTotals, part: str = "") -> Iterator[Line]:
         *_facts(_times(LATENCY.title, totals.latency), _times("first token", totals.first_token)),
         *_facts(tokens, cost_fact(totals)),
     ]
-    yield from ((Span("  "), *line) for line in lines)
+    for line in lines:
+        yield (Span("  "), *line)
 
 
 def _head(totals: AnyTotals, title: str, counts: str) -> Line:
@@ -170,7 +171,10 @@ OfModel = tuple[str, "Totals"]
 
 def models_table(models: Mapping[str, Totals]) -> Table[OfModel]:
     """Return the totals of each model as a row."""
-    there = {status for totals in models.values() for _, status in totals.counted}
+    there = set()
+    for totals in models.values():
+        for _, status in totals.counted:
+            there.add(status)
     columns: list[Column[OfModel]] = [
         Column("model", lambda row: words(one_line(row[0]), "strong"), least=_NAME_LEAST, gap=0),
         *(_count_column(status) for status in Status if status in there),
@@ -247,7 +251,10 @@ def unchecked_lines(
             continue
         told |= unknown
         shown = shown_as(result)
-        named = {issue.tool for issue in shown.issues if issue.kind in ("unknown tool", "endpoint fault")}
+        named = set()
+        for issue in shown.issues:
+            if issue.kind in ("unknown tool", "endpoint fault"):
+                named.add(issue.tool)
         for tool, why in why_unchecked(shown.trajectory).items():
             if tool not in named:
                 yield f"the arguments of {shortened(one_line(tool), _WHY_MAX)} were not checked: {why}"

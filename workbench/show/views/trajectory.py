@@ -301,7 +301,9 @@ def _line(kinds: Mapping[str, int], runs_asked: int) -> str | None:
     if not kinds:
         return None
     asked = counted(runs_asked, "run")
-    parts = [f"{one_line(kind)} in {count_text(runs)} of {asked}" for kind, runs in kinds.items()]
+    parts = []
+    for kind, runs in kinds.items():
+        parts.append(f"{one_line(kind)} in {count_text(runs)} of {asked}")
     return f"repaired: {', '.join(parts)}"
 
 
@@ -313,7 +315,8 @@ def made_lines(trajectory: Trajectory) -> list[str]:
 def trajectory_lines(trajectory: Trajectory) -> Iterator[str]:
     """Yield a finished run as the steps of its rounds: calls, results, words and errors."""
     for round_ in trajectory.rounds:
-        yield from (f"▲ {one_line(error)}" for error in round_.errors)
+        for error in round_.errors:
+            yield f"▲ {one_line(error)}"
         for call in round_.calls:
             yield _call_line(call.tool, call.arguments, call.call.raw, call.call.problem)
             if call.result is not None:
@@ -324,4 +327,5 @@ def trajectory_lines(trajectory: Trajectory) -> Iterator[str]:
             yield f"▲ cut off {round_.cut_off}"
         elif round_.stop_reason == "refused":
             yield "▲ refused"
-        yield from (f"▲ {line}" for line in deviation_lines(round_.deviations))
+        for line in deviation_lines(round_.deviations):
+            yield f"▲ {line}"

@@ -218,10 +218,15 @@ class AcceptLines(LineView):
     @property
     def _others(self) -> list[Line]:
         """The lines after the calls."""
-        gone = [
-            (Span(f"  {GLYPHS.missing} ", "muted"), Span(one_line(tool), "tool"), Span("  no longer expected", "muted"))
-            for tool in self.proposal.gone
-        ]
+        gone = []
+        for tool in self.proposal.gone:
+            gone.append(
+                (
+                    Span(f"  {GLYPHS.missing} ", "muted"),
+                    Span(one_line(tool), "tool"),
+                    Span("  no longer expected", "muted"),
+                )
+            )
         if self.proposal.whole and not self.proposal.calls:
             return [(Span(" The model called nothing, and nothing will be expected."),), *gone]
         return [*gone]

@@ -89,8 +89,14 @@ class Capturer:
         if not found:
             self._stage.announce(f"Nothing is captured: {left or 'no case is shown'}", "warned", GLYPHS.warned)
             return
-        missing = [(each.suite, each.missing) for each in found if each.missing]
-        everything = [(each.suite, each.runnable) for each in found if each.runnable]
+        missing = []
+        for each in found:
+            if each.missing:
+                missing.append((each.suite, each.missing))
+        everything = []
+        for each in found:
+            if each.runnable:
+                everything.append((each.suite, each.runnable))
         if not everything:
             self._stage.announce("Nothing is captured: every case shown is skipped", "warned", GLYPHS.warned)
             return
@@ -118,7 +124,9 @@ class Capturer:
             now = suite.file.suite
             if now is None or _why_not_captured(suite) is not None:
                 continue
-            cases = {outline.key: now.cases[outline.index] for outline in suite.cases}
+            cases = {}
+            for outline in suite.cases:
+                cases[outline.key] = now.cases[outline.index]
             there = tuple(key for key in wanted if key in cases)
             if there:
                 yield _Found(suite, there, tuple(self._to_capture(suite, now, key, cases[key]) for key in there))
@@ -157,7 +165,10 @@ class Capturer:
     def _before(self, cell: CellKey) -> Sequence[RunSummary]:
         """Return the runs of a cell at hand, otherwise those in the history."""
         case = Path(cell[0]), cell[1]
-        here = [run.figures for run in self._selection.book.finished(case) if run.model == cell[2]]
+        here = []
+        for run in self._selection.book.finished(case):
+            if run.model == cell[2]:
+                here.append(run.figures)
         last = self._selection.tree.remembered.of(case)
         runs = last.runs if last is not None else ()
         there = [run.figures for run in runs if run.model == cell[2]]
@@ -167,7 +178,10 @@ class Capturer:
         """Run cases and wait until they ended.
 
         Returns whether any was run."""
-        wanted = [(suite.path, key) for suite, keys in cases for key in keys]
+        wanted = []
+        for suite, keys in cases:
+            for key in keys:
+                wanted.append((suite.path, key))
         await self._run_cases(cases, REPEATS)
         began = False
         while any(self._selection.book.under_way(case) for case in wanted):

@@ -175,7 +175,10 @@ class Breakpoints:
     def _become(self, points: Sequence[Breakpoint]) -> None:
         self.points = tuple(points)
         if self.file is not None:
-            storable = [point for point in self.points if not self._is_secret(point)]
+            storable = []
+            for point in self.points:
+                if not self._is_secret(point):
+                    storable.append(point)
             self.problem = self.file.write(storable) or (_NOT_KEPT if len(storable) < len(self.points) else None)
         self.changed()
 

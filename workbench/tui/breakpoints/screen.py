@@ -51,7 +51,10 @@ def breakpoint_in_run(item: Item | None, place: RunPlace | None, line: Line) -> 
     """Return the breakpoint for an item of a run and the selected line of it, or why there is none."""
     match item:
         case CallItem():
-            judged = {verdict.argument for verdict in item.verdicts if verdict.holds is not None}
+            judged = set()
+            for verdict in item.verdicts:
+                if verdict.holds is not None:
+                    judged.add(verdict.argument)
             row = next((span.text.strip() for span in line if span.role == "key"), None)
             return Breakpoint("failed-check" if row in judged else "tool", item.tool)
         case MissingItem():

@@ -50,7 +50,9 @@ class RepeatChoiceScreen(Dialog[int]):
 
     def __init__(self, cell: Cell, going: Sequence[int]) -> None:
         super().__init__(keys_line(("Enter", "show"), ("Esc", "leave")))
-        options = {repeat: Option(f"{repeat + 1:>3}  {GLYPHS.running} running", "") for repeat in going}
+        options = {}
+        for repeat in going:
+            options[repeat] = Option(f"{repeat + 1:>3}  {GLYPHS.running} running", "")
         for run in cell.runs:
             name = f"{run.repeat + 1:>3}  {run.status.sign} {run.status:<8} {score_text(run.score, ''):>4}"
             took = duration_text(run.limited_ms) if run.limited_ms else "–"
@@ -255,7 +257,9 @@ class CellsScreen(FilterScreen[None]):
 
     def _start(self, cells: Sequence[CellKey], repeats: int | None) -> None:
         """Run cells, `repeats` times if given, or announce why some are not run."""
-        runs = [(Path(suite), case_id, model) for suite, case_id, model in cells]
+        runs = []
+        for suite, case_id, model in cells:
+            runs.append((Path(suite), case_id, model))
         self.stage.services.starter.run_on_soon(runs, repeats, self.announce)
 
     def _before(self, cell: CellKey) -> Sequence[RunSummary]:
@@ -315,7 +319,9 @@ class CellsScreen(FilterScreen[None]):
         state, model, base = self.state, self.state.model, self.state.base
         if model is None or base is None:
             return
-        in_order = {(case.suite, case.case_id): at for at, case in enumerate(state.cases)}
+        in_order = {}
+        for at, case in enumerate(state.cases):
+            in_order[(case.suite, case.case_id)] = at
         columns = {
             each: sorted(state.cells(each), key=lambda cell: in_order[cell.suite, cell.case_id])
             for each in state.models

@@ -344,7 +344,10 @@ class CompareScreen(CellsScreen):
         """Copy the comparison as Markdown."""
         state = self.state
         models, only = state.models, state.only_differences
-        keys = [case.on(model) for case in state.cases for model in models]
+        keys = []
+        for case in state.cases:
+            for model in models:
+                keys.append(case.on(model))
         cells = {key: cell for key in keys if (cell := state.at(key).cell) is not None}
         names, gates = {case.suite: case.suite_name for case in state.cases}, state.source.gates()
         shown_cases = frozenset((case.suite, case.case_id) for case in state.cases_shown)
@@ -451,7 +454,10 @@ class Compared:
         """Report the results, if there are any."""
         state, runner = self._state, self._app.services.runner
         state.read()
-        keys = [case.on(model) for case in state.cases for model in state.models]
+        keys = []
+        for case in state.cases:
+            for model in state.models:
+                keys.append(case.on(model))
         cells = {key: cell for key in keys if (cell := state.at(key).cell) is not None}
         runs = (run for key in keys for run in self._source.records(key))
         missing = dict.fromkeys(run.batch for run in runs if run.figures is None or run.status == Status.STOPPED)

@@ -346,7 +346,9 @@ class StoredRuns:
 
     def _observed(self, key: CellKey) -> dict[int, RunRecord]:
         """Return the records of a cell's unfinished runs that are being observed, by repeat."""
-        records = {repeat: self._under_way(row) for repeat, row in self._rows.get(key, {}).items()}
+        records = {}
+        for repeat, row in self._rows.get(key, {}).items():
+            records[repeat] = self._under_way(row)
         return {repeat: record for repeat, record in records.items() if record is not None}
 
     def going(self, key: CellKey) -> Sequence[int]:
@@ -394,7 +396,10 @@ def same_objects(some: Sequence[object], others: Sequence[object]) -> bool:
 
 
 def _standing(runs: Sequence[RunRecord], before: Sequence[RunRecord]) -> Standing:
-    over = [run.figures for run in runs if run.figures is not None]
+    over = []
+    for run in runs:
+        if run.figures is not None:
+            over.append(run.figures)
     cell = cell_of(over) if over else None
     if len(over) == len(runs):
         return Standing("done", cell, len(runs))
@@ -405,7 +410,10 @@ def _standing(runs: Sequence[RunRecord], before: Sequence[RunRecord]) -> Standin
     if over or any(run.standing == "running" for run in runs):
         stage = "running"
     later = _soonest_wait(runs)
-    spoke = [run.figures for run in before if run.figures is not None]
+    spoke = []
+    for run in before:
+        if run.figures is not None:
+            spoke.append(run.figures)
     if spoke and all(run.status == Status.STOPPED for run in over):
         return Standing(stage, cell_of(spoke), len(runs), waits, before=True, later=later)
     return Standing(stage, cell, len(runs), waits, later=later)

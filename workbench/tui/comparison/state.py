@@ -298,7 +298,9 @@ class CompareState:
     def repeats(self, key: CellKey) -> int | None:
         """Return the number of runs of a cell, otherwise that of its case on a different model, `None` without runs."""
         suite, case_id, _ = key
-        counts = [self.at((suite, case_id, model)).planned for model in self.models]
+        counts = []
+        for model in self.models:
+            counts.append(self.at((suite, case_id, model)).planned)
         return self.at(key).planned or max(counts, default=0) or None
 
     # Updating
@@ -350,7 +352,10 @@ class CompareState:
 
     def _rebuild(self, *, resort: bool = True) -> None:
         stay_on = self.case
-        cases = [case for case in self.cases if (case.suite, case.case_id) in self._fitting]
+        cases = []
+        for case in self.cases:
+            if (case.suite, case.case_id) in self._fitting:
+                cases.append(case)
         if self.sorting is not None and resort:
             cases = self._sorted(cases, self.sorting)
         elif self.sorting is not None:

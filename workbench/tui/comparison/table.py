@@ -135,7 +135,9 @@ def columns_of(
     They start at `first`, or later so that the selected column is visible. `floors` are minimum widths of columns and
     of the names (`None`), for the totals below."""
     rooms = tuple(_rooms(state, model) for model in state.models)
-    lengths = [max(each.cells, floors.get(model, 0)) for model, each in zip(state.models, rooms, strict=True)]
+    lengths = []
+    for model, each in zip(state.models, rooms, strict=True):
+        lengths.append(max(each.cells, floors.get(model, 0)))
     names = max(names, floors.get(None, 0) + 3, len(NAMES_HEAD))
     names, widths = matrix_rooms(names, lengths, [head.cells for head in heads], width, more=MORE_CELLS)
     room = width - names
@@ -252,7 +254,10 @@ def _broken_off(cell: Cell) -> Line:
         return EMPTY
     line: list[Span] = []
     for status in WORST_FIRST:
-        reasons = [run.reason for run in cell.runs if run.status == status]
+        reasons = []
+        for run in cell.runs:
+            if run.status == status:
+                reasons.append(run.reason)
         if status.graded or not reasons:
             continue
         text = f"; {len(reasons)} of {counted(len(cell.runs), 'run')} {status.counted}"

@@ -41,7 +41,9 @@ class FailureFinder:
     async def _find_and_show(self) -> None:
         suites, place = self._selection.suites_below()
         files = [suite.file for suite in suites]
-        names = {file.path: file.suite.name if file.suite is not None else file.path.name for file in files}
+        names = {}
+        for file in files:
+            names[file.path] = file.suite.name if file.suite is not None else file.path.name
         state = FailureList(self._runs(suites), names)
         state.take(await in_background(lambda: failures_of(state.results())))
         if not self._stage.shows_main:
@@ -70,8 +72,14 @@ class FailureFinder:
 
     def _elsewhere(self, suites: Sequence[OpenSuite]) -> str:
         """Describe the other suites with failures."""
-        rest = [suite for suite in self._selection.open_suites.suites if suite not in suites]
-        others = [suite for suite in rest if any(run.status == Status.FAILED for run in self._runs([suite]))]
+        rest = []
+        for suite in self._selection.open_suites.suites:
+            if suite not in suites:
+                rest.append(suite)
+        others = []
+        for suite in rest:
+            if any(run.status == Status.FAILED for run in self._runs([suite])):
+                others.append(suite)
         first = f"in {one_line(others[0].path.name)}" if others else "in runs that newer ones have replaced"
         if len(others) > 1:
             return f"{first} and {counted(len(others) - 1, 'other suite')}"

@@ -58,7 +58,10 @@ class FailureList(FoldingState[FailureRow]):
 
     def __init__(self, records: Sequence[RunRecord], suite_names: Mapping[Path, str]) -> None:
         super().__init__()
-        done = [(record, record.status) for record in records if record.status is not None]
+        done = []
+        for record in records:
+            if record.status is not None:
+                done.append((record, record.status))
         self.records = [record for record, status in done if status.graded]
         # The state at this moment; runs may be regraded meanwhile.
         self._unread = [(record.glance(), record.shown_case) for record in self.records]
@@ -117,7 +120,10 @@ class FailureList(FoldingState[FailureRow]):
         """Return the rows that match the filter, which searches suite, case, model, tools and parameters."""
         found: list[FailureRow] = []
         for group in self.failures.groups:
-            runs = [run for run in group.runs if self._fits(run.index, partial(self._text_of, run))]
+            runs = []
+            for run in group.runs:
+                if self._fits(run.index, partial(self._text_of, run)):
+                    runs.append(run)
             if runs:
                 found.append(FailureRow("cause", group, shown=len(runs)))
                 if not self.is_folded(group.cause):

@@ -77,7 +77,10 @@ class FaultTable(ListState[FaultRow]):
 
     def _found(self) -> Sequence[FaultRow]:
         """Return the rows whose tool, fault or verdicts match the filter, below their tools."""
-        fitting = [row for row in self._all() if row.fault is not None and self._fits(row, partial(self._text, row))]
+        fitting = []
+        for row in self._all():
+            if row.fault is not None and self._fits(row, partial(self._text, row)):
+                fitting.append(row)
         tools = {row.tool for row in fitting}
         shown = set(fitting)
         return [row for row in self._all() if row in shown or (row.fault is None and row.tool in tools)]

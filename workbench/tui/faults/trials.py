@@ -96,11 +96,17 @@ class FaultTrials:
             self._refused(why or "no run called a tool")
             return
         origins = {record.run_id: record for _, record in found.at_hand}
-        begun = {each.run.run_id: origins[each.origin.run_id] for each in plan.trials if each.run is not None}
+        begun = {}
+        for each in plan.trials:
+            if each.run is not None:
+                begun[each.run.run_id] = origins[each.origin.run_id]
         if (why_not := await self._stage.services.starter.run_forks(plan.plan, begun)) is not None:
             self._refused(why_not)
             return
-        records = {run.run_id: run for run in self._selection.book.under_way() if run.run_id in begun}
+        records = {}
+        for run in self._selection.book.under_way():
+            if run.run_id in begun:
+                records[run.run_id] = run
         await self._ended(lambda: any(run.run_id in begun for run in self._selection.book.under_way()))
         results = [result for record in records.values() if (result := record.result) is not None]
         self._last = self._stage.program.secrets.redacted(plan.matrix(results)), records, place
@@ -171,10 +177,15 @@ class FaultTrials:
     def _says(self, found: _Found, trials: Iterable[Trial], choice: Choice) -> str:
         """Show the cost of a choice."""
         faults, lasting = choice
-        tried = [each for each in trials if each.fault in faults and each.lasts in lasting]
+        tried = []
+        for each in trials:
+            if each.fault in faults and each.lasts in lasting:
+                tried.append(each)
         cells: Counter[CellKey] = Counter(_cell(each.origin) for each in tried)
         cells.update(_cell(run) for run in found.missing)
-        before: dict[CellKey, list[RunSummary]] = {_cell(run): [] for run in found.missing}
+        before: dict[CellKey, list[RunSummary]] = {}
+        for run in found.missing:
+            before[_cell(run)] = []
         before |= {_cell(run): [record.figures] for run, record in found.at_hand if record.figures is not None}
         parts = []
         if found.at_hand:
@@ -256,7 +267,9 @@ class FaultsDialog(Dialog[Choice]):
 
     def _options(self) -> list[Option]:
         last = [Option("show the last matrix")] if self._has_last else []
-        faults = [Option(fault, checked=fault in self._faults) for fault in FAULTS]
+        faults = []
+        for fault in FAULTS:
+            faults.append(Option(fault, checked=fault in self._faults))
         return [Option("run the trials"), *last, Option(f"lasts  {_LASTINGS[self._lasting][0]}"), *faults]
 
     @on(ChooseLines.Chosen)

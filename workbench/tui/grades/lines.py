@@ -151,9 +151,15 @@ def disagreement_text(grades: Sequence[Grade]) -> str:
 def _issues(state: GradesState, grade: Grade, explanation: Explanation, width: int) -> list[Line]:
     steps = shown_steps(state)
     of_steps = {issue for step in steps for issue in step.issues}
-    issues = [_issue(state, issue) for issue in grade.issues if not issue.decides and issue not in of_steps]
+    issues = []
+    for issue in grade.issues:
+        if not issue.decides and issue not in of_steps:
+            issues.append(_issue(state, issue))
     # Steps have lines of their own above, so one note stands for all failed ones.
-    beside = [issue for issue in explanation.beside if not steps or issue.kind != "failed step"]
+    beside = []
+    for issue in explanation.beside:
+        if not steps or issue.kind != "failed step":
+            beside.append(issue)
     failing = [_issue(state, issue) for issue in beside]
     if len(beside) < len(explanation.beside):
         failing.insert(0, Note(GLYPHS.failed, failed_steps(steps), "failed"))

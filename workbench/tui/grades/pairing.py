@@ -160,7 +160,10 @@ def _expected(state: GradesState, pairing: CallPairing, columns: Columns, width:
     arguments = pairing.arguments
     if pairing.call is None and not arguments:
         # A call that was never made has no verdicts: its required arguments are shown without a score.
-        required = [(name, check) for name, check in (wanted.args or {}).items() if not check.optional]
+        required = []
+        for name, check in (wanted.args or {}).items():
+            if not check.optional:
+                required.append((name, check))
         arguments = tuple(
             ArgumentVerdict(name, None, 0.0, 0.0, describe(check), None, False, "") for name, check in required
         )

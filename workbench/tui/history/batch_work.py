@@ -338,7 +338,9 @@ class BatchWork:
         async with self._one_at_a_time(screen, f"regrading {called(batch)}", is_stoppable=True):
             try:
                 # Unsaved edits count, as they do for running.
-                edited = {suite.path.resolve(): suite.file for suite in self._selection.open_suites.dirty}
+                edited = {}
+                for suite in self._selection.open_suites.dirty:
+                    edited[suite.path.resolve()] = suite.file
                 plan = await self._on_thread(lambda: self._plan(batch.number, edited))
                 if not plan.runs:
                     why = "; ".join(plan.problems) or "its suites no longer have any of its cases"
@@ -399,7 +401,10 @@ def _first_of(damaged: Sequence[str]) -> str:
 def _regraded_text(plan: RegradingPlan, graded: Sequence[GradedAgain]) -> str:
     moved = moves_text(Move(each.before, each.after) for each in graded)
     parts = [f"Regraded: {moved}" if moved else "Regraded: no grade changed"]
-    not_regraded = [each.after.not_regraded for each in graded if each.after.not_regraded is not None]
+    not_regraded = []
+    for each in graded:
+        if each.after.not_regraded is not None:
+            not_regraded.append(each.after.not_regraded)
     if not_regraded:
         parts.append(f"{counted(len(not_regraded), 'run')} not regraded, the first: {not_regraded[0]}")
     otherwise = sum(each.run.asked_otherwise for each in graded)

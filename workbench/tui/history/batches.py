@@ -124,7 +124,10 @@ class HistoryList(MarkedState[BatchRow]):
 
         The cursor stays on its batch, unless it is on the newest one."""
         newest = not self.cursor
-        changed = {number for number, times in read.regraded.items() if times != self.regraded.get(number)}
+        changed = set()
+        for number, times in read.regraded.items():
+            if times != self.regraded.get(number):
+                changed.add(number)
         self.is_read, self.problem = True, None
         self.batches, self.regraded, self.going = read.batches, read.regraded, read.going
         self.older, self._older_forks = read.older, read.older_forks
@@ -150,7 +153,10 @@ class HistoryList(MarkedState[BatchRow]):
         self.rows = [fresh.get(batch.number, batch) for batch in self.rows]
         if self._trends is not None:
             for key, rates in trends_of(batches).items():
-                others = [each for each in self._trends.get(key, ()) if each[0] not in fresh]
+                others = []
+                for each in self._trends.get(key, ()):
+                    if each[0] not in fresh:
+                        others.append(each)
                 self._trends[key] = sorted([*others, *rates])
 
     def fail(self, problem: str) -> None:
@@ -346,8 +352,13 @@ def _head(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
         spread((Span(f" {called(batch)}", "strong"),), (Span(f"{times_text(batch)} ", "muted"),), width),
         *wrap_line((Span(f" {passed}"), *by), width, hang=1),
     ]
-    outside = [status for status in Status if status.final and not status.graded]
-    apart = [(sum(part.counts[status] for part in parts), status.counted) for status in outside]
+    outside = []
+    for status in Status:
+        if status.final and not status.graded:
+            outside.append(status)
+    apart = []
+    for status in outside:
+        apart.append((sum(part.counts[status] for part in parts), status.counted))
     if text := ", ".join(f"{count_text(count)} {words}" for count, words in apart if count):
         lines += paragraph(f"Also {text}.", width, "muted")
     resume = unless_read_only("c runs exactly these") if batch.kind == "runs" else ""

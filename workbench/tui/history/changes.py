@@ -77,7 +77,9 @@ class DiffList(FoldingState[DiffRow]):
         """Whether one batch is significantly better."""
         self.notes = tuple(notes_between(self.diff, before, after, same, history))
         """Further notes on the comparison."""
-        earlier = {same.get(suite.key, suite.key): suite for suite in before.batch.suites}
+        earlier = {}
+        for suite in before.batch.suites:
+            earlier[same.get(suite.key, suite.key)] = suite
         later = {suite.key: suite for suite in after.batch.suites}
         self.suites: dict[str, SuiteRef] = earlier | later
         self._changed = {key for key in earlier.keys() & later.keys() if earlier[key].hash != later[key].hash}
@@ -121,7 +123,10 @@ class DiffList(FoldingState[DiffRow]):
         """Return the rows that match the filter, which searches suite, case, model, kind and outcome."""
         found: list[DiffRow] = []
         for kind in KINDS:
-            changes = [each for each in self.diff.of(kind) if self._fits(id(each), partial(self._text_of, each))]
+            changes = []
+            for each in self.diff.of(kind):
+                if self._fits(id(each), partial(self._text_of, each)):
+                    changes.append(each)
             if changes:
                 found.append(DiffRow(kind, len(changes)))
                 if not self.is_folded(kind):
@@ -149,7 +154,10 @@ def _side(read: ReadBatch, side: CaseSide | None, case_id: str) -> Side | None:
     if side is None:
         return None
     case = side.suite, case_id, side.model
-    runs = [run for run in read.runs if (run.suite.key, run.case_id, run.model) == case]
+    runs = []
+    for run in read.runs:
+        if (run.suite.key, run.case_id, run.model) == case:
+            runs.append(run)
     cell = cells_of(run.figures for run in runs if run.figures is not None)[case]
     wanted = next((run for run in cell.runs if run.status == cell.status), cell.runs[0])
     return next((Side(run, read.grading) for run in runs if run.figures == wanted), None)
@@ -191,7 +199,10 @@ def _short(change: CaseChange) -> Line:
     if change.kind == "slower" and change.before is not None and change.after is not None:
         was, is_now = change.before.latency_ms or 0.0, change.after.latency_ms or 0.0
         return (Span(f"{duration_text(was)} {GLYPHS.call} ", "muted"), Span(duration_text(is_now), "warned"))
-    sides = [cell for cell in (change.before, change.after) if cell is not None]
+    sides = []
+    for cell in (change.before, change.after):
+        if cell is not None:
+            sides.append(cell)
     if len(sides) > 1:
         return both_verdicts(*sides)
     return verdict_line(sides[0])
@@ -322,11 +333,10 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
         if self.change is None:
             self._fold(None)
         else:
-            sides = [
-                (f"batch {name}", side.run, side.grading)
-                for name, side in zip(self.state.names, self.state.sides(self.change), strict=True)
-                if side is not None
-            ]
+            sides = []
+            for name, side in zip(self.state.names, self.state.sides(self.change), strict=True):
+                if side is not None:
+                    sides.append((f"batch {name}", side.run, side.grading))
             self.stage.screens.show_runs(self, sides)
 
     @action("h", "History of the case: its runs over time", label="over time")

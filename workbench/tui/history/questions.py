@@ -88,7 +88,9 @@ class FormScreen(AskScreen[str]):
         def asked(width: int) -> list[Line]:
             return [EMPTY, *with_margin(f"{called(batch)} is written to the folder {EXPORTS_FOLDER}.", width), EMPTY]
 
-        forms = [(name, Option(name.ljust(max(map(len, FORMS))), form.what)) for name, form in FORMS.items()]
+        forms = []
+        for name, form in FORMS.items():
+            forms.append((name, Option(name.ljust(max(map(len, FORMS))), form.what)))
         answers = [*forms, ("", Option("no", "write nothing"))]
         super().__init__(asked, answers, leaving="write nothing", harmless=frozenset(FORMS))
 

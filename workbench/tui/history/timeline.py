@@ -281,7 +281,9 @@ class TimelineScreen(MarkingScreen[Timeline, RunRow]):
         self._show_runs([earlier, later])
 
     def _show_runs(self, runs: Sequence[RunRow]) -> None:
-        wanted = [(f"batch {self.state.called(run)}", run, None) for run in runs]
+        wanted = []
+        for run in runs:
+            wanted.append((f"batch {self.state.called(run)}", run, None))
         self.stage.screens.show_runs(self, wanted)
 
     @action("y", "Copy it as Markdown", label="copy")

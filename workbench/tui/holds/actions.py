@@ -431,7 +431,10 @@ class StepActions(MainActions):
         if editor.is_sending:
             return
         held, text, is_error = editor.held, editor.text, editor.is_error
-        wrong = [problem for problem in held.problems(text) if problem.severity == "error"]
+        wrong = []
+        for problem in held.problems(text):
+            if problem.severity == "error":
+                wrong.append(problem)
         why_not = held.why_gone
         if why_not is None and wrong:
             why_not = in_words(wrong[0]).message

@@ -90,7 +90,9 @@ class ForkScreen(Dialog[bool]):
         detail, short = (
             f" {GLYPHS.dot} ".join(filter(None, (of, own, text))) for text in (choice.detail, choice.short)
         )
-        texts = [Option(f"{name}  {self._shown(name)}") for name in self._texts]
+        texts = []
+        for name in self._texts:
+            texts.append(Option(f"{name}  {self._shown(name)}"))
         error = [Option("tool error", checked=draft.is_error)] if "result" in self._texts else []
         return [Option("Fork"), Option(f"model   {model_label(choice.name)}", detail, short), *texts, *error]
 
@@ -255,7 +257,10 @@ class Forker:
             self._refused(why)
             return
         self._drafts.pop(draft.key, None)
-        shown = [index for index, run in enumerate(self._selection.runs) if run.origin is draft.run]
+        shown = []
+        for index, run in enumerate(self._selection.runs):
+            if run.origin is draft.run:
+                shown.append(index)
         if shown:  # otherwise the user has gone elsewhere
             self._stage.main.bring("run")
             self._selection.choose_run(shown[-1])

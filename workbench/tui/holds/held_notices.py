@@ -49,7 +49,10 @@ class HeldNotices:
             return  # the notice would not be seen; this is repeated when the main screen is shown
         if self._goes_to_first:
             self._go_to_first(held)
-        fresh = [run for run in held if self._told.get(run.run_id) is not run.paused]
+        fresh = []
+        for run in held:
+            if self._told.get(run.run_id) is not run.paused:
+                fresh.append(run)
         self._told = {run.run_id: run.paused for run in held if run.paused is not None}
         shown = self._selection.run if "run" in self._panes.panes_in_sight else None
         unseen = [run for run in fresh if run is not shown]

@@ -176,9 +176,15 @@ def _cells_of(action: Action, key: str) -> int:
 
 def _fitting(keys: Sequence[tuple[Action, bool]], width: int, keymap: Keymap) -> list[tuple[Action, bool, str]]:
     """Return the keys that fit, each with its name."""
-    bound = [(action, able, key_name(keymap.keys(action)[0])) for action, able in keys if keymap.keys(action)]
+    bound = []
+    for action, able in keys:
+        if keymap.keys(action):
+            bound.append((action, able, key_name(keymap.keys(action)[0])))
     widths = {action.id: _cells_of(action, key) for action, _, key in bound}
-    always = {action.id for action, _, _ in bound if action.id.rpartition(".")[2] in ("help", "back", "end")}
+    always = set()
+    for action, _, _ in bound:
+        if action.id.rpartition(".")[2] in ("help", "back", "end"):
+            always.add(action.id)
     room = width - 1 - sum(widths[action_id] for action_id in always)
     for action, _, _ in bound:
         if action.id not in always and widths[action.id] <= room:

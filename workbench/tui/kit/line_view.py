@@ -118,7 +118,10 @@ class LineView(PlainLinesWidget, can_focus=True):
         """The visible lines of the cursor, in cells of the screen."""
         x, y, width, height = self.region
         here = range(self.top, min(self.top + height, self.line_count()))
-        rows = [index - self.top for index in here if self.has_cursor and self.first_of(index) == self.cursor]
+        rows = []
+        for index in here:
+            if self.has_cursor and self.first_of(index) == self.cursor:
+                rows.append(index - self.top)
         if rows:
             return Region(x, y + rows[0], width, len(rows))
         return NULL_REGION
@@ -223,7 +226,9 @@ class LineView(PlainLinesWidget, can_focus=True):
         """Return the parts of the visible lines to mark."""
         assert self._pattern is not None
         first = max(self.top - _LINES_OF_MATCH, 0)
-        lines = [self.line_at(at) for at in range(first, min(self.top + self.size.height + _LINES_OF_MATCH, count))]
+        lines = []
+        for at in range(first, min(self.top + self.size.height + _LINES_OF_MATCH, count)):
+            lines.append(self.line_at(at))
         pieces: dict[int, list[tuple[int, int, Role]]] = {}
         for found in found_in(lines, self._pattern):
             line, start, _ = found.pieces[0]

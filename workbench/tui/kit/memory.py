@@ -66,7 +66,10 @@ class Remembered:
 
     def with_place(self, project: str, place: Place) -> Remembered:
         """Return a copy with a new position in a project, which becomes the last one."""
-        others = {key: known for key, known in self.projects.items() if key != project}
+        others = {}
+        for key, known in self.projects.items():
+            if key != project:
+                others[key] = known
         latest = list(others.items())[-(MAX_PROJECTS - 1) :]
         return replace(self, projects=MappingProxyType({**dict(latest), project: place}))
 

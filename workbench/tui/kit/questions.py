@@ -70,10 +70,9 @@ class AskScreen(Dialog[_Answer]):
     def body(self) -> ComposeResult:
         yield ReadLines(self._build, "reading")
         last = len(self._answers)
-        options = [
-            replace(option, key="Esc" if number == last else f"{number:<3}")
-            for number, (_, option) in enumerate(self._answers, 1)
-        ]
+        options = []
+        for number, (_, option) in enumerate(self._answers, 1):
+            options.append(replace(option, key="Esc" if number == last else f"{number:<3}"))
         yield _Answers(options, cursor=len(options) - 1, widget_id="choices")
 
     def on_mount(self) -> None:

@@ -142,7 +142,10 @@ class MarkedState(ListState[Row]):
     @property
     def pair(self) -> tuple[Row, Row] | None:
         """The two marked rows, the earlier one first, `None` if there are not two."""
-        found = [row for row in self._in_order() if self._id(row) in self.marked]
+        found = []
+        for row in self._in_order():
+            if self._id(row) in self.marked:
+                found.append(row)
         if len(found) == _MAX_MARKS:
             return (found[0], found[1])
         return None

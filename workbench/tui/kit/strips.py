@@ -42,7 +42,9 @@ def safe_strip(strip: Strip) -> Strip:
     """Return a strip of a Textual field with control characters replaced, each by one cell."""
     if all(one_line(segment.text) == segment.text for segment in strip):
         return strip
-    shown = [Segment("".join(map(_safe, text)), style, control) for text, style, control in strip]
+    shown = []
+    for text, style, control in strip:
+        shown.append(Segment("".join(map(_safe, text)), style, control))
     return Strip(shown).adjust_cell_length(strip.cell_length)
 
 

@@ -191,12 +191,13 @@ class TypedText:
         self.lines[first : first + len(lines)] = lines
         self.touched = first
         self.step += 1
-        ends = [
-            (line, max(column + len(self.lines[line]) - len(before[line - first]), 0) if column else 0)
-            if first <= line < first + len(lines)
-            else (line, column)
-            for line, column in (self.anchor, self.cursor)
-        ]
+        ends = []
+        for line, column in (self.anchor, self.cursor):
+            ends.append(
+                (line, max(column + len(self.lines[line]) - len(before[line - first]), 0) if column else 0)
+                if first <= line < first + len(lines)
+                else (line, column)
+            )
         self._moved_to(ends[0], False)
         self._moved_to(ends[1], True)
 

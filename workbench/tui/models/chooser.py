@@ -69,7 +69,10 @@ class ModelChooser:
         files = [suite.file for suite in self._selection.open_suites.suites]
         if row is not None and row.file is not None:
             files = [row.file]
-        suites = [file.suite for file in files if file.suite is not None]
+        suites = []
+        for file in files:
+            if file.suite is not None:
+                suites.append(file.suite)
         if row is not None and row.case is not None and suites:
             return models_of(suites[0], suites[0].cases[row.case.index])
         return tuple(dict.fromkeys(model for suite in suites for model in models_of(suite)))
@@ -84,7 +87,9 @@ class ModelChooser:
 
     def _choices(self) -> ModelChoices:
         open_suites = self._selection.open_suites
-        recorded = [run.planned.asked_model for run in open_suites.workspace.recorded]
+        recorded = []
+        for run in open_suites.workspace.recorded:
+            recorded.append(run.planned.asked_model)
         files = [suite.file for suite in open_suites.suites]
         found = model_choices(self._program, files, self._selection.models, recorded)
         problems = dict.fromkeys((*found.problems, *self._problems))
@@ -120,7 +125,10 @@ class ModelChooser:
         return f"{model_label(name)} is in no workbench.toml, so there is nothing to change"
 
     def _probe(self, name: str) -> None:
-        files = [suite.file for suite in self._selection.open_suites.suites if suite.file.suite is not None]
+        files = []
+        for suite in self._selection.open_suites.suites:
+            if suite.file.suite is not None:
+                files.append(suite.file)
         self._app.show(ProbesScreen(Prober(self._program, self._app.services.trust, name, self._folders, files)))
 
     def _adder(self, folder: Path, known: ModelSpec | None = None) -> ModelAdder:

@@ -135,7 +135,10 @@ class ModelsState:
     def in_effect(self) -> Iterator[tuple[Role, str]]:
         """The model of runs at present, and the chosen one."""
         if self._before:
-            named = [choice.name for choice in self.choices.choices if choice.name in self._before]
+            named = []
+            for choice in self.choices.choices:
+                if choice.name in self._before:
+                    named.append(choice.name)
             yield "text", f"In use: {_listed(named)}, checked here in place of each suite's own."
         else:
             yield (
@@ -205,20 +208,19 @@ class ModelsState:
             text = f"{row.label} {row.detail}".casefold()
             return all(word in text for word in words)
 
-        choices = [
-            Row(model_label(choice.name), choice.detail, choice.short, choice.name) for choice in self.choices.choices
-        ]
+        choices = []
+        for choice in self.choices.choices:
+            choices.append(Row(model_label(choice.name), choice.detail, choice.short, choice.name))
         named = {row.name for row in choices}
         sign = SEPARATOR.strip()
         choices += [Row(f"{sign} {one_line(name)}", about, variant=name) for name, about in self._variants.items()]
         self.rows = list(filter(fits, choices))
         for endpoint in self.endpoints:
             preset = endpoint.preset
-            listed = [
-                Row(one_line(model), name=name, endpoint=endpoint, model=model)
-                for model, name in names_to_run(endpoint)
-                if name not in named or name is None
-            ]
+            listed = []
+            for model, name in names_to_run(endpoint):
+                if name not in named or name is None:
+                    listed.append(Row(one_line(model), name=name, endpoint=endpoint, model=model))
             fitting = list(filter(fits, listed)) if words or preset.name in self._unfolded else []
             if endpoint.is_reachable and (fitting or not words):
                 head = Row(preset.title, self._said(endpoint, preset.name in self._asked), endpoint=endpoint)

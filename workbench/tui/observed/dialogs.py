@@ -223,7 +223,9 @@ class CaseMaker:
         notes, changed = dict.fromkeys(note.why for note in made.cases[0].notes), difference(before, after)
 
         def lines(width: int) -> list[Line]:
-            said = [line for why in notes for line in signed(GLYPHS.dot, why, "muted", width - 2, 2)]
+            said = []
+            for why in notes:
+                said.extend(signed(GLYPHS.dot, why, "muted", width - 2, 2))
             return [EMPTY, *said, EMPTY, *changed.drawn(width), EMPTY]
 
         return await self._stage.ask(PreviewScreen(f"A case in {one_line(path.name)}", lines, "add it")) or False

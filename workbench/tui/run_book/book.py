@@ -350,8 +350,14 @@ class RunBook:
         self._count()
         asking = sum(run.asks for run in self._running.values())
         totals = self._counted.totals
-        ended = {status: totals[status] for status in Status if status in totals}
-        going = {stage: totals[stage] for stage in ("running", "waiting") if stage in totals}
+        ended = {}
+        for status in Status:
+            if status in totals:
+                ended[status] = totals[status]
+        going = {}
+        for stage in ("running", "waiting"):
+            if stage in totals:
+                going[stage] = totals[stage]
         return Counts(ended, **going, asking=asking, held=len(self.held_runs))
 
     @property
@@ -383,7 +389,9 @@ class RunBook:
         There may be thousands of unchanged ones."""
         for case in self._uncounted:
             counted = self.runs_that_count(case)
-            latest = {id(run): run for run in (*self._latest[case].values(), *counted)}
+            latest = {}
+            for run in (*self._latest[case].values(), *counted):
+                latest[id(run)] = run
             names = (run.status or run.stage for run in (*counted, *self._beside(case, counted)))
             self._counted.put(case, tuple(name for name in names if name != "done"))
             self._ended.put(case, tuple(run.status for run in latest.values() if run.status and not run.is_fork))
@@ -392,7 +400,10 @@ class RunBook:
 
     def progress(self) -> Progress:
         """Return the progress of the batches under way, otherwise of the last one."""
-        going = [batch for batch in self._batches.values() if batch.ended_s is None]
+        going = []
+        for batch in self._batches.values():
+            if batch.ended_s is None:
+                going.append(batch)
         if going:
             return self._progress_of(going)
         if self._last_batch is None:
@@ -405,7 +416,10 @@ class RunBook:
         now_s = self._clock()
         counted = [batch.counted for batch in batches]
         # Batches run side by side, so the longest decides; without an estimate for one of them there is none.
-        estimates = [each.left_s(now_s) for each in counted if each.done < each.planned]
+        estimates = []
+        for each in counted:
+            if each.done < each.planned:
+                estimates.append(each.left_s(now_s))
         known = [estimate for estimate in estimates if estimate is not None]
         return Progress(
             done=sum(each.done for each in counted),

@@ -145,7 +145,10 @@ class Regrading:
 
     def take_summary(self) -> str:
         """Describe the grades that moved since the last call, empty if none did."""
-        moves = [Move(before, run.figures) for run, before in self._moved.values() if run.figures is not None]
+        moves = []
+        for run, before in self._moved.values():
+            if run.figures is not None:
+                moves.append(Move(before, run.figures))
         self._moved.clear()
         text = moves_text(moves)
         return f"{text}, no model call" if text else ""

@@ -265,7 +265,10 @@ def summarised(runs: Sequence[RunRecord], forks: Sequence[RunRecord] = ()) -> Ca
     models = [joined(figures) for figures in of_models.values()]
     statuses = {model.status for model in models}
     worst = worst_of(statuses)
-    scores = [model.score for model in models if model.score is not None]
+    scores = []
+    for model in models:
+        if model.score is not None:
+            scores.append(model.score)
     return CaseSummary(
         worst,
         min(scores, default=None),
@@ -291,7 +294,10 @@ def summarised_steps(runs: Sequence[RunRecord]) -> tuple[StepSummary, ...]:
 
     Empty if no run was graded."""
     results = [runs[index].result for index in _deciding_runs(runs)]
-    of_models = [result.steps for result in results if result is not None and result.steps]
+    of_models = []
+    for result in results:
+        if result is not None and result.steps:
+            of_models.append(result.steps)
     return tuple(map(_worst_step, zip_longest(*of_models)))
 
 
@@ -301,5 +307,8 @@ def _worst_step(grades: Sequence[StepGrade | None]) -> StepSummary:
     A step that was not reached is worse than a warning."""
     known = [grade for grade in grades if grade is not None]
     worst = min((grade.status for grade in known), key=_WORST_STEP_FIRST.index, default=None)
-    scores = [grade.score for grade in known if grade.score is not None]
+    scores = []
+    for grade in known:
+        if grade.score is not None:
+            scores.append(grade.score)
     return StepSummary("over", worst, min(scores, default=None))

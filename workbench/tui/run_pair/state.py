@@ -103,7 +103,10 @@ class PairState:
     def _row_of(self, found: Difference | None) -> int | None:
         for index in self.differences if found is not None else ():
             row = self.rows[index]
-            rounds = [part.round for part in (row.left, row.right) if part is not None]
+            rounds = []
+            for part in (row.left, row.right):
+                if part is not None:
+                    rounds.append(part.round)
             if found is not None and found.round in rounds and row.part.kind == _KINDS[found.what]:
                 return index
         if self.differences:
@@ -118,7 +121,10 @@ class PairState:
 
     def _folded(self) -> list[Entry]:
         """Return the rows, with those of equal rounds folded."""
-        starts = [index for index, row in enumerate(self.rows) if row.part.kind in ("round", "end")]
+        starts = []
+        for index, row in enumerate(self.rows):
+            if row.part.kind in ("round", "end"):
+                starts.append(index)
         entries: list[Entry] = []
         for first, end in zip([0, *starts], [*starts, len(self.rows)], strict=True):
             rows, last = self.rows[first:end], entries[-1] if entries else None
@@ -261,7 +267,9 @@ def header_lines(state: PairState, width: int, *, stacked: bool) -> list[Line]:
     """Return the names and results of the runs, on one line or two."""
     others = state.runs if len(set(state.batches)) < len(state.runs) else ()  # otherwise the batches tell them apart
     batches = [f"{batch} " for batch in state.batches] or ["", ""]
-    names = [f"{number} {batches[number - 1]}{run_name(run, others)}" for number, run in enumerate(state.runs, 1)]
+    names = []
+    for number, run in enumerate(state.runs, 1):
+        names.append(f"{number} {batches[number - 1]}{run_name(run, others)}")
     if stacked:
         return [(Span(" "), *headline(name, run, width - 1)) for name, run in zip(names, state.runs, strict=True)]
     side = max((width - GUTTER) // 2, NARROWEST)
@@ -274,6 +282,8 @@ def copied_pair(state: PairState) -> str:
 
     Folds stay folded."""
     lines = PairLines(state, _COPIED_CELLS, stacked=True, whole=True)
-    head = [plain(line).strip() for line in header_lines(state, _COPIED_CELLS, stacked=True)]
+    head = []
+    for line in header_lines(state, _COPIED_CELLS, stacked=True):
+        head.append(plain(line).strip())
     body = (plain(line).rstrip() for entry in range(len(state.entries)) for line in lines.lay_out(entry))
     return "\n".join([*head, state.sentence, "", *body, ""])

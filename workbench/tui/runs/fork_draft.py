@@ -186,7 +186,10 @@ def _point(origin: Trajectory, place: RunPlace | None) -> ForkPoint:
     if place is not None:
         return ForkPoint(place.round, place.answered)
     # Without a place, fork before the answer to the first unanswered call, otherwise before the next request.
-    whole = [round_ for round_ in origin.rounds if round_.stop_reason is not None]
+    whole = []
+    for round_ in origin.rounds:
+        if round_.stop_reason is not None:
+            whole.append(round_)
     if whole:
         answered = sum(call.result is not None for call in whole[-1].calls)
         if answered < len(whole[-1].calls):

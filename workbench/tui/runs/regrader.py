@@ -91,7 +91,10 @@ class Regrader:
         if sum(len(case.runs) for case in first) > AT_ONCE_RUNS or self._state.waiting > len(first):
             self._begin()
             return ""
-        quick = [case for case in first if all(due.pace == "at once" for due in case.runs)]
+        quick = []
+        for case in first:
+            if all(due.pace == "at once" for due in case.runs):
+                quick.append(case)
         self._state.done(quick, {id(due.run): self._graded(due) for case in quick for due in case.runs})
         # The caller updates the main screen.
         self._stage.services.over_main({case.key for case in quick if case.runs})
@@ -136,7 +139,10 @@ class Regrader:
         """
         results: dict[int, RunResult] = {}
         codes: dict[Path, FoundCode] = {}
-        quick = [each for each in due if each.pace in ("at once", "in background")]
+        quick = []
+        for each in due:
+            if each.pace in ("at once", "in background"):
+                quick.append(each)
         if quick:
             graded = await asyncio.to_thread(lambda: [self._graded(each) for each in quick])
             results = {id(each.run): result for each, result in zip(quick, graded, strict=True)}

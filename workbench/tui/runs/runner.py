@@ -155,7 +155,10 @@ class Runner:
     def problems(self) -> list[str]:
         """Return problems with recordings and the history since the last call."""
         text, self._history_problems = self._history_problems, []
-        found = [record.problem for record in self._recordings if record.problem is not None]
+        found = []
+        for record in self._recordings:
+            if record.problem is not None:
+                found.append(record.problem)
         self._recordings = [record for record in self._recordings if record.problem is None]
         return [*text, *found]
 

@@ -250,7 +250,9 @@ class Starter:
 
         Returns why some are not run. Active runs are left out."""
         async with self._alone():
-            busy = {(run.path, run.case_id, run.model) for run in self._book.under_way()}
+            busy = set()
+            for run in self._book.under_way():
+                busy.add((run.path, run.case_id, run.model))
             of_suites: dict[Path, dict[RunOf, None]] = {}
             for each in wanted:
                 if each not in busy:
@@ -299,7 +301,10 @@ class Starter:
         every = Variants(all_of_them=True)
         usual = self._planned(file, [case_id for _, case_id, _ in wanted], repeats, None, every)
         planned = {(file.path, run.case.id, run.model) for run in usual}
-        runs = [run for run in usual if (file.path, run.case.id, run.model) in wanted]
+        runs = []
+        for run in usual:
+            if (file.path, run.case.id, run.model) in wanted:
+                runs.append(run)
         others: dict[str, list[str]] = {}
         for each in wanted:
             if each not in planned:
@@ -409,12 +414,18 @@ class Starter:
         if is_read_only():
             return None
         proposal = Needs.of_grading([(file, case) for case in file.suite.cases], self._program)
-        grants = [request.grant for request in proposal.requests if self._trust.covers(request)]
+        grants = []
+        for request in proposal.requests:
+            if self._trust.covers(request):
+                grants.append(request.grant)
         return grants[0].code if grants else None
 
     async def _catch_up(self, suites: Sequence[OpenSuite]) -> None:
         """Reload everything if one of these suites changed on disk."""
-        files = [suite.disk for suite in suites if not suite.is_new]
+        files = []
+        for suite in suites:
+            if not suite.is_new:
+                files.append(suite.disk)
         if await asyncio.to_thread(lambda: any(map(is_stale, files))):
             await self._read_again()
 

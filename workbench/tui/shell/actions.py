@@ -609,7 +609,8 @@ class AllActions(Mapping[str, Action]):
     def __iter__(self) -> Iterator[str]:
         yield from _OF_MAIN
         for name in SCREENS:
-            yield from (action.id for action in screen_class(name).ACTIONS)
+            for owned in screen_class(name).ACTIONS:
+                yield owned.id
         yield from _MOVES
 
     def __len__(self) -> int:
@@ -620,7 +621,10 @@ class AllActions(Mapping[str, Action]):
 
         These are all places, or those that have one of the `changed` actions. Only their screens are imported."""
         wanted = list(self.values()) if changed is None else list(map(self.__getitem__, changed))
-        anywhere = [action for action in (*MAIN_ACTIONS, *MOVING) if action.where in ("move", "anywhere")]
+        anywhere = []
+        for each in (*MAIN_ACTIONS, *MOVING):
+            if each.where in ("move", "anywhere"):
+                anywhere.append(each)
         everywhere = [*anywhere, *_actions_at("everywhere")]
         places: list[tuple[Action, ...]] = []
         for pane in _PANES:
@@ -643,7 +647,10 @@ def offered_actions(screen: SideScreen[Any] | None) -> list[tuple[str, Sequence[
     `None` is the main one."""
     if screen is not None:
         # A screen has help and a way back of its own.
-        of_program = [action for action in _listed(ProgramActions) if action.id not in ("help", "quit")]
+        of_program = []
+        for action in _listed(ProgramActions):
+            if action.id not in ("help", "quit"):
+                of_program.append(action)
         title = screen.TITLE_IN_TEXT
         return [(title[:1].upper() + title[1:], screen.ACTIONS), (ProgramActions.GROUP, of_program)]
     groups: dict[str, list[Action]] = {}

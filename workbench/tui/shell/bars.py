@@ -156,7 +156,10 @@ class MainBars:
         """Return the models that the suites name, or that they were recorded on."""
         open_suites = self._screen.selection.open_suites
         # A recorded case runs on its recorded model, whatever its suite names.
-        recorded = {run.planned.file.path: run.planned.model for run in open_suites.workspace.recorded if run.known}
+        recorded = {}
+        for run in open_suites.workspace.recorded:
+            if run.known:
+                recorded[run.planned.file.path] = run.planned.model
         named: dict[str, None] = {}
         for suite in open_suites.suites:
             if suite.path in recorded and suite.file.suite is not None:
@@ -189,7 +192,10 @@ def shown_keys(now: MainSituation) -> list[tuple[Action, bool]]:
     }
     next_up = [action for action in rest if wanted.get(action.id)]
     offered = {action.id: action for action in (*own, *rest)}
-    first = [offered[name] for name in (_FIRST if now.held is None else _HELD) if name in offered]
+    first = []
+    for name in _FIRST if now.held is None else _HELD:
+        if name in offered:
+            first.append(offered[name])
     others = sorted(rest, key=lambda action: _rank(action, now))
     ordered = {action.id: action for action in (*first, *next_up, *own, *others)}
     if now.ran_before and "run.expand" in ordered:

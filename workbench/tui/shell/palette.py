@@ -131,13 +131,21 @@ def _other_word(typed: str, action: Action) -> str | None:
 
 
 def _by_area(groups: Groups, recent: Sequence[str], why_not: Callable[[Action], str | None]) -> list[Section]:
-    entries = {action.id: Entry(action, why_not(action)) for action in _actions_in(groups)}
-    latest = [entries[action_id] for action_id in recent if action_id in entries and entries[action_id].why is None]
+    entries = {}
+    for action in _actions_in(groups):
+        entries[action.id] = Entry(action, why_not(action))
+    latest = []
+    for action_id in recent:
+        if action_id in entries and entries[action_id].why is None:
+            latest.append(entries[action_id])
     first = Section(RECENT, tuple(latest[:MAX_RECENT]))
     known = {entry.action.id for entry in first.entries}
     sections = [first]
     for title, actions in groups:
-        own = [entries[action.id] for action in actions if action.id not in known]
+        own = []
+        for action in actions:
+            if action.id not in known:
+                own.append(entries[action.id])
         sections.append(Section(title, tuple(entry for entry in own if entry.why is None)))
     return _with_unavailable_last(sections, entries.values())
 
@@ -344,7 +352,9 @@ class Palette(Dialog[str]):
         why_not: Callable[[Action], str | None],
     ) -> None:
         super().__init__(keys_line(("↑↓", "choose"), ("Enter", "do it"), ("Esc", "close")))
-        names = {action.id: keymap.names(action) for action in _actions_in(groups)}
+        names = {}
+        for action in _actions_in(groups):
+            names[action.id] = keymap.names(action)
         self._list = PaletteList(groups, names, recent, why_not)
         self._all = len(self._list.entries)
 

@@ -297,7 +297,9 @@ class PanesScreen(Screen[None]):
         """Show the panes that fit, with the widths that the user gave them."""
         self._shown = shown = panes_shown(self.app.size.width, self.pane, self.right, self.zoomed)
         starts = (-1, *self.borders)
-        widths = {pane: end - start - 1 for pane, (start, end) in zip(shown, pairwise(starts), strict=False)}
+        widths = {}
+        for pane, (start, end) in zip(shown, pairwise(starts), strict=False):
+            widths[pane] = end - start - 1
         for pane in PANES:
             widget = self.query_one(f"#{pane}-pane")
             widget.display = pane in shown

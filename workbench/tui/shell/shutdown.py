@@ -233,7 +233,10 @@ class Leaving:
         batch_work = self._services.begun_batch_work
         if batch_work is not None and batch_work.stoppable:
             under_way.append(batch_work.stoppable)
-        without = [suite for suite in self._services.open_suites.suites if suite.invalid_texts]
+        without = []
+        for suite in self._services.open_suites.suites:
+            if suite.invalid_texts:
+                without.append(suite)
         invalid_texts = tuple(chain.from_iterable(suite.invalid_texts.values() for suite in without))
         text = None
         if under_way and not self._asked_just_now:
@@ -324,11 +327,10 @@ class Leaving:
 def _stacks(loop: asyncio.AbstractEventLoop | None) -> str:
     """Return the stacks of all other threads, and of the tasks of the loop."""
     frames = sys._current_frames()
-    found = {
-        thread.name: "".join(traceback.format_stack(frames[thread.ident]))
-        for thread in all_threads()
-        if thread is not current_thread() and thread.ident in frames
-    }
+    found = {}
+    for thread in all_threads():
+        if thread is not current_thread() and thread.ident in frames:
+            found[thread.name] = "".join(traceback.format_stack(frames[thread.ident]))
     with suppress(RuntimeError):  # tasks begin or end meanwhile
         for task in asyncio.all_tasks(loop) if loop is not None else ():
             coroutine: Any = task.get_coro()

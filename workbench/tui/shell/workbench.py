@@ -413,14 +413,21 @@ class Workbench(StagedApp):
         shown = self.side_screens()
         if shown and shown[-1] is self.screen:
             typing = shown[-1].situation.typing
-            parts = [(f"{shown[-1].NAME}.{name}", what) for name, what in shown[-1].ways_out]
+            parts = []
+            for name, what in shown[-1].ways_out:
+                parts.append((f"{shown[-1].NAME}.{name}", what))
         elif self.screen is self.main:
             typing = situation_of(self.main).typing
             parts = [("quit", "quits"), ("run.stop", "stops the case"), ("help", "shows all keys")]
         else:
             return
-        named = [(self.keymap.names(ALL_ACTIONS[action_id]), what) for action_id, what in parts]
-        hints = [f"{keys.split()[0]} {what}" for keys, what in named if keys]
+        named = []
+        for action_id, what in parts:
+            named.append((self.keymap.names(ALL_ACTIONS[action_id]), what))
+        hints = []
+        for keys, what in named:
+            if keys:
+                hints.append(f"{keys.split()[0]} {what}")
         if typing is not None:
             hints = ["Esc ends typing"]  # other keys are letters
         self.announce(", ".join(hints) or "Quit is among all commands")

@@ -188,9 +188,15 @@ class Reader:
         """Merge suites that changed here and on disk, or ask about them.
 
         During typing, and while their text here is not TOML, this waits."""
-        ready = [suite for suite in suites if suite.document.is_sound and not self._is_typing()]
+        ready = []
+        for suite in suites:
+            if suite.document.is_sound and not self._is_typing():
+                ready.append(suite)
         self._waiting.difference_update(suite.path for suite in ready)
-        waiting = [suite for suite in suites if suite not in ready and suite.path not in self._waiting]
+        waiting = []
+        for suite in suites:
+            if suite not in ready and suite.path not in self._waiting:
+                waiting.append(suite)
         self._waiting.update(suite.path for suite in waiting)
         if waiting:
             until = "you stop typing" if self._is_typing() else "your text is TOML"

@@ -114,7 +114,10 @@ class Watch:
         changed = tuple(suite for suite in suites if self._is_changed(suite))
         files, known = self._folders.look(roots), {suite.path for suite in suites}
         self._passed = {path: stamp for path, stamp in self._passed.items() if files.get(path) == stamp}
-        new = {path: stamp for path, stamp in files.items() if path not in known and path not in self._passed}
+        new = {}
+        for path, stamp in files.items():
+            if path not in known and path not in self._passed:
+                new[path] = stamp
         suite_files = frozenset(path for path in new if path.is_file() and is_suite(path))
         self._passed |= {path: stamp for path, stamp in new.items() if path not in suite_files}
         come = tuple((path, stamp) for path, stamp in new.items() if path in suite_files)
@@ -125,7 +128,10 @@ class Watch:
         touched = [suite for suite in seen.changed if suite.dirty]
         if seen.new or len(touched) < len(seen.changed):
             self._passed |= dict(seen.new)
-            before = [(suite, suite.disk) for suite in seen.changed if not suite.dirty]
+            before = []
+            for suite in seen.changed:
+                if not suite.dirty:
+                    before.append((suite, suite.disk))
             self._reader.read_soon(notice=lambda: _notice(before, [path for path, _ in seen.new]), gently=True)
         elif touched:
             self._settling = self._reader.settle_soon(touched)

@@ -108,7 +108,10 @@ class Look:
     def _step(self, after: Look) -> str:
         if self is after:
             return ""
-        ended = {_OFF[code] for code in self.attributes if code not in after.attributes}
+        ended = set()
+        for code in self.attributes:
+            if code not in after.attributes:
+                ended.add(_OFF[code])
         changes = sorted(ended)
         changes += [code for code in after.attributes if code not in self.attributes or _OFF[code] in ended]
         changes += [new for old, new in ((self.fg, after.fg), (self.bg, after.bg)) if new != old]

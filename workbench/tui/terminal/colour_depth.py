@@ -64,7 +64,9 @@ def fitted_to_256(colours: Mapping[str, str]) -> dict[str, str]:
 @lru_cache(maxsize=1024)
 def in_256(style: Style) -> Style:
     """Return a style with its colours replaced by the nearest of the fixed ones."""
-    fitted = [None if colour is None else _fixed(colour) for colour in (style.color, style.bgcolor)]
+    fitted = []
+    for colour in (style.color, style.bgcolor):
+        fitted.append(None if colour is None else _fixed(colour))
     return style + Style.from_color(*fitted)
 
 
@@ -81,10 +83,12 @@ def _level(value: str, grounds: Collection[str]) -> float:
 
 def _readable(grounds: Mapping[str, str], level: float) -> list[str]:
     """Return the fixed colours that can be read on all grounds: those of this level, else the one that comes next."""
-    wanted = [(ground, min(level, 4.5) if "cursor" in name else level) for name, ground in grounds.items()]
-    shares = {
-        colour: min((contrast(colour, ground) / least for ground, least in wanted), default=1.0) for colour in FIXED
-    }
+    wanted = []
+    for name, ground in grounds.items():
+        wanted.append((ground, min(level, 4.5) if "cursor" in name else level))
+    shares = {}
+    for colour in FIXED:
+        shares[colour] = min((contrast(colour, ground) / least for ground, least in wanted), default=1.0)
     return [colour for colour in FIXED if shares[colour] >= 1] or [max(shares, key=shares.__getitem__)]
 
 

@@ -80,7 +80,10 @@ def believed(sequence: str) -> tuple[str, ...]:
 
 def _believed_key(key: re.Match[str], sequence: str) -> tuple[str, ...]:
     code, end = int(key["code"] or 1), key["end"]
-    codes = [int(part) for part in (key["text"] or "").split(":") if part and len(part) <= len(str(0x10FFFF))]
+    codes = []
+    for part in (key["text"] or "").split(":"):
+        if part and len(part) <= len(str(0x10FFFF)):
+            codes.append(int(part))
     text = [char for char in codes if _is_printed(char)]
     if end == "u" and code != 1:
         is_possible = code in _CONTROL_KEYS or f"{code}u" in FUNCTIONAL_KEYS or _is_printed(code)

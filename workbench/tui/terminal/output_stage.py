@@ -293,14 +293,12 @@ def _differing(old: Row, new: Row) -> Iterator[tuple[int, int]]:
 
     Few equal cells between two are part of the range if writing them is not longer than a move."""
     cells, looks = new.cells, new.looks
-    places = [
-        x
-        for x, (before, after, look_before, look_after) in enumerate(
-            zip(old.cells, cells, old.looks, looks, strict=True)
-        )
-        if before != after
-        or (look_before is not look_after and (after != " " or not _same_ground(look_before, look_after)))
-    ]
+    places = []
+    for x, (before, after, look_before, look_after) in enumerate(zip(old.cells, cells, old.looks, looks, strict=True)):
+        if before != after or (
+            look_before is not look_after and (after != " " or not _same_ground(look_before, look_after))
+        ):
+            places.append(x)
     start = end = -1
     for x in places:
         if start < 0:
@@ -429,13 +427,16 @@ def _by_look(runs: Sequence[_Run]) -> list[_Run]:
 
     Blanks take a look that is needed anyway."""
     times = Counter(run.look for run in runs if run.look is not None)
-    by_ground = {look.ground: look for look, _ in reversed(times.most_common())}
-    taken = [
-        run
-        if run.look is not None
-        else run._replace(look=by_ground.get(run.ground) or PLAIN.on(run.ground or PLAIN.bg))
-        for run in runs
-    ]
+    by_ground = {}
+    for look, _ in reversed(times.most_common()):
+        by_ground[look.ground] = look
+    taken = []
+    for run in runs:
+        taken.append(
+            run
+            if run.look is not None
+            else run._replace(look=by_ground.get(run.ground) or PLAIN.on(run.ground or PLAIN.bg))
+        )
     return sorted(taken, key=_look_of_run)
 
 

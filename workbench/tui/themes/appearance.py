@@ -99,7 +99,10 @@ class Appearance:
             return False
         before = self._themes
         self._read(keeping=app.theme)
-        new = [problem for problem in self._themes.problems if problem not in before.problems]
+        new = []
+        for problem in self._themes.problems:
+            if problem not in before.problems:
+                new.append(problem)
         if new:
             app.say_problems(new)
         if self._themes.by_name != before.by_name:

@@ -158,7 +158,10 @@ class CallForm:
             return ""
         inside = place.removeprefix("args.")
         # A name may contain dots, so the longest one is meant.
-        names = [field.name for field in self.fields if inside == field.name or _is_inside(inside, field.name)]
+        names = []
+        for field in self.fields:
+            if inside == field.name or _is_inside(inside, field.name):
+                names.append(field.name)
         return max(names, key=len, default="")
 
 

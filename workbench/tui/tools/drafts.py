@@ -91,7 +91,10 @@ class ToolDrafter:
         before: list[str] = []
         if now is not None:
             models, system = models or tuple(now.models), now.system
-            before = [case.user for case in now.cases if case.user]
+            before = []
+            for case in now.cases:
+                if case.user:
+                    before.append(case.user)
         if not models:
             raise NotDraftedError(f"no model is chosen; {key_for('models')} chooses one")
         model = models[0]

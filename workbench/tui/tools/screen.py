@@ -225,7 +225,10 @@ class ToolsScreen(ListScreen[None, ToolList]):
         listings = self.stage.main.known_tools.listings
 
         def remembered() -> ToolList:
-            known = {file.path: listings.of(file.suite, file.path) for file in self._files if file.suite}
+            known = {}
+            for file in self._files:
+                if file.suite:
+                    known[file.path] = listings.of(file.suite, file.path)
             return ToolList(self._files, known)
 
         self.state = await asyncio.to_thread(remembered)
@@ -237,7 +240,10 @@ class ToolsScreen(ListScreen[None, ToolList]):
 
     async def _lint(self) -> None:
         """Lint the tools of every suite in a thread."""
-        suites = [(file, self.state.tools_of(file.path)) for file in self._files if file.suite is not None]
+        suites = []
+        for file in self._files:
+            if file.suite is not None:
+                suites.append((file, self.state.tools_of(file.path)))
 
         def look() -> Mapping[Path, tuple[LintFinding, ...]]:
             return {file.path: lint_suite(file.suite, tools) for file, tools in suites if file.suite}

@@ -82,7 +82,10 @@ class ServerOffers:
         file, seen = suite.settings_file, self._seen.setdefault(suite.path, set())
         if file is None or file.suite is None:
             return []
-        fresh = [server for server in file.suite.servers if server.model_dump_json() not in seen]
+        fresh = []
+        for server in file.suite.servers:
+            if server.model_dump_json() not in seen:
+                fresh.append(server)
         seen.update(server.model_dump_json() for server in fresh)
         return fresh
 

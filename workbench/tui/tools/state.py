@@ -195,7 +195,10 @@ def expecting(file: SuiteFile, tool: str) -> tuple[tuple[str, bool], ...]:
         return ()
     found: list[tuple[str, bool]] = []
     for case in file.suite.cases:
-        places = [place[0] for place, call in case.written_calls() if call.tool == tool]
+        places = []
+        for place, call in case.written_calls():
+            if call.tool == tool:
+                places.append(place[0])
         if places:
             found.append((case.name, all(place == "disallowed" for place in places)))
     return tuple(found)
@@ -400,7 +403,10 @@ def _schema_lines(tool: ToolDefinition, width: int) -> Sequence[Line]:
 
 def parameter_lines(schema: Schema, width: int) -> list[Line]:
     """Return the parameters as a tree: name, type, whether required, constraints and description."""
-    parameters = [parameter for parameter in parameters_of(schema) if not parameter.item]
+    parameters = []
+    for parameter in parameters_of(schema):
+        if not parameter.item:
+            parameters.append(parameter)
     if not parameters:
         return [(Span("   none", "muted"),)]
     return list(chain.from_iterable(_parameter(parameter, width) for parameter in parameters))

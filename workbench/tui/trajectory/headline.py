@@ -21,7 +21,10 @@ def run_name(run: RunRecord, others: Sequence[RunRecord] = ()) -> str:
     """Return the name of a run: the model, the repeat if there are several, and whether it is a fork.
 
     The time is added if nothing else tells it from `others`."""
-    alike = [other for other in others if other is not run and other.model == run.model]
+    alike = []
+    for other in others:
+        if other is not run and other.model == run.model:
+            alike.append(other)
     name = model_label(run.model)
     if run.repeat or any(other.repeat != run.repeat for other in alike):
         name += f" #{run.repeat + 1}"

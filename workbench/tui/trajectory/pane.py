@@ -261,7 +261,9 @@ def tabs_line(lead: Line, tabs: Sequence[Line], chosen: int, width: int) -> tupl
                 first -= 1
             else:
                 break
-    parts: list[tuple[Line, int]] = [(tabs[index], index) for index in range(first, last + 1)]
+    parts: list[tuple[Line, int]] = []
+    for index in range(first, last + 1):
+        parts.append((tabs[index], index))
     if first:
         parts.insert(0, ((Span(f"< {first}".ljust(_MORE_CELLS), "muted"),), first - 1))
     if last + 1 < len(tabs):

@@ -163,7 +163,9 @@ class SuiteChanger:
 
         Servers that never listed their tools may have any."""
         header = target.document.table(HEAD)
-        known = {tool.name for tool in self._stage.main.known_tools.of(header, target.path)}
+        known = set()
+        for tool in self._stage.main.known_tools.of(header, target.path):
+            known.add(tool.name)
         if "servers" in header and not known:
             return []
         return [name for name in used if name not in known]
@@ -187,7 +189,10 @@ class SuiteChanger:
         document = suite.document
         name = document.table(HEAD).get("name") if document.is_sound else None
         if isinstance(name, str):
-            names = [other.file.suite.name for other in self._open_suites.suites if other.file.suite is not None]
+            names = []
+            for other in self._open_suites.suites:
+                if other.file.suite is not None:
+                    names.append(other.file.suite.name)
             try:
                 document = document.with_header("name", free_name(name, names))
             except SpliceError as error:

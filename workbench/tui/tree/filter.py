@@ -64,8 +64,13 @@ class Search:
 
     def found(self, suites: Sequence[SuiteRows], text: str) -> dict[Path, list[Row]]:
         """Return the rows of the cases that match a filter, by suite."""
-        left: list[_Texts] = [list(enumerate(self._of(suite))) for suite in suites]
-        words = [word for word in text.casefold().split() if not word.startswith(STATUS)]
+        left: list[_Texts] = []
+        for suite in suites:
+            left.append(list(enumerate(self._of(suite))))
+        words = []
+        for word in text.casefold().split():
+            if not word.startswith(STATUS):
+                words.append(word)
         # Tags come first: fewer texts are left for the search of words, which costs more.
         for word in words:
             if word.startswith(TAG):
@@ -144,7 +149,10 @@ def with_status(
     A word may be the beginning of a status, or of `running`, `never` (run), `unsaved`, `broken` or `disagree` (the
     graders do). A case must match every word.
     """
-    asked = [word.removeprefix(STATUS) for word in text.casefold().split() if word.startswith(STATUS)]
+    asked = []
+    for word in text.casefold().split():
+        if word.startswith(STATUS):
+            asked.append(word.removeprefix(STATUS))
     if not asked:
         return None
     tests = [_any_test_of(word) for word in asked]

@@ -168,7 +168,10 @@ class HistoryReader:
 
     def explain_soon(self, failed: Iterable[RunRow | RunRecord]) -> None:
         """Find out on a thread why these runs failed."""
-        wanted = [run for run in self._results.unexplained(failed) if _id_of(run) not in self._asked]
+        wanted = []
+        for run in self._results.unexplained(failed):
+            if _id_of(run) not in self._asked:
+                wanted.append(run)
         del wanted[AT_ONCE:]
         if wanted:
             self._asked.update(map(_id_of, wanted))

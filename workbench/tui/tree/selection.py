@@ -52,7 +52,10 @@ def _free(suite: OpenSuite, keys: tuple[str, ...], book: RunBook) -> Iterator[st
 
 def _sound_cases(suite: OpenSuite) -> frozenset[str]:
     """Return the keys of the cases that can run although other cases of their suite have errors."""
-    outside = [problem for problem in suite.file.errors if not problem.where.startswith("cases[")]
+    outside = []
+    for problem in suite.file.errors:
+        if not problem.where.startswith("cases["):
+            outside.append(problem)
     if outside or not suite.document.in_blocks:
         return frozenset()
     broken = suite.broken_cases

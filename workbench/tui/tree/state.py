@@ -408,7 +408,10 @@ class TreeState:
                 rows = [row for row in rows if (path, row.key.part) in wanted]
             if self._held is not None and self._held.path == path:
                 keys = {row.key for row in rows} | {self._held}
-                rows = [row for row in self._of_suites[path].cases if row.key in keys]
+                rows = []
+                for row in self._of_suites[path].cases:
+                    if row.key in keys:
+                        rows.append(row)
             self._shown[path] = self._shown_of(path, rows)
 
     def _shown_of(self, path: Path, rows: list[Row]) -> _Shown:

@@ -71,7 +71,10 @@ def last_runs(tree: TreeState, row: Row, book: RunBook) -> LastRuns:
 def summary_message(tree: TreeState, found: LastRuns, book: RunBook) -> Message:
     """Return the last runs in words: how they ended, their latency, tokens and cost, and the causes of failures."""
     totals = model_totals("", cells_of(found.runs).values())
-    counts = [f"{count_text(found.statuses[status])} {status.counted}" for status in Status if found.statuses[status]]
+    counts = []
+    for status in Status:
+        if found.statuses[status]:
+            counts.append(f"{count_text(found.statuses[status])} {status.counted}")
     if never := found.statuses[None]:
         counts.append(f"{count_text(never)} not run")
     lines: list[tuple[str, Role]] = [(", ".join(counts), "strong")]

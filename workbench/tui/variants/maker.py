@@ -110,7 +110,9 @@ class VariantMaker:
     ) -> None:
         try:
             suite = self._selection.open_suites.editable(path)
-            taken = {each.get("name") for _, each in tables(suite.document.table(HEAD).get("variants"))}
+            taken = set()
+            for _, each in tables(suite.document.table(HEAD).get("variants")):
+                taken.add(each.get("name"))
 
             def refusal(name: str) -> str | None:
                 if SEPARATOR in name:

@@ -83,7 +83,9 @@ class FormRows(LineView):
         """Select the row of a problem, given as `Problem.where`."""
         source = self.page.source
         if source is not None:
-            places = {written((*source.at, *row.place)): row.place for row in reversed(self.page.rows)}
+            places = {}
+            for row in reversed(self.page.rows):
+                places[written((*source.at, *row.place))] = row.place
             self.go_to(places.get(nearest(where, places), ()))
 
     def action_move(self, motion: Motion) -> None:

@@ -261,7 +261,9 @@ class FormView(FormFields):
         row, source = self.page.current, self.page.source
         if row is None or source is None:
             return dict.fromkeys(_AT_ROWS, "there is no form here")
-        found = {name: attempt(source, row) for name, attempt in _AT_ROWS.items()}
+        found = {}
+        for name, attempt in _AT_ROWS.items():
+            found[name] = attempt(source, row)
         if self.page.begins_with_case:
             del found["form.add"]
         return {name: why for name, why in found.items() if isinstance(why, str)}

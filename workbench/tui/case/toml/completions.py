@@ -64,7 +64,10 @@ def offer_at(lines: Sequence[str], cursor: Place, tools: Sequence[ToolDefinition
     known = TABLES.get(keys)
     if known is None or (typed := _TYPED_KEY.fullmatch(before)) is None:
         return None
-    names = [name for name in known[1].model_fields if name not in _keys_of(lines, line)]
+    names = []
+    for name in known[1].model_fields:
+        if name not in _keys_of(lines, line):
+            names.append(name)
     found = complete("word", typed[1], words=names)
     return _offer(typed.start(1), [(one, f"{key_text(read_text(one.text))} = ") for one in found])
 
@@ -83,7 +86,9 @@ def _of_arguments(piece: str, start: int, tool: ToolDefinition | None, used: Seq
         argument = argument_of(tool, typed[1])
         if argument is None:
             return None
-        texts = [value_text((), value) for value in allowed_values(argument.schema) or ()]
+        texts = []
+        for value in allowed_values(argument.schema) or ():
+            texts.append(value_text((), value))
         wanted = typed[2].casefold()
         fitting = [text for text in texts if wanted in text.casefold()]
         return _offer(start + typed.start(2), [(Completion(text, text), text) for text in fitting])
