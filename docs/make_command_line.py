@@ -14,11 +14,35 @@ from pathlib import Path
 from workbench.cli.app import parser_of_app
 from workbench.cli.main import COMMANDS, WORDS, parser_of
 from workbench.cli.parser import EXIT_CODES
+from workbench.show.forms import FORMS
 
 PAGE = Path(__file__).parent / "command-line.md"
 _MADE = "<!-- made by docs/make_command_line.py, but for what is marked -->\n"
-_BY_HAND = "<!-- by hand -->\n"
+_BY_HAND = "<!--by-hand-->\n"
 _EVERYWHERE = ("2 wrong usage or missing trust", "130 interrupted")
+_OF_RUNS = (
+    "--samples",
+    "--model",
+    "--base-url",
+    "--api-key-env",
+    "--param",
+    "--case",
+    "--tag",
+    "--repeats",
+    "--concurrency",
+    "--processes",
+    "--execute",
+    "--execute-all",
+    "--judge",
+    "--no-judge-cache",
+    "--trust",
+    "--pace",
+    "--no-history",
+)
+"""Options of all commands that run cases, which have a section of their own."""
+_RUNS = "options of runs"
+_MOST_MISSING = 3
+"""A command that lacks more of the options of runs names those that it has."""
 _SECTION = re.compile(r"^#{2,3} `(workbench[^`]*)`\n", re.MULTILINE)
 
 
@@ -32,9 +56,9 @@ def made_page() -> str:
     by_hand = {
         title: text.partition(_BY_HAND)[2].strip("\n") for title, text in zip(parts[::2], parts[1::2], strict=True)
     }
-    links = " · ".join(f"[{name}](#workbench-{name})" for name in COMMANDS)
-    made = [f"{start}{_MADE}\n{links}\n"]
+    links = ", ".join(f"[{name}](#workbench-{name})" for name in COMMANDS)
     first_in: dict[str, str] = {}
+    made = [f"{start}{_MADE}\n{links}\n", _section_of_runs(first_in)]
     for parser in _parsers():
         made.append(_section(parser, first_in))
         if kept := by_hand.pop(parser.prog, ""):
@@ -60,38 +84,74 @@ def _second_words(parser: argparse.ArgumentParser) -> dict[str, argparse.Argumen
     return dict(*found)
 
 
+def _section_of_runs(first_in: dict[str, str]) -> str:
+    """Return the section of the options that all commands share which run cases, as `run` words them."""
+    rows = [_row(parser_of("run")._option_string_actions[option]) for option in _OF_RUNS]
+    first_in.update(dict.fromkeys(rows, _RUNS))
+    start = f"## {_RUNS.capitalize()}\n\nFor commands that run cases; they take any number of `PATH`s:"
+    return "\n".join([start, "", *rows, ""])
+
+
 def _section(parser: argparse.ArgumentParser, first_in: dict[str, str]) -> str:
     """Return what `--help` says of a command.
 
-    `first_in` names the command that each row was written for: what an earlier command has alike is only named.
+    `first_in` names the section that each row was written in: what an earlier section has alike is only named.
     """
     title = parser.prog
     blocks = [f"{'#' * (len(title.split()) if ' ' in title else 2)} `{title}`", str(parser.description)]
-    if any(not action.option_strings for action in parser._actions) and not _second_words(parser):
-        blocks.append(f"```\n{_usage(parser)}```")
     rows: list[str] = []
     shared: dict[str, list[str]] = {}
     for action in parser._actions:
-        if isinstance(action, (argparse._HelpAction, argparse._SubParsersAction)):
+        option = action.option_strings[-1] if action.option_strings else ""
+        if isinstance(action, (argparse._HelpAction, argparse._SubParsersAction)) or _explained(action):
             continue
         row = _row(action)
+        if option == "--format":
+            if not _in_table(title):
+                rows.append(row)
+            continue
         owner = first_in.setdefault(row, title)
-        if owner == title:
+        if owner == title or not option:
             rows.append(row)
-        elif action.option_strings:
-            shared.setdefault(owner, []).append(f"`{action.option_strings[-1]}`")
+        else:
+            shared.setdefault(owner, []).append(option)
     codes = [_codes(str(group.description)) for group in parser._action_groups if group.title == EXIT_CODES]
     for text in codes:
         owner = first_in.setdefault(text, title)
         if owner != title:
-            shared.setdefault(owner, []).append("the exit codes")
+            shared.setdefault(owner, []).append("exit codes")
             codes = []
     if rows:
         blocks.append("\n".join(rows))
     if shared:
-        blocks.append(" ".join(f"As for {_link(owner)}: {', '.join(names)}." for owner, names in shared.items()))
+        own = {option for action in parser._actions for option in action.option_strings}
+        blocks.append(" ".join(_shared(owner, names, own) for owner, names in shared.items()))
     blocks += [f"Exit codes: {_marked(text)}." for text in codes]
     return "\n\n".join(blocks) + "\n"
+
+
+def _explained(action: argparse.Action) -> bool:
+    """Return whether the beginning of the page explains an option, or any number of paths."""
+    paths = action.nargs == "*" and re.fullmatch(r"suite files, or folders of them(; .*)?", str(action.help))
+    return "--history" in action.option_strings or bool(paths)
+
+
+def _in_table(title: str) -> bool:
+    """Return whether the table in docs/reports.md names the command, with its forms."""
+    return any(title.removeprefix("workbench ") in form.writers for form in FORMS)
+
+
+def _shared(owner: str, names: list[str], own: set[str]) -> str:
+    """Return the sentence on what a command, with the options `own`, shares with an earlier section."""
+    missing = [option for option in _OF_RUNS if option not in own]
+    if owner == _RUNS and len(missing) <= _MOST_MISSING:
+        but = f" but {_listed(missing)}" if missing else ""
+        return f"Also the {_link(owner)}{but}."
+    return f"As in {_link(owner)}: {_listed(names)}."
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" if name.startswith("-") else name for name in names)
 
 
 def _codes(text: str) -> str:
@@ -100,27 +160,22 @@ def _codes(text: str) -> str:
 
 
 def _link(title: str) -> str:
-    return f"[`{title.removeprefix('workbench ')}`](#{title.replace(' ', '-')})"
-
-
-def _usage(parser: argparse.ArgumentParser) -> str:
-    """Return the usage of a parser without the options, which have rows."""
-    if isinstance(parser.usage, str):
-        return f"{parser.usage.replace('       ', '')}\n"
-    words = argparse.ArgumentParser(parser.prog, add_help=False)
-    words._actions = [action for action in parser._actions if not action.option_strings]
-    if len(parser._actions) > len(words._actions) + 1:  # more than --help
-        words.prog += " [options]"
-    return words.format_usage().removeprefix("usage: ")
+    text = title if title == _RUNS else f"`{title.removeprefix('workbench ')}`"
+    return f"[{text}](#{title.replace(' ', '-')})"
 
 
 def _row(action: argparse.Action) -> str:
     """Return the row of an argument or option, with its choices after its meaning if that does not name them."""
     choices = [*map(str, action.choices or ())]
     *short, last = action.option_strings or [""]
-    name = ", ".join([*(f"`{each}`" for each in short), f"`{f'{last} {_value(action, choices)}'.strip()}`"])
-    # docs/reports.md lists the endings.
-    meaning = re.sub(r"(; may be repeated)?: \..*", "", str(action.help) % {**vars(action), "prog": ""})
+    last = f"{last} {_value(action, choices)}".strip()
+    if isinstance(action.default, list) and action.option_strings:
+        last += "..."
+    name = ", ".join(f"`{each}`" for each in (*short, last))
+    if last == "--format":  # the beginning of the page explains it
+        return f"- {name}: {', '.join(choices)}"
+    # docs/reports.md lists the endings, and dots after the name say that an option may be repeated.
+    meaning = re.sub(r"(; repeatable)?(: \..*)?$", "", str(action.help) % {**vars(action), "prog": ""})
     if any(choice not in meaning for choice in choices):
         meaning += f": {', '.join(choices)}"
     return f"- {name}: {_marked(meaning)}"
@@ -129,7 +184,8 @@ def _row(action: argparse.Action) -> str:
 def _value(action: argparse.Action, choices: list[str]) -> str:
     """Return how `--help` calls the value of an argument or option, empty if it lists choices."""
     if not action.option_strings:
-        return str(action.metavar or action.dest)
+        name = str(action.metavar or action.dest.upper())
+        return {"?": f"[{name}]", "*": f"[{name} ...]", "+": f"{name} ..."}.get(str(action.nargs), name)
     if len(choices) == 1:
         return choices[0]
     value = str(action.metavar or "")

@@ -47,18 +47,16 @@ def parser_of_app(purposes: Mapping[str, str]) -> Parser:
 
 def add_app_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the app."""
-    parser.add_argument("paths", nargs="*", metavar="PATH", help="suite files, folders that hold them, recordings")
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="suite files, folders of them, or recordings")
     add_samples_option(parser)
     add_model_options(parser)
-    add_judge_option(parser, "model that judges where a check names none")
-    parser.add_argument("--record", type=Path, metavar="DIR", help="record every run into a file of its own")
+    add_judge_option(parser, "the judge of checks that name none, instead of that in workbench.toml")
+    parser.add_argument("--record", type=Path, metavar="DIR", help="record each run in a file of its own")
     add_history_options(parser)
     parser.add_argument("--trust", action="store_true", help="trust the suites for this session, without asking")
     parser.add_argument("--theme", metavar="NAME", help="start with this theme")
     parser.add_argument("--ascii", action="store_true", help="draw with ASCII signs only (also WORKBENCH_ASCII=1)")
-    parser.add_argument(
-        "--read-only", action="store_true", help="only show: run nothing, edit nothing, ask nobody, write nothing"
-    )
+    parser.add_argument("--read-only", action="store_true", help="only show: run, edit and write nothing")
 
 
 def execute(arguments: argparse.Namespace) -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from workbench.cli.parser import add_exit_codes, add_history_options, add_report_option, history_to_read
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, USAGE
-from workbench.show.forms import forms_of
+from workbench.show.forms import endings_of, forms_of
 from workbench.startup import executes
 
 if executes(__name__):
@@ -47,32 +47,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "batch",
         nargs="?",
         metavar="BATCH",
-        help="a batch that runs without a terminal, its number or its name (default: the only one)",
+        help="the batch (default: the only one that runs)",
     )
-    parser.add_argument("--app", action="store_true", help="show it in the app, whose runs fill in while they are made")
-    parser.add_argument(
-        "--from-start", action="store_true", help="show the steps of all runs that are over, not of the last ones alone"
-    )
+    parser.add_argument("--app", action="store_true", help="show it in the app")
+    parser.add_argument("--from-start", action="store_true", help="show the steps of all finished runs")
     parser.add_argument(
         "--format",
         choices=forms_of("run", beside=True),
-        help="format of the report at the end (default: by the ending of --output, else text)",
+        help="format of the report (default: by the ending of --output, else text)",
     )
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="write the report to a file instead of standard output"
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help=f"write the report to this file instead, in the format of its ending: {endings_of('run', beside=True)}",
     )
     add_report_option(parser, "run")
     add_history_options(parser, may_be_none=False)
     amount = parser.add_mutually_exclusive_group()
-    amount.add_argument("-q", "--quiet", action="store_true", help="no steps, and only what did not pass")
-    amount.add_argument("-v", "--verbose", action="store_true", help="every step in full, with the model's reasoning")
+    amount.add_argument("-q", "--quiet", action="store_true", help="show no steps, and only runs that did not pass")
+    amount.add_argument("-v", "--verbose", action="store_true", help="show every step in full, with the reasoning")
     add_exit_codes(
         parser,
         {
             OK: "or another code of 'run': that of the batch",
-            USAGE: "no such batch, or one that another program runs, without --detach",
-            INFRASTRUCTURE: "its process was killed before all runs were over",
-            INTERRUPTED: "Ctrl+C, and the batch goes on, or the batch was stopped",
+            USAGE: "no such batch",
+            INFRASTRUCTURE: "also: the process was killed",
+            INTERRUPTED: "Ctrl+C (the batch goes on), or the batch was stopped",
         },
     )
 

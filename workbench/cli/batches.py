@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stop",
         metavar="BATCH",
-        help="stop this batch in good order, its number or its name, instead of listing: finished runs are kept",
+        help="stop this batch; finished runs are kept",
     )
     parser.add_argument(
         "--format", choices=("text", "json"), default="text", help="what to write (default %(default)s)"

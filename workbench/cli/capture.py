@@ -45,26 +45,26 @@ DEFAULT_REPEATS = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_experiment_options(parser, repeats=f"run every case this many times (default {DEFAULT_REPEATS})")
+    add_experiment_options(parser, repeats=f"run each case this often (default {DEFAULT_REPEATS})")
     parser.add_argument("--only-empty", action="store_true", help="only cases that expect nothing yet")
     add_way_options(parser)
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--write", action="store_true", help="after the difference, write it into the suites")
+    what.add_argument("--write", action="store_true", help="also write them into the suites")
     what.add_argument(
         "--format",
         choices=("text", "toml", "json", "markdown"),
-        help="what is proposed as text with the difference (the default), as cases in TOML, as JSON or as Markdown",
+        help="form of the proposals (default: text, with a difference)",
     )
     add_history_and_quiet(parser)
     parser.set_defaults(repeats=DEFAULT_REPEATS)
     add_exit_codes(
         parser,
         {
-            OK: "each case has a proposal, expects it already, or is skipped",
-            QUALITY_MISSED: "for some case the runs do not agree, or no expectation lets all of them pass",
+            OK: "each case has a proposal, needs none, or is skipped",
+            QUALITY_MISSED: "the runs of a case differ too much for a proposal",
             USAGE: "wrong usage or missing trust",
-            INFRASTRUCTURE: "a run was left out, and the proposals were made from the others",
-            INTERRUPTED: "interrupted, and nothing is proposed",
+            INFRASTRUCTURE: "some run ended in an error and was left out",
+            INTERRUPTED: "interrupted",
         },
     )
 

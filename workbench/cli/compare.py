@@ -77,8 +77,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_paths(parser)
     add_model_options(
         parser,
-        "model to compare, of two or more, instead of those the suites name: offline, a name of workbench.toml, or "
-        "PROVIDER:MODEL; with commas between them, or by repeating the option",
+        "compare these models, not those of the suites: offline, a name of workbench.toml, or PROVIDER:MODEL; A,B "
+        "for several",
     )
     add_variant_options(parser, compares=True)
     add_case_options(parser)
@@ -91,39 +91,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=forms_of("compare"),
-        help="print a report in this format instead of opening the app (default: by the ending of --output, else text)",
+        help="print a report in this format, without the app (default: by the ending of --output, else text)",
     )
     parser.add_argument(
         "-o",
         "--output",
         type=Path,
         metavar="FILE",
-        help=f"write the report to a file, without the app, in the format of its ending: {endings_of('compare')}",
+        help=f"write the report to this file instead, in the format of its ending: {endings_of('compare')}",
     )
     parser.add_argument(
         "--against",
         metavar="BATCH",
-        help="compare with this batch of the history too, a number or a name: a report without the app, also on a "
-        "single model",
+        help="report what changed since this batch; one model is enough",
     )
     add_report_option(parser, "compare")
     add_summary_option(parser)
-    parser.add_argument(
-        "--only-differences", action="store_true", help="report only the cases that differ between the models"
-    )
+    parser.add_argument("--only-differences", action="store_true", help="report only cases on which the models differ")
     add_history_options(parser)
     add_resume_options(parser)
     add_detach_option(parser)
-    parser.add_argument("--record", type=folder, metavar="DIR", help="record every run into a file of its own")
-    parser.add_argument(
-        "-q", "--quiet", action="store_true", help="no warnings, and no message about where the report is"
-    )
+    parser.add_argument("--record", type=folder, metavar="DIR", help="record each run in a file of its own")
+    parser.add_argument("-q", "--quiet", action="store_true", help="show no warnings")
     add_exit_codes(
         parser,
         {
-            OK: "the report is written, whatever failed",
+            OK: "the report is written",
             USAGE: "wrong usage or missing trust",
-            INFRASTRUCTURE: "some run ended in an infrastructure error or was not made",
+            INFRASTRUCTURE: "some run ended in an error or was not made",
             NOTHING_GRADED: "no run was graded",
             INTERRUPTED: "interrupted",
         },

@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="PATH",
-        help="the folder to write into, created if needed; of a form that is one file, also that file",
+        help="the folder to write into; for a form of one file, also that file",
     )
     add_sending_options(parser)
 
@@ -31,12 +31,12 @@ def add_sending_options(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const="",
         metavar="URL",
-        help="send the runs as traces to this collector instead (default: $OTEL_EXPORTER_OTLP_ENDPOINT)",
+        help="send the runs as traces to this collector (default: $OTEL_EXPORTER_OTLP_ENDPOINT)",
     )
     parser.add_argument(
         "--otlp-content",
         action="store_true",
-        help="send what was said, called with and answered too, not only names, counts, times and verdicts",
+        help="also send texts, arguments and results, not only names, counts, times and verdicts",
     )
 
 

@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--lasts",
         choices=("once", "for-good", "both"),
         default="both",
-        help="whether only the first result is faulty, or all of them (default %(default)s)",
+        help="whether only the first result is faulty or all (default %(default)s)",
     )
     add_way_options(parser)
     parser.add_argument(
@@ -56,15 +56,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="FILE",
-        help=f"write the report to a file, in the format of its ending: {endings_of('faults')}",
+        help=f"write the report to this file instead, in the format of its ending: {endings_of('faults')}",
     )
     add_report_option(parser, "faults")
     add_history_and_quiet(parser)
     add_exit_codes(
         parser,
         {
-            OK: "everything that was tried is ok",
-            QUALITY_MISSED: "something is not",
+            OK: "all verdicts are ok",
+            QUALITY_MISSED: "a verdict is not ok",
             USAGE: "wrong usage or missing trust",
             INFRASTRUCTURE: "a run without a fault ended in an error",
             INTERRUPTED: "interrupted",

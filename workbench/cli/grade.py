@@ -36,14 +36,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="grade what an agent did elsewhere, by the cases of --suite: JSON or JSON lines with calls and an answer "
-        "for each case; repeatable",
+        help="grade these calls of an agent by the cases of --suite; repeatable",
     )
     parser.add_argument(
         "--suite",
         type=Path,
         metavar="FILE",
-        help="grade by the current cases of this suite, not by those in the recordings",
+        help="grade by this suite, not by the cases in the recordings",
     )
     add_by_option(parser)
     add_repeat_rule_option(parser)
@@ -59,14 +58,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="FILE",
-        help="write the report to a file instead of standard output, in the format of its ending: "
-        f"{endings_of('grade')}",
+        help=f"write the report to this file instead, in the format of its ending: {endings_of('grade')}",
     )
     add_report_option(parser, "grade")
     add_summary_option(parser)
     amount = parser.add_mutually_exclusive_group()
-    amount.add_argument("-q", "--quiet", action="store_true", help="only what did not pass")
-    amount.add_argument("-v", "--verbose", action="store_true", help="the issues of passed runs too")
+    amount.add_argument("-q", "--quiet", action="store_true", help="show only runs that did not pass")
+    amount.add_argument("-v", "--verbose", action="store_true", help="show the issues of passed runs too")
     add_exit_codes(parser, MEANINGS)
 
 

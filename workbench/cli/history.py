@@ -25,9 +25,9 @@ from workbench.cli.parser import (
 from workbench.cli.run_options import add_baseline_options, add_by_option, add_confirm_option, add_min_score_option
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, MEANINGS, OK, QUALITY_MISSED, USAGE
 from workbench.exchange.exporters.forms import FORMS
-from workbench.show.forms import Command, forms_of
+from workbench.show.forms import Command, endings_of, forms_of
 
-_BATCH = "a batch: its number, or the name it was given"
+_BATCH = "a batch"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,11 +35,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _list(_word(words, "list", "list the batches, the newest first"))
     _show(_word(words, "show", "show a batch, one of its cases over time, or one of its runs"))
     _diff(_word(words, "diff", "show what broke, was fixed or changed from one batch to another"))
-    _flaky(_word(words, "flaky", "name the cases that do not always come out alike, although nothing of them changed"))
-    _name(_word(words, "name", "give a batch a name, such as that of a baseline"))
-    _regrade(_word(words, "regrade", "regrade batches by what their suites expect today, without asking a model"))
-    _merge(_word(words, "merge", "put the shards of a plan together, and report on all of it as 'run' would have"))
-    _export(_word(words, "export", "write the runs of a batch as recordings or in other forms, or send them as traces"))
+    _flaky(_word(words, "flaky", "list the unchanged cases whose results vary"))
+    _name(_word(words, "name", "name a batch, for example as a baseline"))
+    _regrade(_word(words, "regrade", "regrade batches by the current suites, without asking a model"))
+    _merge(_word(words, "merge", "merge the shards of a plan into one batch, and report on it"))
+    _export(
+        _word(words, "export", "write the runs of a batch as recordings or in other formats, or send them as traces")
+    )
     _prune(_word(words, "prune", "remove batches and free their space"))
 
 
@@ -67,19 +69,17 @@ def _word(
 
 
 def _list(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--suite", metavar="SUITE", help="only batches of this suite, a name or a path")
     parser.add_argument(
-        "--suite", metavar="SUITE", help="only batches of this suite: its name, or the path of its file"
-    )
-    parser.add_argument(
-        "--limit", type=natural, default=20, metavar="N", help="the maximum number of batches (default %(default)s)"
+        "--limit", type=natural, default=20, metavar="N", help="list at most N batches (default %(default)s)"
     )
     _format(parser, "text", "json", "markdown", "csv")
 
 
 def _flaky(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--suite", metavar="SUITE", help="only cases of this suite: its name, or the path of its file")
+    parser.add_argument("--suite", metavar="SUITE", help="only cases of this suite, a name or a path")
     parser.add_argument(
-        "--last", type=natural, default=50, metavar="N", help="look at the last N batches (default %(default)s)"
+        "--last", type=natural, default=50, metavar="N", help="examine the last N batches (default %(default)s)"
     )
     _format(parser)
     add_exit_codes(parser, {OK: "no case is flaky", QUALITY_MISSED: "a case is flaky", USAGE: "no such history"})
@@ -88,19 +88,17 @@ def _flaky(parser: argparse.ArgumentParser) -> None:
 def _show(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("batch", nargs="?", metavar="BATCH", help=f"{_BATCH} (default: the newest)")
     what = parser.add_mutually_exclusive_group()
-    what.add_argument(
-        "--case", metavar="ID", help="show this case over time, in all batches; with BATCH, in its suites"
-    )
-    what.add_argument("--run", type=natural, metavar="N", help="this run of the batch, step by step")
-    parser.add_argument("-v", "--verbose", action="store_true", help="all runs; of a single one, every step in full")
+    what.add_argument("--case", metavar="ID", help="this case over time; with BATCH, in its suites")
+    what.add_argument("--run", type=natural, metavar="N", help="this run, step by step")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show all runs; with --run, every step in full")
     _grading(parser)
     _reports(parser, "history show")
 
 
 def _diff(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("before", metavar="BEFORE", help=_BATCH)
-    parser.add_argument("after", nargs="?", metavar="AFTER", help="the later one (default: the newest)")
-    _grading(parser, "compare the grades of their N-th regrade, or of the latest")
+    parser.add_argument("after", nargs="?", metavar="AFTER", help="the later batch (default: the newest)")
+    _grading(parser, "compare the grades of this regrade")
     add_by_option(parser)
     _reports(parser, "history diff")
 
@@ -108,15 +106,13 @@ def _diff(parser: argparse.ArgumentParser) -> None:
 def _name(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("batch", metavar="BATCH", help=_BATCH)
     which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument("name", nargs="?", metavar="NAME", help="its new name; a batch that has this name loses it")
-    which.add_argument("--remove", action="store_true", help="remove its name")
+    which.add_argument("name", nargs="?", metavar="NAME", help="its new name, which another batch loses")
+    which.add_argument("--remove", action="store_true", help="remove the name")
 
 
 def _regrade(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("batches", nargs="+", metavar="BATCH", help=_BATCH)
-    parser.add_argument(
-        "--suite", type=Path, metavar="FILE", help="grade by this suite, not by the one at the old path"
-    )
+    parser.add_argument("--suite", type=Path, metavar="FILE", help="grade by this suite, not the one at the old path")
     add_by_option(parser)
     add_judging_options(parser)
     _format(parser)
@@ -124,8 +120,8 @@ def _regrade(parser: argparse.ArgumentParser) -> None:
         parser,
         {
             OK: "regraded",
-            USAGE: "no such batch, missing trust, no suite to grade by, or a damaged run",
-            INFRASTRUCTURE: "a run that was graded before now ends in an error",
+            USAGE: "no such batch, missing trust, no usable suite, or a damaged run",
+            INFRASTRUCTURE: "a run with a grade cannot be graded again",
         },
     )
 
@@ -136,16 +132,18 @@ def _merge(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         type=Path,
         metavar="FILE",
-        help="histories that have shards, or folders that hold them (default: the shards in the history itself)",
+        help="histories with shards, or folders of them (default: the history itself)",
     )
-    parser.add_argument("--plan", metavar="ID", help="only shards of the plan with this id, where there are several")
-    parser.add_argument("--name", metavar="NAME", help="name the batch that they become")
-    parser.add_argument(
-        "--no-report", action="store_true", help="only merge, and decide nothing: more shards are to come"
-    )
+    parser.add_argument("--plan", metavar="ID", help="only shards of the plan with this id")
+    parser.add_argument("--name", metavar="NAME", help="name the merged batch")
+    parser.add_argument("--no-report", action="store_true", help="only merge: further shards will follow")
     parser.add_argument("--format", choices=forms_of("history merge"), help="format of the report (default text)")
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="write the report to a file, in the format of its ending"
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help=f"write the report to this file instead, in the format of its ending: {endings_of('history merge')}",
     )
     add_report_option(parser, "history merge")
     add_summary_option(parser)
@@ -154,8 +152,8 @@ def _merge(parser: argparse.ArgumentParser) -> None:
     add_baseline_options(parser)
     add_confirm_option(parser, reruns=False)
     amount = parser.add_mutually_exclusive_group()
-    amount.add_argument("-q", "--quiet", action="store_true", help="only what did not pass")
-    amount.add_argument("-v", "--verbose", action="store_true", help="every run in full")
+    amount.add_argument("-q", "--quiet", action="store_true", help="show only runs that did not pass")
+    amount.add_argument("-v", "--verbose", action="store_true", help="show every run in full")
     add_exit_codes(parser, MEANINGS)
 
 
@@ -166,7 +164,7 @@ def _export(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         type=Path,
         metavar="DIR",
-        help="the folder, created if needed; of a form that is one file, also that file",
+        help="the folder to write into; for a form of one file, also that file",
     )
     _grading(parser)
     _format(parser, "recordings", "json", *FORMS)
@@ -174,16 +172,16 @@ def _export(parser: argparse.ArgumentParser) -> None:
 
 
 def _prune(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--keep", type=_count, metavar="N", help="remove all but the newest N")
-    parser.add_argument("--older-than", type=_days, metavar="AGE", help="remove those older than this: 30d, 8w, 12h")
+    parser.add_argument("--keep", type=_count, metavar="N", help="keep only the newest N")
+    parser.add_argument("--older-than", type=_days, metavar="AGE", help="remove older ones: 30d, 8w, 12h")
     parser.add_argument(
         "--batch",
         action="append",
         default=[],
         metavar="BATCH",
-        help="remove this one, even if it has a name; may be repeated",
+        help="remove this one, even with a name; repeatable",
     )
-    parser.add_argument("--named", action="store_true", help="also remove batches that have a name")
+    parser.add_argument("--named", action="store_true", help="also remove named batches")
     parser.add_argument("--yes", action="store_true", help="do not ask")
 
 
@@ -198,9 +196,7 @@ def _reports(parser: argparse.ArgumentParser, command: Command) -> None:
     parser.set_defaults(reports_of=command)
 
 
-def _grading(
-    parser: argparse.ArgumentParser, purpose: str = "the grades of its N-th regrade, or of the latest"
-) -> None:
+def _grading(parser: argparse.ArgumentParser, purpose: str = "use the grades of this regrade") -> None:
     parser.add_argument("--grading", type=_which_grading, metavar="N|latest", help=purpose)
 
 

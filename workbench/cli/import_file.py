@@ -15,39 +15,41 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE", help="the file to import, or a folder of files of one form")
+    parser.add_argument("file", type=Path, metavar="FILE", help="a file, or a folder of files of one form")
     parser.add_argument(
         "--from",
         dest="form",
         choices=[*FORMS],
         metavar="FORM",
-        help=f"its form, where the file does not say it plainly: {', '.join(FORMS)}",
+        help=f"the form, if it is not recognized: {', '.join(FORMS)}",
     )
     parser.add_argument(
         "-o",
         "--output",
         type=Path,
         metavar="SUITE",
-        help="the suite to write (default: named like the file, in this folder)",
+        help="the suite to write (default: the file's name, in this folder)",
     )
     parser.add_argument(
         "--map",
         metavar="MEANING=FIELD,...",
-        help="which fields of a table are what, such as user=question,tool=expected_tool,args=expected_args",
+        help="fields of a table, such as user=question,tool=expected_tool,args=expected_args",
     )
     parser.add_argument(
         "--tools-from",
         type=Path,
         metavar="FILE",
-        help="take [[tools]] and [[servers]] from another suite, or tools from a JSON file (a server's tools/list)",
+        help="take tools and servers from this suite, or tools from a server's tools/list in JSON",
     )
-    parser.add_argument("--runs", type=Path, metavar="DIR", help="record the runs in the file into this folder")
-    parser.add_argument("--force", action="store_true", help="replace the suite, and add to recordings in the folder")
-    parser.add_argument("--dry-run", action="store_true", help="write nothing; only show what would be imported")
     parser.add_argument(
-        "--python", metavar="EXE", help="the Python that runs a file of Arcade evals (default: the one of this program)"
+        "--runs", type=Path, metavar="DIR", help="write the runs in the file to this folder, as recordings"
     )
-    parser.add_argument("--trust", action="store_true", help="run such a file without asking, this once")
+    parser.add_argument("--force", action="store_true", help="replace the suite, and add to recordings in the folder")
+    parser.add_argument("--dry-run", action="store_true", help="only show what would be imported")
+    parser.add_argument(
+        "--python", metavar="EXE", help="the Python that runs a file of Arcade evals (default: Workbench's own)"
+    )
+    parser.add_argument("--trust", action="store_true", help="run such a file without asking")
 
 
 def execute(arguments: argparse.Namespace) -> int:

@@ -54,17 +54,15 @@ if executes(__name__):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     source = parser.add_mutually_exclusive_group()
     source.add_argument(
-        "--command", metavar="COMMAND", help="a server that this command starts, in quotes as in a shell"
+        "--command", metavar="COMMAND", help="the server that this command starts, quoted as one argument"
     )
-    source.add_argument("--url", metavar="URL", help="a server at this address")
-    source.add_argument(
-        "--module", metavar="FILE:OBJECT", help="a server in this Python file, by default its object mcp"
-    )
+    source.add_argument("--url", metavar="URL", help="the server at this address")
+    source.add_argument("--module", metavar="FILE:OBJECT", help="the server in this Python file (default object: mcp)")
     source.add_argument(
         "--from-config",
         type=Path,
         metavar="FILE",
-        help="the servers of a client's configuration: Claude Desktop, Claude Code, Cursor, VS Code or Codex",
+        help="the servers in the configuration of Claude Desktop, Claude Code, Cursor, VS Code or Codex",
     )
     source.add_argument(
         "--example", nargs="?", const="", metavar="NAME", help="copy this sample suite (default generic_tool)"
@@ -74,40 +72,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="only this server of --from-config; may be repeated",
+        help="only this server of --from-config; repeatable",
     )
     parser.add_argument("--tools", metavar="A,B", help="only these tools")
     parser.add_argument("--by", choices=GRADERS, help="the grader that decides")
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="the suite to write (default: the server's name and .toml)"
     )
-    parser.add_argument("--ci", choices=("github", "gitlab"), help="also write a job that runs the suite")
+    parser.add_argument("--ci", choices=("github", "gitlab"), help="also write a CI job that runs the suite")
     draft = parser.add_argument_group("drafts by a model")
-    draft.add_argument("--draft", metavar="MODEL", help="let this model draft cases, instead of cases without requests")
-    draft.add_argument(
-        "--add-to", type=Path, metavar="SUITE", help="add the drafts to this suite, for the tools that it has"
-    )
-    draft.add_argument(
-        "--draft-check", metavar="MODEL", help="the model on which the drafts are run (default: the same)"
-    )
+    draft.add_argument("--draft", metavar="MODEL", help="let this model draft cases")
+    draft.add_argument("--add-to", type=Path, metavar="SUITE", help="add the drafts to this suite")
+    draft.add_argument("--draft-check", metavar="MODEL", help="run the drafts on this model (default: the same)")
     draft.add_argument(
         "--repeats",
         type=repeats_of,
         metavar="K",
-        help="run every draft this many times; it is kept if all of them do as drafted (default 3)",
+        help="runs of each draft, which must all do as drafted (default 3)",
     )
-    draft.add_argument("--yes", action="store_true", help="ask the model and write the suite without a question")
-    parser.add_argument("--force", action="store_true", help="replace the suite if the file exists")
-    parser.add_argument(
-        "--trust", action="store_true", help="start or reach the servers without asking, for this command"
-    )
+    draft.add_argument("--yes", action="store_true", help="ask no questions")
+    parser.add_argument("--force", action="store_true", help="replace an existing suite")
+    parser.add_argument("--trust", action="store_true", help="start or reach the servers without asking")
     add_exit_codes(
         parser,
         {
             OK: "the suite is written",
-            QUALITY_MISSED: "with --draft, no draft can be used, and nothing is written",
+            QUALITY_MISSED: "no draft can be used",
             USAGE: "wrong usage or missing trust",
-            INFRASTRUCTURE: "no tools were listed or no draft came, and nothing is written, or some drafts failed",
+            INFRASTRUCTURE: "no tools were listed, or drafting failed",
             INTERRUPTED: "interrupted",
         },
     )

@@ -18,23 +18,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=[Path()],
         metavar="PATH",
-        help="the suites that may be run, or folders that hold them (default: the current folder)",
+        help="suite files that may be run, or folders of them (default: the current folder)",
     )
     add_models_option(
         parser,
-        "let clients ask this model too; without it, only offline; several with commas between them, or by repeating "
-        "the option",
+        "let clients ask this model, not only offline; A,B for several",
     )
-    add_judge_option(parser, "let this model judge; without it, cases with judged checks are refused")
+    add_judge_option(parser, "let this model judge; otherwise cases with judged checks are refused")
     parser.add_argument(
         "--trust",
         action="store_true",
-        help="let the suites start and import what they name now, and nothing that changes",
+        help="let the suites start and import what they name now",
     )
-    parser.add_argument(
-        "--execute", action="store_true", help="let tools marked read-only be executed; otherwise mocks answer"
-    )
-    parser.add_argument("--no-history", action="store_true", help="record no runs")
+    parser.add_argument("--execute", action="store_true", help="execute tools marked read-only")
+    parser.add_argument("--no-history", action="store_true", help="store no runs")
 
 
 def execute(arguments: argparse.Namespace) -> int:

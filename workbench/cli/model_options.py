@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 
 _RUN_ON = (
-    "run on this model, not on those of the suites: offline, a name of workbench.toml, or PROVIDER:MODEL; A,B for "
-    "several"
+    "run on this model, not those of the suites: offline, a name of workbench.toml, or PROVIDER:MODEL; A,B for several"
 )
 # A comma inside a name is written `\,`.
 _COMMA = re.compile(r"(?<!\\),")
@@ -27,14 +26,14 @@ _COMMA = re.compile(r"(?<!\\),")
 def add_model_options(parser: argparse.ArgumentParser, purpose: str = _RUN_ON) -> None:
     """Add options for models; `purpose` is the help of `--model`."""
     add_models_option(parser, purpose)
-    parser.add_argument("--base-url", metavar="URL", help="the address of the models of --model")
+    parser.add_argument("--base-url", metavar="URL", help="the address of these models")
     parser.add_argument("--api-key-env", metavar="NAME", help="the environment variable with their key")
     parser.add_argument(
         "--param",
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="add this parameter to each request to the models of --model; VALUE is JSON, else text; may be repeated",
+        help="add this to their requests; VALUE is JSON, else text; repeatable",
     )
 
 
@@ -50,12 +49,11 @@ def add_judge_option(parser: argparse.ArgumentParser, purpose: str) -> None:
 
 def add_judging_options(parser: argparse.ArgumentParser) -> None:
     """Add options for grading finished runs: the judge, and trust in checks."""
-    add_judge_option(parser, "let this model judge what was not judged before; without it, no model is asked")
+    add_judge_option(parser, "let this model judge values that no judge has seen")
     parser.add_argument(
         "--trust",
         action="store_true",
-        help="for this command, let checks call the Python functions that they name, and ask judges that a suite or "
-        "the workbench.toml next to it describes",
+        help="let the suites call the Python functions and ask the judges that they name",
     )
 
 
@@ -122,18 +120,17 @@ def add_list_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tools",
         action="store_true",
-        help="check too how each endpoint handles tools: send one small request of each kind, which costs tokens",
+        help="also check how each endpoint handles tools, which costs tokens",
     )
     parser.add_argument(
-        "paths", nargs="*", metavar="PATH", help="suite files, or folders that hold them (default: the current folder)"
+        "paths", nargs="*", metavar="PATH", help="suite files, or folders of them (default: the current folder)"
     )
     add_model_options(
         parser,
-        "list and check only this model: a name of workbench.toml, or PROVIDER:MODEL; several with commas "
-        "between them, or by repeating the option",
+        "list and check only this model: a name of workbench.toml, or PROVIDER:MODEL; A,B for several",
     )
     parser.add_argument(
-        "--trust", action="store_true", help="let a check ask the endpoints named by suites and their workbench.toml"
+        "--trust", action="store_true", help="let a check ask the endpoints that suites and their workbench.toml name"
     )
     parser.add_argument(
         "--format", choices=("text", "json"), default="text", help="format of the list (default %(default)s)"
@@ -141,8 +138,8 @@ def add_list_arguments(parser: argparse.ArgumentParser) -> None:
     add_exit_codes(
         parser,
         {
-            OK: "listed, and every checked model answers",
-            USAGE: "settings are broken, or a suite names a model that does not exist",
-            INFRASTRUCTURE: "a checked model does not answer or is not there, or a probe of --tools failed",
+            OK: "every checked model answers",
+            USAGE: "broken settings, or an unknown model",
+            INFRASTRUCTURE: "a model does not answer or does not exist, or a probe of --tools failed",
         },
     )

@@ -12,40 +12,38 @@ from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, USAGE
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="the name that the model gets in workbench.toml")
+    parser.add_argument("name", metavar="NAME", help="the model's name in workbench.toml")
     parser.add_argument(
-        "path", nargs="?", default=".", metavar="PATH", help="a suite, or the folder of suites (default: here)"
+        "path", nargs="?", default=".", metavar="PATH", help="a suite or folder (default: the current one)"
     )
     parser.add_argument(
-        "--preset", choices=[preset.name for preset in PRESETS], help="a known endpoint, whose address and key it takes"
+        "--preset", choices=[preset.name for preset in PRESETS], help="a known endpoint, with its address and key"
     )
     parser.add_argument("--provider", metavar="API", help="openai (default), openai-responses or anthropic")
     parser.add_argument("--base-url", metavar="URL", help="its address (default: the vendor's, or the preset's)")
     parser.add_argument("--model", metavar="M", help="its name at the endpoint (default: NAME)")
     parser.add_argument("--api-key-env", metavar="VARIABLE", help="the environment variable that holds its key")
-    parser.add_argument(
-        "--price", metavar="IN,OUT[,CACHED]", help="US dollars per million tokens of input, output and cached input"
-    )
+    parser.add_argument("--price", metavar="IN,OUT[,CACHED]", help="US dollars per million tokens")
     parser.add_argument(
         "--thoughts",
         metavar="WHAT",
-        help="what thoughts in the text of an answer are: reasoning (default) or a part of the answer",
+        help="what thoughts in an answer's text are: reasoning (default) or answer",
     )
     parser.add_argument(
         "--to",
         choices=("project", "user"),
-        help="the workbench.toml next to the suites, or your own (default: next to the suites where there is one)",
+        help="write to the nearest workbench.toml or to your own (default: the nearest, if any)",
     )
     parser.add_argument(
-        "--replace", action="store_true", help="change the model that is already called NAME; what is not given stays"
+        "--replace", action="store_true", help="change the model of this name, keeping what is not given"
     )
-    parser.add_argument("--no-check", action="store_true", help="write it without asking the endpoint")
+    parser.add_argument("--no-check", action="store_true", help="do not ask the endpoint")
     add_exit_codes(
         parser,
         {
             OK: "written",
-            USAGE: "a wrong option, a name that is taken, or a file that cannot be read or written",
-            INFRASTRUCTURE: "not written, because the endpoint did not answer that it has the model",
+            USAGE: "wrong usage, a name that is taken, or a file that cannot be written",
+            INFRASTRUCTURE: "the endpoint did not confirm the model",
         },
     )
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "paths", nargs="*", metavar="PATH", help="suites next to whose .env keys are looked for (default: here)"
+        "paths", nargs="*", metavar="PATH", help="suites whose .env may hold keys (default: the current folder)"
     )
     parser.add_argument(
         "--format", choices=("text", "json"), default="text", help="format of the list (default %(default)s)"

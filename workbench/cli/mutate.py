@@ -42,9 +42,7 @@ KINDS = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiment_options(parser)
     add_choice_options(parser, "--kind", KINDS, "mutants of this kind", "mutants")
-    parser.add_argument(
-        "--all-cases", action="store_true", help="run every mutant on every case, also when it was noticed already"
-    )
+    parser.add_argument("--all-cases", action="store_true", help="run every mutant on every case")
     add_way_options(parser)
     parser.add_argument("--format", choices=("text", "json"), default="text", help="form of the report")
     add_history_and_quiet(parser)
@@ -54,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             OK: "every mutant was noticed",
             QUALITY_MISSED: "a mutant was not noticed",
             USAGE: "wrong usage or missing trust",
-            INFRASTRUCTURE: "runs with mutants ended in an error",
+            INFRASTRUCTURE: "a run with a mutant ended in an error",
             INTERRUPTED: "interrupted",
         },
     )

@@ -161,16 +161,14 @@ def add_report_option(parser: argparse.ArgumentParser, command: Command) -> None
         default=[],
         type=Path,
         metavar="FILE",
-        help="also write the report to this file, in the format of its ending; may be repeated: "
+        help="also write the report to this file, in the format of its ending; repeatable: "
         f"{endings_of(command, beside=True)}",
     )
 
 
 def add_summary_option(parser: argparse.ArgumentParser) -> None:
     """Add the option for jobs of GitHub Actions."""
-    parser.add_argument(
-        "--no-step-summary", action="store_true", help="write nothing into the summary of a job of GitHub Actions"
-    )
+    parser.add_argument("--no-step-summary", action="store_true", help="write no summary of a GitHub Actions job")
 
 
 EXIT_CODES = "exit codes"
@@ -184,7 +182,7 @@ def add_exit_codes(parser: argparse.ArgumentParser, meanings: Mapping[int, str])
 
 def add_samples_option(parser: argparse.ArgumentParser) -> None:
     """Add `--samples`, which stands for the path of the samples."""
-    parser.add_argument("--samples", action="store_true", help="the sample suites that are installed with Workbench")
+    parser.add_argument("--samples", action="store_true", help="the installed sample suites")
 
 
 def paths_of(arguments: argparse.Namespace) -> tuple[str, ...]:
@@ -204,10 +202,10 @@ def add_history_options(parser: argparse.ArgumentParser, *, may_be_none: bool = 
         "--history",
         type=Path,
         metavar="FILE",
-        help=f"{purpose} this history, instead of the one in the project's '.workbench' folder or your own",
+        help=f"{purpose} this history instead of the project's or your own",
     )
     if may_be_none:
-        which.add_argument("--no-history", action="store_true", help="store nothing of these runs in a history")
+        which.add_argument("--no-history", action="store_true", help="store no runs in a history")
 
 
 def history_of(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Path | None:
@@ -230,9 +228,9 @@ def history_to_read(arguments: argparse.Namespace, paths: Sequence[str | Path]) 
 
 def add_named_run(parser: argparse.ArgumentParser) -> None:
     """Add the arguments for the run that the command is about."""
-    parser.add_argument("run", metavar="RUN", help="a batch of the history (its number or name), or a recording")
+    parser.add_argument("run", metavar="RUN", help="a batch of the history, or a recording")
     parser.add_argument(
-        "--run", dest="number", type=natural, metavar="N", help="this run of the batch, as 'history show' counts them"
+        "--run", dest="number", type=natural, metavar="N", help="the run, as 'history show' counts them"
     )
 
 

@@ -24,14 +24,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--listen",
         default="127.0.0.1:8808",
         metavar="HOST:PORT",
-        help="where programs reach the proxy, on this machine only (default: 127.0.0.1:8808; port 0: a free one)",
+        help="the proxy's address on this machine (default: 127.0.0.1:8808; port 0: a free one)",
     )
     parser.add_argument(
         "--upstream",
         metavar="NAME|URL",
-        help="the endpoint to pass requests on to: openai, anthropic, or a base URL such as http://localhost:11434/v1",
+        help="the endpoint behind the proxy: openai, anthropic or a base URL",
     )
-    parser.add_argument("--suite", type=Path, metavar="FILE", help="write the conversations as cases of a new suite")
+    parser.add_argument("--suite", type=Path, metavar="FILE", help="write the conversations as a new suite")
     parser.add_argument("--recordings", type=Path, metavar="DIR", help="write the conversations as recordings")
     parser.add_argument(
         "--server-log",
@@ -39,24 +39,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="merge what --server --to has written by the end: raw results and schemas; may be repeated",
+        help="merge results and schemas from this file of --server --to; repeatable",
     )
     parser.add_argument("--force", action="store_true", help="replace the suite, and add to recordings in the folder")
     parser.add_argument(
         "--kept",
         type=Path,
         metavar="FILE",
-        help="record nothing: make the suite and the recordings of what a recording that was broken off has kept",
+        help="record nothing: use what an interrupted recording has kept",
     )
-    parser.add_argument(
-        "-q", "--quiet", action="store_true", help="no line for each answer; only the report at the end"
-    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="show only the report at the end")
     parser.add_argument(
         "--server",
         action="store_true",
-        help="be an MCP server on standard input and output: COMMAND, with all that passes written to --to",
+        help="stand between a client and the MCP server COMMAND, and write what passes to --to",
     )
-    parser.add_argument("--to", type=Path, metavar="FILE", help="where --server adds what it sees, as JSON lines")
+    parser.add_argument("--to", type=Path, metavar="FILE", help="the file for --server, JSON lines")
     parser.add_argument("command", nargs="*", metavar=AS_WRITTEN, help="the command of the MCP server")
 
 

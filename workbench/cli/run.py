@@ -87,8 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="LINE",
-        help="open the app, run there, and hold the runs at this breakpoint, such as 'tool send_email' or 'error'; "
-        "may be repeated",
+        help="run in the app, and hold the runs at this breakpoint, such as 'tool send_email'; repeatable",
     )
     add_until_options(parser, compares=False)
     add_shard_options(parser)
@@ -97,21 +96,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_repeat_rule_option(parser)
     add_min_score_option(parser)
     add_way_options(parser)
-    parser.add_argument(
-        "--frozen", action="store_true", help="run nothing unless the tools of all servers are as they are pinned"
-    )
+    parser.add_argument("--frozen", action="store_true", help="run nothing if a server's tools differ from their pins")
     parser.add_argument(
         "--format",
         choices=forms_of("run"),
-        help="format of the report (default: by the ending of --output, else text); jsonl streams the events of all "
-        "runs instead",
+        help="format of the report (default: by the ending of --output, else text); jsonl streams all events",
     )
     parser.add_argument(
         "-o",
         "--output",
         type=Path,
         metavar="FILE",
-        help=f"write the report to a file instead of standard output, in the format of its ending: {endings_of('run')}",
+        help=f"write the report to this file instead, in the format of its ending: {endings_of('run')}",
     )
     add_report_option(parser, "run")
     add_summary_option(parser)
@@ -121,16 +117,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_baseline_options(parser)
     add_confirm_option(parser, reruns=True)
     parser.add_argument(
-        "--confirm-writes", action="store_true", help="rerun cases that executed tools which are not read-only, too"
+        "--confirm-writes", action="store_true", help="also rerun cases that executed tools with effects"
     )
     recording = parser.add_mutually_exclusive_group()
-    recording.add_argument("--record", type=folder, metavar="DIR", help="record every run into a file of its own")
+    recording.add_argument("--record", type=folder, metavar="DIR", help="record each run in a file of its own")
     recording.add_argument(
-        "--record-failed", type=folder, metavar="DIR", help="record only the runs that failed or ended in an error"
+        "--record-failed", type=folder, metavar="DIR", help="record only runs that failed or ended in an error"
     )
     amount = parser.add_mutually_exclusive_group()
-    amount.add_argument("-q", "--quiet", action="store_true", help="no steps, and only what did not pass")
-    amount.add_argument("-v", "--verbose", action="store_true", help="every step in full, with the model's reasoning")
+    amount.add_argument("-q", "--quiet", action="store_true", help="show no steps, and only runs that did not pass")
+    amount.add_argument("-v", "--verbose", action="store_true", help="show every step in full, with the reasoning")
     add_exit_codes(parser, MEANINGS)
 
 

@@ -42,12 +42,12 @@ _SETTLED = (
 
 def add_paths(parser: argparse.ArgumentParser, *, resumes: bool = True) -> None:
     """Add the paths of suites; with `resumes`, the command can resume a batch instead."""
-    no_path = "; none is needed with --resume" if resumes else ""
-    parser.add_argument("paths", nargs="*", metavar="PATH", help=f"suite files, or folders that hold them{no_path}")
+    no_path = "; none with --resume" if resumes else ""
+    parser.add_argument("paths", nargs="*", metavar="PATH", help=f"suite files, or folders of them{no_path}")
     add_samples_option(parser)
 
 
-_REPEATS = "run every case this many times, overriding the suites"
+_REPEATS = "run each case this often, overriding the suites"
 
 
 def add_case_options(parser: argparse.ArgumentParser, repeats: str = _REPEATS) -> None:
@@ -55,12 +55,8 @@ def add_case_options(parser: argparse.ArgumentParser, repeats: str = _REPEATS) -
 
     `repeats` is the help of `--repeats`.
     """
-    parser.add_argument(
-        "--case", action="append", default=[], metavar="ID", help="only the case with this id; may be repeated"
-    )
-    parser.add_argument(
-        "--tag", action="append", default=[], metavar="T", help="only cases with this tag; may be repeated"
-    )
+    parser.add_argument("--case", action="append", default=[], metavar="ID", help="only this case, by id; repeatable")
+    parser.add_argument("--tag", action="append", default=[], metavar="T", help="only cases with this tag; repeatable")
     parser.add_argument(
         "--repeats",
         type=repeats_of,
@@ -72,13 +68,13 @@ def add_case_options(parser: argparse.ArgumentParser, repeats: str = _REPEATS) -
         type=_positive,
         default=DEFAULT_CONCURRENCY,
         metavar="N",
-        help="runs at the same time (default %(default)s)",
+        help="concurrent runs (default %(default)s)",
     )
     parser.add_argument(
         "--processes",
         type=_processes,
         metavar="N",
-        help="spread the runs over this many processes, or 'auto' for one on each core (default 1)",
+        help="use N processes, or 'auto' for one on each core (default 1)",
     )
 
 
@@ -87,67 +83,64 @@ def add_cluster_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cluster",
         metavar="WHERE",
-        help="have the workers of a dask cluster make the runs: local:N, or the address of a scheduler such as "
-        "tcp://scheduler:8786 (needs the extra 'cluster')",
+        help="run on a dask cluster: local:N, or a scheduler such as tcp://scheduler:8786 (needs the extra 'cluster')",
     )
 
 
 def add_variant_options(parser: argparse.ArgumentParser, *, compares: bool) -> None:
     """Add options for the variants to run."""
-    beside = "beside the suite as it is written" if compares else "instead of the suite as it is written"
+    also = "also " if compares else ""
     parser.add_argument(
         "--variant",
         action="append",
         default=[],
         metavar="NAME|FILE",
-        help=f"run this variant {beside}: one of the suite, or all of a TOML file; may be repeated",
+        help=f"{also}run this variant, or all of a TOML file; repeatable",
     )
-    parser.add_argument(
-        "--variants", action="store_true", help="run all variants of the suites beside the suites as they are written"
-    )
+    parser.add_argument("--variants", action="store_true", help="run all variants and the suites as written")
     parser.add_argument(
         "--system",
         action="append",
         default=[],
         type=Path,
         metavar="FILE",
-        help=f"run with the system prompt in this file {beside}, as a variant named after it; may be repeated",
+        help=f"{also}run with this system prompt, as a variant named after the file; repeatable",
     )
 
 
 def add_until_options(parser: argparse.ArgumentParser, *, compares: bool) -> None:
     """Add options for stopping early."""
-    what = "it is decided which model is better" if compares else "the pass rate is decided"
+    what = "the better model is decided" if compares else "the pass rate is decided"
     parser.add_argument(
         "--until",
         choices=("decided",),
-        help=f"stop as soon as {what}; runs are then made in a random order",
+        help=f"stop as soon as {what}; the order is random",
     )
     if compares:
         parser.add_argument(
             "--looks",
             type=_looks,
             metavar="N",
-            help="with --until, look only N times, each after as many further cases (default: after each case)",
+            help="with --until, test only N times (default: after each case)",
         )
     else:
         parser.add_argument(
             "--gate",
             type=_rate,
             metavar="X",
-            help="with --until, the pass rate that each model must reach, instead of the gates of the suites",
+            help="with --until, the pass rate to reach, instead of the suites' gates",
         )
         parser.add_argument(
             "--worse",
             type=_rate,
             metavar="X",
-            help="with --until, a pass rate that is clearly too low (default: 0.1 below the gate)",
+            help="with --until, the clearly too low pass rate (default: 0.1 below the gate)",
         )
     parser.add_argument(
         "--seed",
         type=int,
         metavar="N",
-        help="with --until, make the random order from this number (default: derived from the plan)",
+        help="with --until, the seed of the order",
     )
 
 
@@ -157,20 +150,18 @@ def add_shard_options(parser: argparse.ArgumentParser) -> None:
         "--shard",
         type=_shard,
         metavar="I/N",
-        help="make only the I-th of N parts of the runs, or 'auto' for that of the job's scheduler; "
-        "'workbench history merge' puts them together",
+        help="make the I-th of N parts of the runs, or 'auto' for the scheduler's part",
     )
     parser.add_argument(
         "--shard-by",
         type=_shard_by,
         metavar="WAY",
-        help="share runs out in 'turn' (default), or by 'cost', their mean latencies in the history or in that of "
-        "cost:FILE",
+        help="divide runs in 'turn' (default), or by 'cost': mean latency in the history or in cost:FILE",
     )
     parser.add_argument(
         "--plan",
         metavar="ID",
-        help="with --shard, the id of the batch, shared by all its shards (default: that of the pipeline or array job)",
+        help="with --shard, the id of the batch (default: that of the pipeline or array job)",
     )
 
 
@@ -180,8 +171,7 @@ def add_max_cost_option(parser: argparse.ArgumentParser) -> None:
         "--max-cost",
         type=_dollars,
         metavar="USD",
-        help="begin no run that would take the cost of the batch beyond this, judges included; needs the prices of all "
-        "models",
+        help="begin no run that could cost more than the batch has left, judges included",
     )
 
 
@@ -190,23 +180,17 @@ def add_way_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--execute",
         action="store_true",
-        help="execute tools marked read-only on their servers, overriding the suites",
+        help="execute tools marked read-only, overriding the suites",
     )
-    parser.add_argument(
-        "--execute-all", action="store_true", help="execute all tools, including those that change something"
-    )
-    add_judge_option(parser, "model that judges where a check names none, instead of the one in workbench.toml")
-    parser.add_argument(
-        "--no-judge-cache", action="store_true", help="ask judges again about values that they have already judged"
-    )
-    parser.add_argument(
-        "--trust", action="store_true", help="let the suites start and import what they name, for this run"
-    )
+    parser.add_argument("--execute-all", action="store_true", help="execute all tools, including those with effects")
+    add_judge_option(parser, "the judge of checks that name none, instead of that in workbench.toml")
+    parser.add_argument("--no-judge-cache", action="store_true", help="ask judges again about the same values")
+    parser.add_argument("--trust", action="store_true", help="let the suites start and import what they name")
     parser.add_argument(
         "--pace",
         choices=("recorded", "none"),
         default="none",
-        help="play 'replay:' models as fast as they were recorded, or at once (default %(default)s)",
+        help="speed of 'replay:' models: as recorded, or at once (default %(default)s)",
     )
 
 
@@ -229,17 +213,17 @@ def add_choice_options(
     """
     listed = ", ".join(names)
     parser.add_argument(
-        option, action="append", default=[], choices=names, help=f"only {chosen}, of {listed}; may be repeated"
+        option, action="append", default=[], choices=names, help=f"only {chosen}, of {listed}; repeatable"
     )
     parser.add_argument(
-        "--tool", action="append", default=[], metavar="NAME", help=f"only {things} of this tool; may be repeated"
+        "--tool", action="append", default=[], metavar="NAME", help=f"only {things} of this tool; repeatable"
     )
 
 
 def add_history_and_quiet(parser: argparse.ArgumentParser) -> None:
     """Add options for the history and for quiet output."""
     add_history_options(parser)
-    parser.add_argument("-q", "--quiet", action="store_true", help="no steps and no warnings")
+    parser.add_argument("-q", "--quiet", action="store_true", help="show no steps and no warnings")
 
 
 def folder(text: str) -> Path:
@@ -565,10 +549,9 @@ def add_resume_options(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const="",
         metavar="BATCH",
-        help="resume a batch of the history, a number or a name: only its missing runs are run (default: the "
-        "latest one of the paths, or of this project, with missing runs)",
+        help="make the missing runs of a batch (default: the latest of the paths or the project)",
     )
-    parser.add_argument("--anyway", action="store_true", help="resume even if models have other settings than before")
+    parser.add_argument("--anyway", action="store_true", help="resume even if the models' settings have changed")
 
 
 def add_detach_option(parser: argparse.ArgumentParser) -> None:
@@ -576,38 +559,33 @@ def add_detach_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--detach",
         action="store_true",
-        help="return once the batch has begun, which runs without this terminal: 'workbench attach' shows it; with "
-        "--quiet, print its number alone",
+        help="run without this terminal: 'workbench attach' shows the batch; --quiet prints only its number",
     )
 
 
 def add_baseline_options(parser: argparse.ArgumentParser) -> None:
     """Add options for comparing with a batch of the history."""
-    parser.add_argument(
-        "--baseline", metavar="BATCH", help="show what broke, was fixed or changed since this batch, a number or a name"
-    )
+    parser.add_argument("--baseline", metavar="BATCH", help="report what changed since this batch")
     parser.add_argument(
         "--fail-on",
         choices=("regression",),
-        help="decide by the baseline, not by statuses: a regression is a case that broke or is missing",
+        help="decide by the baseline: a regression is a case that broke or is missing",
     )
 
 
 def add_confirm_option(parser: argparse.ArgumentParser, *, reruns: bool) -> None:
     """Add the option for confirming that a case broke."""
     ways: tuple[str, ...] = ("repeats", "none")
-    by = "by its repeats (default)"
+    by = "its repeats"
     if reruns:
         ways = ("reruns", *ways)
-        by = "by reruns until chance is excluded, at most as many as the batch has runs (default), by its repeats alone"
-    parser.add_argument(
-        "--confirm", choices=ways, help=f"how --fail-on makes sure that a case broke: {by}, or not at all"
-    )
+        by = "reruns until chance is excluded"
+    parser.add_argument("--confirm", choices=ways, help=f"how to confirm that a case broke (default: {by})")
 
 
 def add_by_option(parser: argparse.ArgumentParser) -> None:
     """Add the option for the grader that decides."""
-    parser.add_argument("--by", choices=GRADERS, help="let this grader decide, overriding the cases")
+    parser.add_argument("--by", choices=GRADERS, help="the grader that decides, overriding the cases")
 
 
 def add_repeat_rule_option(parser: argparse.ArgumentParser) -> None:
@@ -615,7 +593,7 @@ def add_repeat_rule_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--repeat-rule",
         choices=REPEAT_RULES,
-        help="how several runs of a case come to one status, overriding the cases",
+        help="the rule for repeats, overriding the cases",
     )
 
 
@@ -626,7 +604,7 @@ def add_min_score_option(parser: argparse.ArgumentParser) -> None:
         type=_unit,
         action=_ScoreToReach,
         metavar="X",
-        help="the mean score to reach, 0..1; decides instead of statuses and gates",
+        help="the mean score to reach, 0..1, instead of statuses and gates",
     )
 
 

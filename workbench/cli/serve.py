@@ -48,32 +48,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     served.add_argument(
         "--without-tls",
         action="store_true",
-        help="listen for other machines (--host) although nothing encrypts what goes there",
+        help="serve other machines (--host) without encryption",
     )
     served.add_argument(
         "--public-url",
         type=_public,
         metavar="URL",
-        help="the address under which a proxy offers this server, such as https://workbench.example.org",
+        help="the address that a proxy gives this server, such as https://workbench.example.org",
     )
     served.add_argument(
         "--attach",
         metavar="BATCH",
-        help="show this batch at once, which may run without a terminal ('run --detach'): its runs fill in",
+        help="open this batch, such as one of 'run --detach'",
     )
     served.add_argument(
         "--visitors",
         type=natural,
         default=VISITORS,
         metavar="N",
-        help=f"how many browsers may have the app at a time, each a process of its own (default {VISITORS})",
+        help=f"browsers at a time, each with a process of its own (default {VISITORS})",
     )
     served.add_argument(
         "--idle",
         type=_minutes,
         default=IDLE_MINUTES,
         metavar="MINUTES",
-        help=f"end the app of a visitor who has typed nothing for so long (default {IDLE_MINUTES}); 0: never",
+        help=f"end the app after so long without input (default {IDLE_MINUTES}); 0: never",
     )
 
 

@@ -54,40 +54,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=natural,
         default=3,
         metavar="N",
-        help="run each attempt this often (default %(default)s)",
+        help="runs of each attempt (default %(default)s)",
     )
     parser.add_argument(
         "--fails",
         type=natural,
         default=2,
         metavar="M",
-        help="an attempt still fails if so many of its runs fail in the same way (default %(default)s)",
+        help="runs of an attempt that must fail in the same way (default %(default)s)",
     )
     parser.add_argument(
         "--first",
         type=natural,
         default=5,
         metavar="K",
-        help="run the whole case this often first (default %(default)s)",
+        help="runs of the whole case at the beginning (default %(default)s)",
     )
     parser.add_argument(
-        "--most-runs", type=natural, default=200, metavar="N", help="make at most this many runs (default %(default)s)"
+        "--most-runs", type=natural, default=200, metavar="N", help="make at most N runs (default %(default)s)"
     )
-    parser.add_argument(
-        "--estimate", action="store_true", help="make the first runs, say what all of it would take, and stop there"
-    )
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the shrunk suite into this file")
-    parser.add_argument(
-        "--trust", action="store_true", help="let the suite start and import what it names, for this command"
-    )
+    parser.add_argument("--estimate", action="store_true", help="make the first runs, estimate the rest, and stop")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the shrunk suite to this file")
+    parser.add_argument("--trust", action="store_true", help="let the suites start and import what they name")
     add_history_options(parser, may_be_none=False)
     add_exit_codes(
         parser,
         {
-            OK: "the least that still fails is shown",
+            OK: "the shrunk case is shown",
             QUALITY_MISSED: "the case does not fail often enough",
             USAGE: "wrong usage or missing trust",
-            INFRASTRUCTURE: "the case does not fail often enough, because of errors",
+            INFRASTRUCTURE: "the same, because of errors",
             INTERRUPTED: "interrupted",
         },
     )

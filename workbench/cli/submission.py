@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="FILE",
-        help=f"write the table to a file, in the format of its ending: {endings_of('submission')}",
+        help=f"write the report to this file instead, in the format of its ending: {endings_of('submission')}",
     )
     add_report_option(parser, "submission")
     add_summary_option(parser)

@@ -59,19 +59,17 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="suite files, or folders that hold them")
-    parser.add_argument("--server", metavar="NAME", help="only the tools of the server of this name")
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="suite files, or folders of them")
+    parser.add_argument("--server", metavar="NAME", help="only the tools of this server")
     parser.add_argument("--call", metavar="TOOL", help="execute this tool once, and print its result")
     parser.add_argument("--args", metavar="JSON", help="the arguments of the call, a JSON object (default {})")
-    parser.add_argument("--lint", action="store_true", help="show what makes the tools hard to use, or unusable")
+    parser.add_argument("--lint", action="store_true", help="show what makes the tools hard to use or unusable")
     parser.add_argument(
         "--pin",
         action="store_true",
-        help="pin what servers list now, in NAME.pinned.json beside the suite",
+        help="pin the servers' tools in NAME.pinned.json beside the suite",
     )
-    parser.add_argument(
-        "--trust", action="store_true", help="let the suites start and import their servers, for this command"
-    )
+    parser.add_argument("--trust", action="store_true", help="let the suites start and import what they name")
     parser.add_argument(
         "--format", choices=forms_of("tools"), default="text", help="format of the output (default %(default)s)"
     )
@@ -79,10 +77,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_exit_codes(
         parser,
         {
-            OK: "listed, linted without an error, or answered",
-            QUALITY_MISSED: "lint found an error, or the tool answered with a tool error",
+            OK: "no error",
+            QUALITY_MISSED: "lint found an error, or the tool returned one",
             USAGE: "wrong usage or missing trust",
-            INFRASTRUCTURE: "a server did not start, died or did not answer, or the audit log cannot be written",
+            INFRASTRUCTURE: "a server failed, or the audit log cannot be written",
             INTERRUPTED: "interrupted",
         },
     )

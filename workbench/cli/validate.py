@@ -31,13 +31,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--audit",
         action="store_true",
-        help="also show which cases check too little, what in them can never be met, and which tools no case covers",
+        help="also find cases that check too little or cannot pass, and tools without a case",
     )
     parser.add_argument(
         "--fail-on",
         choices=("error", "warning", "note"),
         default="error",
-        help="exit with 1 if there are warnings, or even notes of --audit (default: error, which is exit 2)",
+        help="exit with 1 for warnings, or also for notes of --audit (default: error, exit 2)",
     )
     parser.add_argument("--format", choices=forms_of("validate"), help="format of the findings (default: text)")
     add_report_option(parser, "validate")
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         {
             OK: "no error",
-            QUALITY_MISSED: "no error, but something that --fail-on names",
+            QUALITY_MISSED: "something that --fail-on names",
             USAGE: "wrong usage, or a suite with an error",
         },
     )

@@ -16,11 +16,11 @@ INTERRUPTED = 130
 """Stopped by Ctrl+C, SIGTERM or SIGHUP; finished runs are reported."""
 
 MEANINGS = {
-    OK: "every case passed or warned, or the demands were met",
+    OK: "all cases passed or warned, or the demands were met",
     QUALITY_MISSED: "a case failed, or a demand was missed",
     USAGE: "wrong usage, a suite with problems, missing trust, no case selected, or a file that could not be written",
-    INFRASTRUCTURE: "some run ended in an infrastructure error or was not made, or nothing could be run",
-    NOTHING_GRADED: "nothing was missed, because no run that counts was graded",
-    INTERRUPTED: "interrupted, and what was done is reported",
+    INFRASTRUCTURE: "a run ended in an infrastructure error or was not made",
+    NOTHING_GRADED: "no run that counts was graded",
+    INTERRUPTED: "interrupted",
 }
 """Shown by `--help` of a command that decides about cases."""
