@@ -53,8 +53,10 @@ def test_counts_have_an_attribute_for_every_status() -> None:
 def test_no_other_module_lists_the_names_of_statuses() -> None:
     for path in sorted(PACKAGE.rglob("*.py")):
         name = path.relative_to(PACKAGE).as_posix()
-        if name not in OTHER_WORDS:
-            listed = NAMES.intersection(_decided_by(ast.parse(path.read_text(encoding="utf-8"))))
+        text = path.read_text(encoding="utf-8")
+        # Parsing takes seconds: most modules are told apart by their text.
+        if name not in OTHER_WORDS and sum(f'"{each}"' in text for each in NAMES) > 2:
+            listed = NAMES.intersection(_decided_by(ast.parse(text)))
             assert len(listed) < 3, f"{name} lists {sorted(listed)}: ask workbench.grading.status.Status"
 
 
