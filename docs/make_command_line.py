@@ -14,7 +14,6 @@ from pathlib import Path
 from workbench.cli.app import parser_of_app
 from workbench.cli.main import COMMANDS, WORDS, parser_of
 from workbench.cli.parser import EXIT_CODES
-from workbench.show.forms import FORMS
 
 PAGE = Path(__file__).parent / "command-line.md"
 _MADE = "<!-- made by docs/make_command_line.py, but for what is marked -->\n"
@@ -107,8 +106,7 @@ def _section(parser: argparse.ArgumentParser, first_in: dict[str, str]) -> str:
             continue
         row = _row(action)
         if option == "--format":
-            if not _in_table(title):
-                rows.append(row)
+            rows.append(row)
             continue
         owner = first_in.setdefault(row, title)
         if owner == title or not option:
@@ -134,11 +132,6 @@ def _explained(action: argparse.Action) -> bool:
     """Return whether the beginning of the page explains an option, or any number of paths."""
     paths = action.nargs == "*" and re.fullmatch(r"suite files, or folders of them(; .*)?", str(action.help))
     return "--history" in action.option_strings or bool(paths)
-
-
-def _in_table(title: str) -> bool:
-    """Return whether the table in docs/reports.md names the command, with its forms."""
-    return any(title.removeprefix("workbench ") in form.writers for form in FORMS)
 
 
 def _shared(owner: str, names: list[str], own: set[str]) -> str:

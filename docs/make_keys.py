@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from workbench.tui.kit.actions import DEFAULT_KEYS, PANE_TITLES, Action, Where
@@ -19,26 +19,29 @@ _SECTIONS: tuple[tuple[str, Where], ...] = (
     ("Moving", "move"),
 )
 
-_SHARED = ("filter", "find", "find_next", "other", "back", "help", "quit")
+_SHARED = ("filter", "find", "find_next", "other", "copy", "back", "help", "quit")
 """What most screens do alike, by the part of its ids behind the dot: written once."""
+
+_COPY = "Copy what is shown, or what the cursor is on"
+_OTHER_COPIES = ("call.copy", "live.copy")
+"""Actions that copy something else, which have a row of their own."""
 
 _HEAD = """# Keys
 
-Look up what a key does, and the id by which `keys.toml` gives its action [other keys](#keys-of-your-own). In the app,
-`?` shows the keys of the pane you are in and why one does nothing right now; `Ctrl+P` finds every action by words of
-its name, their beginnings (`rws` is *Run the whole suite*), or words of other programs (`exit`, `diff`). The mouse
-works too.
+What each key does, with the id of its action for [other keys](#keys-of-your-own). In the app, `?` shows the keys of
+the current pane, and why one does nothing. `Ctrl+P` finds actions by words of their names, beginnings (`rws` is *Run
+the whole suite*), or words of other programs (`exit`, `diff`).
 
-A letter, digit or sign means the same on all screens, or nothing; where text is typed it is text. In dialogs, the keys
-below [Moving](#moving) move, `Enter` chooses, `Space` marks, a digit answers, and `Esc` leaves without doing anything.
-`SCREEN` in an id stands for the word before the dot in the other ids of a screen, as in `tools.help`.
+In dialogs, the keys below [Moving](#moving) move, `Enter` chooses, `Space` marks, a digit answers, and `Esc` cancels.
+`SCREEN` stands for the first word of the other ids of a screen, as in `tools.help`, and for `log` in the log of a
+server. *Palette* marks actions without a key.
 """
 
 _FILE = """
 ## Keys of your own
 
-Write `keys.toml` in the folder of settings (`~/.config/toolcall-workbench` on Linux): below `[keys]`, the id of an
-action and its keys. An empty list leaves an action to the palette. The app reads the file when it starts.
+Write `keys.toml` in the folder of settings (`~/.config/toolcall-workbench` on Linux), with the ids of actions and their
+keys below `[keys]`. An empty list leaves an action to the palette. The app reads the file at its start.
 
 ```toml
 [keys]
@@ -47,13 +50,12 @@ action and its keys. An empty list leaves an action to the palette. The app read
 "reload" = []
 ```
 
-A key is a character (`r`, `R`, `/`), two letters typed one after the other (`gg`), a name (`enter`, `esc`, `space`,
-`tab`, `del`, `pgup`, `home`, `up`, `f1` …), or one of these behind `ctrl+`, `alt+` or `shift+`. What terminals cannot
-tell apart is refused: `ctrl+m` is Enter, `ctrl+i` Tab, `ctrl+h` Backspace, and letters have no `shift+`.
+A key is a character (`r`, `R`, `/`), two letters in sequence (`gg`), a name (`enter`, `esc`, `space`, `tab`, `del`,
+`pgup`, `home`, `up`, `f1` …), or one of these after `ctrl+`, `alt+` or `shift+`. Keys that terminals cannot tell apart
+are refused: `ctrl+m` is Enter, `ctrl+i` Tab, `ctrl+h` Backspace, and letters have no `shift+`.
 
-Your keys win over those that another action has by default in the same place; the app names that action. Unknown ids,
-unknown keys, and keys with two meanings in one place are left out and named in the log. Keys of dialogs and text fields
-cannot be changed.
+Your keys replace default ones of other actions in the same place. Unknown ids and keys, and keys with two meanings in
+one place, are ignored and logged. Keys of dialogs and text fields are fixed.
 """
 
 
@@ -68,9 +70,7 @@ def made_page() -> str:
     ]
     for title, where in _SECTIONS:
         here = [action for action in actions if action.where == where]
-        parts.append(
-            _section(title, [action for action in here if where not in SCREENS or _does(action) not in _SHARED])
-        )
+        parts.append(_section(title, [action for action in here if where not in SCREENS or not _is_shared(action)]))
     return "".join([*parts, _FILE])
 
 
@@ -79,22 +79,58 @@ def _does(action: Action) -> str:
     return action.id.partition(".")[2]
 
 
+def _is_shared(action: Action) -> bool:
+    """Return whether an action of a screen has its row among those of most screens."""
+    return _does(action) in _SHARED and action.id not in _OTHER_COPIES
+
+
 def _shared_row(name: str) -> str:
     """Return one row for what several screens do, as most of them word it."""
     same = [action for action in ALL_ACTIONS.values() if action.where in SCREENS and _does(action) == name]
     (title, _), *_ = Counter(action.title for action in same).most_common(1)
+    if name == "copy":
+        title = _COPY
     keys = dict.fromkeys(key for action in same for key in DEFAULT_KEYS.names(action).split())
-    return _row([*keys], title, f"SCREEN.{name}")
+    return f"- {_shown(keys)}: {title} (`SCREEN.{name}`)\n"
 
 
-def _section(title: str, actions: Iterable[Action]) -> str:
-    rows = [_row(DEFAULT_KEYS.names(each).split(), each.title, each.id) for each in actions]
-    return f"\n## {title}\n\n{''.join(rows)}" if rows else ""
+def _section(title: str, actions: Sequence[Action]) -> str:
+    return f"\n## {title}\n\n{''.join(_rows(actions))}" if actions else ""
 
 
-def _row(keys: Iterable[str], title: str, name: str) -> str:
-    shown = " ".join(f"`{key}`" for key in keys) or "palette"
-    return f"- {shown}: {title} (`{name}`)\n"
+def _rows(actions: Iterable[Action]) -> Iterator[str]:
+    """Yield the rows of actions; two neighbours whose titles differ in one word share a row."""
+    waiting: Action | None = None
+    for action in actions:
+        if waiting is not None and (title := _common_title(waiting.title, action.title)) is not None:
+            keys = f"{_keys(waiting)}, {_keys(action)}"
+            yield f"- {keys}: {title} (`{waiting.id}`, `{action.id}`)\n"
+            waiting = None
+            continue
+        if waiting is not None:
+            yield f"- {_keys(waiting)}: {waiting.title} (`{waiting.id}`)\n"
+        waiting = action
+    if waiting is not None:
+        yield f"- {_keys(waiting)}: {waiting.title} (`{waiting.id}`)\n"
+
+
+def _common_title(first: str, second: str) -> str | None:
+    """Return `Next or previous match` for `Next match` and `Previous match`, `None` for less similar titles."""
+    words, others = first.split(), second.split()
+    differing = [at for at, (one, other) in enumerate(zip(words, others, strict=False)) if one != other]
+    if len(words) != len(others) or len(differing) != 1 or not words[differing[0]].isalpha():
+        return None
+    other = others[differing[0]]
+    words[differing[0]] += f" or {other.lower()}"
+    return " ".join(words)
+
+
+def _keys(action: Action) -> str:
+    return _shown(DEFAULT_KEYS.names(action).split())
+
+
+def _shown(keys: Iterable[str]) -> str:
+    return " ".join(f"`{key}`" for key in keys) or "palette"
 
 
 if __name__ == "__main__":

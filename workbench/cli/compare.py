@@ -75,11 +75,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_paths(parser)
-    add_model_options(
-        parser,
-        "compare these models, not those of the suites: offline, a name of workbench.toml, or PROVIDER:MODEL; A,B "
-        "for several",
-    )
+    add_model_options(parser)
     add_variant_options(parser, compares=True)
     add_case_options(parser)
     add_cluster_option(parser)

@@ -69,7 +69,7 @@ def _word(
 
 
 def _list(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--suite", metavar="SUITE", help="only batches of this suite, a name or a path")
+    parser.add_argument("--suite", metavar="SUITE", help="only this suite, a name or a path")
     parser.add_argument(
         "--limit", type=natural, default=20, metavar="N", help="list at most N batches (default %(default)s)"
     )
@@ -77,7 +77,7 @@ def _list(parser: argparse.ArgumentParser) -> None:
 
 
 def _flaky(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--suite", metavar="SUITE", help="only cases of this suite, a name or a path")
+    parser.add_argument("--suite", metavar="SUITE", help="only this suite, a name or a path")
     parser.add_argument(
         "--last", type=natural, default=50, metavar="N", help="examine the last N batches (default %(default)s)"
     )
@@ -98,7 +98,7 @@ def _show(parser: argparse.ArgumentParser) -> None:
 def _diff(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("before", metavar="BEFORE", help=_BATCH)
     parser.add_argument("after", nargs="?", metavar="AFTER", help="the later batch (default: the newest)")
-    _grading(parser, "compare the grades of this regrade")
+    _grading(parser)
     add_by_option(parser)
     _reports(parser, "history diff")
 
@@ -196,8 +196,8 @@ def _reports(parser: argparse.ArgumentParser, command: Command) -> None:
     parser.set_defaults(reports_of=command)
 
 
-def _grading(parser: argparse.ArgumentParser, purpose: str = "use the grades of this regrade") -> None:
-    parser.add_argument("--grading", type=_which_grading, metavar="N|latest", help=purpose)
+def _grading(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--grading", type=_which_grading, metavar="N|latest", help="use the grades of this regrade")
 
 
 def _count(text: str) -> int:

@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--map",
         metavar="MEANING=FIELD,...",
-        help="fields of a table, such as user=question,tool=expected_tool,args=expected_args",
+        help="fields of a table, such as user=question,tool=expected_tool",
     )
     parser.add_argument(
         "--tools-from",

@@ -53,7 +53,7 @@ def add_judging_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trust",
         action="store_true",
-        help="let the suites call the Python functions and ask the judges that they name",
+        help="let the suites start and import what they name",
     )
 
 
@@ -125,10 +125,7 @@ def add_list_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "paths", nargs="*", metavar="PATH", help="suite files, or folders of them (default: the current folder)"
     )
-    add_model_options(
-        parser,
-        "list and check only this model: a name of workbench.toml, or PROVIDER:MODEL; A,B for several",
-    )
+    add_model_options(parser, "only this model; A,B for several")
     parser.add_argument(
         "--trust", action="store_true", help="let a check ask the endpoints that suites and their workbench.toml name"
     )

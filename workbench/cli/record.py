@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--server",
         action="store_true",
-        help="stand between a client and the MCP server COMMAND, and write what passes to --to",
+        help="record between a client and the MCP server COMMAND",
     )
     parser.add_argument("--to", type=Path, metavar="FILE", help="the file for --server, JSON lines")
     parser.add_argument("command", nargs="*", metavar=AS_WRITTEN, help="the command of the MCP server")

@@ -125,7 +125,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--record-failed", type=folder, metavar="DIR", help="record only runs that failed or ended in an error"
     )
     amount = parser.add_mutually_exclusive_group()
-    amount.add_argument("-q", "--quiet", action="store_true", help="show no steps, and only runs that did not pass")
+    amount.add_argument("-q", "--quiet", action="store_true", help="show only runs that did not pass")
     amount.add_argument("-v", "--verbose", action="store_true", help="show every step in full, with the reasoning")
     add_exit_codes(parser, MEANINGS)
 

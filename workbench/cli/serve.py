@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--public-url",
         type=_public,
         metavar="URL",
-        help="the address that a proxy gives this server, such as https://workbench.example.org",
+        help="the address that a proxy gives this server",
     )
     served.add_argument(
         "--attach",

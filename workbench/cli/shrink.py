@@ -47,7 +47,7 @@ if executes(__name__):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_named_run(parser)
-    add_models_option(parser, "the model to run on, one alone, instead of that of the run")
+    add_models_option(parser, "run on this model, not that of the run")
     parser.add_argument(
         "--runs",
         dest="votes",
