@@ -13,7 +13,7 @@ from workbench.config.settings_file import SETTINGS, read_settings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "models.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-RECIPES = re.findall(r"^### (.+?)\n(.*?)(?=^### |\Z)", PAGE[PAGE.index("## Recipes") :], re.MULTILINE | re.DOTALL)
+SERVERS = re.findall(r"^\| ([\w ]+) \| `--model (\S+?)[` ]", PAGE[PAGE.index("## Servers") :], re.MULTILINE)
 
 
 def models_of(text: str, folder: Path) -> tuple[ModelSpec, ...]:
@@ -27,16 +27,16 @@ def test_every_block_of_toml_can_be_loaded(tmp_path: Path, block: str) -> None:
     assert models_of(block, tmp_path)
 
 
-@pytest.mark.parametrize(("name", "recipe"), RECIPES)
-def test_a_recipes_ad_hoc_name_reaches_the_same_model(tmp_path: Path, name: str, recipe: str) -> None:
-    (spec,) = models_of(re.findall(r"```toml\n(.*?)```", recipe, re.DOTALL)[0], tmp_path)
-    ad_hoc = described(re.findall(r"`--model (\S+?)[` ]", recipe)[0], "command line")
+@pytest.mark.parametrize(("name", "written"), SERVERS)
+def test_an_ad_hoc_name_reaches_the_known_endpoint(name: str, written: str) -> None:
+    (preset,) = (preset for preset in PRESETS if preset.name == name.lower().replace(" ", "-"))
+    ad_hoc = described(written, "command line")
     assert ad_hoc is not None
-    assert (ad_hoc.provider, ad_hoc.model, ad_hoc.base_url) == (spec.provider, spec.model, spec.base_url), name
+    assert (ad_hoc.provider, ad_hoc.base_url) == (preset.provider, preset.base_url), name
 
 
-def test_the_four_recipes_are_there() -> None:
-    assert [name for name, _ in RECIPES] == ["Ollama", "LM Studio", "vLLM", "OpenRouter"]
+def test_four_servers_are_there() -> None:
+    assert [name for name, _ in SERVERS] == ["Ollama", "LM Studio", "vLLM", "OpenRouter"]
 
 
 def test_the_table_has_every_key_and_no_other() -> None:

@@ -63,15 +63,15 @@ class Advice:
 
 ADVICE: Mapping[Cause, Advice] = {
     "endpoint": Advice(
-        "The endpoint failed, not the model: it lost or spoiled what was sent, or what the model answered.",
+        "The endpoint, not the model, lost or damaged a request or an answer.",
         "fix the endpoint that serves the model, or use another one",
     ),
     "sent too much": Advice(
-        "An answer was longer than any suite needs, so the rest of it was not read.",
+        "An answer was too long, and its rest was not read.",
         "limit the model's output tokens in its parameters",
     ),
     "cut off": Advice(
-        "An answer reached the limit on output tokens, so the rest of it is missing.",
+        "An answer reached the limit on output tokens.",
         "raise `max_tokens` in the model's parameters",
     ),
     "refused": Advice(
@@ -87,8 +87,7 @@ ADVICE: Mapping[Cause, Advice] = {
         "make the schema of {where} flatter, with fewer and shorter free texts",
     ),
     "gave up": Advice(
-        "The run ended too early: the model answered in words without calling a tool, said nothing, or kept calling"
-        " until the rounds were used up.",
+        "The run ended too early: with words instead of a call, with nothing, or because the rounds were used up.",
         "say in the system prompt that requests like these should be handled with tools such as {where}",
     ),
     "forbidden call": Advice(
@@ -139,16 +138,15 @@ ADVICE: Mapping[Cause, Advice] = {
         "say in the system prompt what an answer must contain",
     ),
     "low score": Advice(
-        "Nothing is plainly wrong, but the score is too low: values are only close to what was expected, or a rule of"
-        " the grader applies.",
+        "Nothing is plainly wrong, but the score is too low, by values that are only close or by a rule of the grader.",
         "look at the grades: what {where} earned, and how the score came about",
     ),
     "over calling": Advice(
-        "More calls were made than the limit allows. This is noted, but fails no run by itself.",
+        "More calls were made than the limit allows. This alone fails no run.",
         "say in the system prompt when to stop, or raise max_tool_calls",
     ),
     "latency": Advice(
-        "The run took longer than its budget. This is noted, but fails no run by itself.",
+        "The run took longer than its budget. This alone fails no run.",
         "offer fewer tools and shorter descriptions, choose a faster model, or raise max_latency_ms",
     ),
 }
