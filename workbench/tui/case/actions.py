@@ -54,7 +54,7 @@ class EditActions(MainActions):
 
     @action(
         "e",
-        "Edit the case, the suite's settings, or what a run is held at",
+        "Edit the case, the suite's settings, or a held step",
         name="edit",
         label="edit",
         needs=_edit_held,

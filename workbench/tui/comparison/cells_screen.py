@@ -118,12 +118,12 @@ class CellsScreen(FilterScreen[None]):
 
         self.stage.show(RepeatChoiceScreen(cell, going), show)
 
-    @action("h", "History of the case: its runs over time")
+    @action("h", "History of the case")
     def do_timeline(self) -> None:
         """Show the case over time."""
         self._show_over_time()
 
-    @action("p", "Paired tests of the column against the base, case by case", label="test")
+    @action("p", "Paired tests of the column against the base", label="test")
     def do_pair(self) -> None:
         """Test whether the column is better than the base."""
         self._show_tests()
@@ -136,7 +136,7 @@ class CellsScreen(FilterScreen[None]):
         if (key := self.state.key) is not None:
             self._run([key])
 
-    @action("F", "Rerun the cells shown that ended in an error", changes=True)
+    @action("F", "Rerun cells that ended in an error", changes=True)
     def do_run_errors(self) -> None:
         """Run the displayed cells again that ended in an error."""
         state = self.state
@@ -189,7 +189,7 @@ class CellsScreen(FilterScreen[None]):
 
     @action(
         "R",
-        "Run all cells shown that have not finished; if all have, press twice to rerun them",
+        "Run all unfinished cells shown; if none, press twice to rerun",
         label="run all",
         changes=True,
     )

@@ -125,7 +125,7 @@ class PairedScreen(SearchedScreen[None]):
     def on_rows_view_opened(self) -> None:
         self.action_do("paired.open")
 
-    @action("enter", "Show both runs of the case side by side", label="side by side")
+    @action("enter", "Show both runs side by side", label="side by side")
     def do_open(self) -> None:
         """Show both runs of the selected case."""
         if self.state.selected is not None:

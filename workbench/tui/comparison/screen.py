@@ -308,13 +308,13 @@ class CompareScreen(CellsScreen):
         """Go to the column on the right."""
         self.table.move_column(self.state.column + 1)
 
-    @action("o", "Switch the sorting of the column: worst first, best first, suite order", label="sort")
+    @action("o", "Switch the sorting of the column", label="sort")
     def do_sort(self) -> None:
         """Sort by the column, reverse the order, or end sorting."""
         self.state.sort()
         self._show_state()
 
-    @action(".", "Show all cases, or only those on which models differ", label="differences")
+    @action(".", "Show all cases, or only differing ones", label="differences")
     def do_differences(self) -> None:
         """Show only differences, or everything."""
         self.state.show_differences(not self.state.only_differences)
@@ -327,7 +327,7 @@ class CompareScreen(CellsScreen):
         self._add_up()
         self._show_state()
 
-    @action("space", "Mark the cell; mark two to see them side by side", label="mark")
+    @action("space", "Mark the cell; two are shown side by side", label="mark")
     def do_mark(self) -> None:
         """Mark or unmark the selected cell.
 
@@ -369,7 +369,7 @@ class CompareScreen(CellsScreen):
         # A separate group, so that other work continues.
         self.stage.work(copy(), "compare_copy", exclusive=True)
 
-    @action("*", "Make the column the base of the comparison, or clear the base", label="base")
+    @action("*", "Make the column the base, or clear the base", label="base")
     def do_base(self) -> None:
         """Compare the other columns with this one."""
         self.state.make_base()

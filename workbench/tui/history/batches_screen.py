@@ -201,7 +201,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
 
     # Actions
 
-    @action("enter", "Show the results of the batch, case by case", label="open")
+    @action("enter", "Show the results of the batch", label="open")
     def do_open(self) -> None:
         """Show the results of the batch, case by case."""
         batch = self._batch
@@ -224,7 +224,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         ]
         self.stage.screens.show_changes(self, wanted)
 
-    @action("f2", "Name the batch, for example as a baseline; an empty name removes it", label="name", changes=True)
+    @action("f2", "Name the batch; an empty name removes it", label="name", changes=True)
     def do_name(self) -> None:
         """Rename the batch."""
         self.stage.services.batch_work.ask_name(self, self._batch)
@@ -234,7 +234,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         """Execute the missing runs of the batch."""
         self.stage.work(self.stage.services.batch_work.resume(self, self._batch), "ask")
 
-    @action("=", "Regrade against what its suites expect today; no model is asked", label="regrade", changes=True)
+    @action("=", "Regrade by the current suites, without a model", label="regrade", changes=True)
     def do_regrade(self) -> None:
         """Regrade the batch."""
         self.stage.work(self.stage.services.batch_work.regrade(self, self._batch), "ask")
@@ -244,7 +244,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         """Save the runs of the batch as recordings."""
         self.stage.work(self.stage.services.batch_work.export(self, self._batch), "history")
 
-    @action("W", "Export its runs: messages, Inspect, OTLP, ATIF, tables", changes=True)
+    @action("W", "Export its runs in another form", changes=True)
     def do_export_as(self) -> None:
         """Save them in a form that a person chooses."""
         self.stage.services.batch_work.ask_form(self, self._batch)
@@ -264,7 +264,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         """Copy the displayed batches as Markdown."""
         self.stage.copy(document_table(self.state.table), "the batches shown", self.announce)
 
-    @action("o", "Switch the grades: as graded at another time", label="other grades")
+    @action("o", "Switch to the grades of a regrade", label="other grades")
     def do_grading(self) -> None:
         """Select the next grading of the batch."""
         self.state.other_grading()

@@ -327,7 +327,7 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
             refused["diff.timeline"] = "put the cursor on a case"
         return refused
 
-    @action("enter", "Show both runs side by side, or the only one; fold a kind of change", label="side by side")
+    @action("enter", "Show both runs side by side; fold a kind of change", label="side by side")
     def do_open(self) -> None:
         """Show both runs side by side, or the one that exists; fold a kind of change."""
         if self.change is None:
@@ -339,7 +339,7 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
                     sides.append((f"batch {name}", side.run, side.grading))
             self.stage.screens.show_runs(self, sides)
 
-    @action("h", "History of the case: its runs over time", label="over time")
+    @action("h", "History of the case", label="over time")
     def do_timeline(self) -> None:
         """Show the case over time."""
         if (change := self.change) is not None:

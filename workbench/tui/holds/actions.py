@@ -193,7 +193,7 @@ class StepActions(MainActions):
 
     @action(
         "[",
-        "Go back to the previous stop and redo the rest",
+        "Go back to the previous stop",
         name="step.back",
         where="run",
         label="back",
@@ -221,7 +221,7 @@ class StepActions(MainActions):
         rest = "without your text" if unsent else "in a fork, which counts for no case"
         self.app.announce(f"Back {where}, {rest}", "warned" if unsent else "text", GLYPHS.fork)
 
-    @action("H", "Go to the held run, or to the next one", name="step.held", label="held run", needs=_go)
+    @action("H", "Go to the next held run", name="step.held", label="held run", needs=_go)
     def go_to_held(self) -> None:
         """Go to the next held run."""
         held, shown = self.app.selection.book.held_runs, self.app.selection.run
@@ -250,7 +250,7 @@ class StepActions(MainActions):
 
     @action(
         "L",
-        "Ask again: send the same request once more",
+        "Ask again with the same request",
         name="step.again",
         where="run",
         label="retry",
@@ -277,7 +277,7 @@ class StepActions(MainActions):
 
     @action(
         "f3",
-        "While typing a result: mark it as a tool error, or not",
+        "Mark the typed result as a tool error, or not",
         name="step.error",
         needs=_error,
         changes=True,
@@ -372,7 +372,7 @@ class StepActions(MainActions):
 
     @action(
         "i",
-        "Answer the call by hand, in place of the tool",
+        "Answer the call by hand",
         name="step.answer",
         where="run",
         label="answer",
@@ -385,7 +385,7 @@ class StepActions(MainActions):
 
     @action(
         "I",
-        "Insert a message to the model before its next request",
+        "Insert a message to the model",
         name="step.say",
         where="run",
         label="say",

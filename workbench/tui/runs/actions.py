@@ -113,7 +113,7 @@ class RunActions(MainActions):
 
     @action(
         "F",
-        "Rerun what failed, ended in an error or was stopped here",
+        "Rerun what failed, ended in an error or was stopped",
         name="run.failed",
         needs=_run_failed,
         changes=True,

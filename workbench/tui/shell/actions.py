@@ -155,7 +155,7 @@ class ViewActions(MainActions):
         """Reset the widths of the panes."""
         self.app.main.reset_borders()
 
-    @action("esc", "Stop a search for suites, or leave the filter, the zoom or the pane", name="back", listed=False)
+    @action("esc", "Stop a search, or leave the filter, zoom or pane", name="back", listed=False)
     def back(self) -> None:
         """Stop a search for suites, or leave the filter, the search, the zoom or the pane."""
         main = self.app.main
@@ -405,7 +405,7 @@ class ScreenActions(MainActions):
 
     @action(
         "",
-        "Inject faults into the tools of the case, suite or folder",
+        "Inject faults into the tools",
         name="faults",
         needs=_runnable,
         changes=True,
@@ -419,7 +419,7 @@ class ScreenActions(MainActions):
 
     @action(
         "!",
-        "Audit the suite or folder: find cases that check too little",
+        "Audit: find cases that check too little",
         name="audit",
         label="audit",
         needs=_suite_or_folder,
@@ -458,9 +458,7 @@ class ScreenActions(MainActions):
 
         self.app.part(StoredBatches).open()
 
-    @action(
-        "", "History of the case: its runs over time", name="timeline", needs=_case, words="past results trend flaky"
-    )
+    @action("", "History of the case", name="timeline", needs=_case, words="past results trend flaky")
     def open_timeline(self) -> None:
         """Show the selected case over time."""
         suite, case = self.app.selection.suite, self.app.selection.outline
@@ -469,7 +467,7 @@ class ScreenActions(MainActions):
 
     @action(
         "",
-        "Show this run and the next one of the case side by side",
+        "Show this run beside the next one of the case",
         name="run.pair",
         needs=why_no_other_run,
         words="diff compare",
@@ -480,7 +478,7 @@ class ScreenActions(MainActions):
 
         open_pair(self.app)
 
-    @action("O", "Observe a program and its model: record their conversations", name="observe", changes=True)
+    @action("O", "Observe a program and its model", name="observe", changes=True)
     def observe(self) -> None:
         """Record the conversations of a program with its model."""
         from workbench.tui.observed.observer import Observer

@@ -334,7 +334,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
 
     @action(
         "n",
-        "Draft new cases for the tool with a model, or stop drafting",
+        "Draft new cases for the tool with a model, or stop",
         label="draft cases",
         needs=_tool,
         changes=True,

@@ -155,7 +155,7 @@ class ShownRunActions(MainActions):
 
     @action(
         "",
-        "Copy a prompt for a coding agent to fix what failed",
+        "Copy a prompt for a coding agent",
         name="run.fix_prompt",
         needs=_fix_prompt,
         words="agent claude codex explain repair advice",
@@ -188,7 +188,7 @@ class ShownRunActions(MainActions):
 
     @action(
         "w",
-        "Save this run as a recording; while it is held, up to there",
+        "Save this run, or its part so far, as a recording",
         name="run.save",
         label="save",
         needs=_save_run,
