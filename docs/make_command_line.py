@@ -40,6 +40,13 @@ _OF_RUNS = (
 )
 """Options of all commands that run cases, which have a section of their own."""
 _RUNS = "options of runs"
+_LISTED_ELSEWHERE = {
+    "--fault": "only this [fault](lab.md#faults)",
+    "--kind": "only this kind of [mutant](lab.md#mutants)",
+    "--preset": "a [known endpoint](models.md#known-endpoints), with its address and key",
+    "--from": "the [form](importing.md#forms), if it is not recognized",
+}
+"""Options whose many values another page explains."""
 _MOST_MISSING = 3
 """A command that lacks more of the options of runs names those that it has."""
 _SECTION = re.compile(r"^#{2,3} `(workbench[^`]*)`\n", re.MULTILINE)
@@ -161,12 +168,15 @@ def _row(action: argparse.Action) -> str:
     """Return the row of an argument or option, with its choices after its meaning if that does not name them."""
     choices = [*map(str, action.choices or ())]
     *short, last = action.option_strings or [""]
+    elsewhere = _LISTED_ELSEWHERE.get(last)
     last = f"{last} {_value(action, choices)}".strip()
     if isinstance(action.default, list) and action.option_strings:
         last += "..."
     name = ", ".join(f"`{each}`" for each in (*short, last))
     if last == "--format":  # the beginning of the page explains it
         return f"- {name}: {', '.join(choices)}"
+    if elsewhere is not None:
+        return f"- {name}: {elsewhere}"
     # docs/reports.md lists the endings, and dots after the name say that an option may be repeated.
     meaning = re.sub(r"(; repeatable)?(: \..*)?$", "", str(action.help) % {**vars(action), "prog": ""})
     if any(choice not in meaning for choice in choices):
