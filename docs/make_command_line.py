@@ -155,8 +155,13 @@ def _listed(names: list[str]) -> str:
 
 
 def _codes(text: str) -> str:
-    """Return the exit codes of a command but those that the beginning of the page explains."""
-    return "; ".join(code for code in text.split("; ") if code not in _EVERYWHERE)
+    """Return the exit codes of a command but those that the beginning of the page explains.
+
+    Success is one of those, unless it has alternatives.
+    """
+    success, *others = text.split("; ")
+    shown = [code for code in others if code not in _EVERYWHERE]
+    return "; ".join([success, *shown] if "or" in success.split() else shown)
 
 
 def _link(title: str) -> str:
@@ -170,7 +175,7 @@ def _row(action: argparse.Action) -> str:
     *short, last = action.option_strings or [""]
     elsewhere = _LISTED_ELSEWHERE.get(last)
     last = f"{last} {_value(action, choices)}".strip()
-    if isinstance(action.default, list) and action.option_strings:
+    if re.search("; repeatable|A,B for several", str(action.help)):
         last += "..."
     name = ", ".join(f"`{each}`" for each in (*short, last))
     if last == "--format":  # the beginning of the page explains it

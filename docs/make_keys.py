@@ -34,7 +34,7 @@ the whole suite*), or words of other programs (`exit`, `diff`).
 
 In dialogs, the keys below [Moving](#moving) move, `Enter` chooses, `Space` marks, a digit answers, and `Esc` cancels.
 `SCREEN` stands for the first word of the other ids of a screen, as in `tools.help`, and for `log` in the log of a
-server. *Palette* marks actions without a key.
+server.
 """
 
 _FILE = """
@@ -99,12 +99,18 @@ def _section(title: str, actions: Sequence[Action]) -> str:
 
 
 def _rows(actions: Iterable[Action]) -> Iterator[str]:
-    """Yield the rows of actions; two neighbours whose titles differ in one word share a row."""
+    """Yield the rows of actions.
+
+    Two neighbours whose titles differ in one word share a row, and so do all actions without a key.
+    """
     waiting: Action | None = None
+    keyless: list[str] = []
     for action in actions:
+        if not DEFAULT_KEYS.names(action):
+            keyless.append(f"{action.title} (`{action.id}`)")
+            continue
         if waiting is not None and (title := _common_title(waiting.title, action.title)) is not None:
-            keys = f"{_keys(waiting)}, {_keys(action)}"
-            yield f"- {keys}: {title} (`{waiting.id}`, `{action.id}`)\n"
+            yield f"- {_keys(waiting)}, {_keys(action)}: {title} (`{waiting.id}`, `{action.id}`)\n"
             waiting = None
             continue
         if waiting is not None:
@@ -112,6 +118,8 @@ def _rows(actions: Iterable[Action]) -> Iterator[str]:
         waiting = action
     if waiting is not None:
         yield f"- {_keys(waiting)}: {waiting.title} (`{waiting.id}`)\n"
+    if keyless:
+        yield f"- without a key: {', '.join(keyless)}\n"
 
 
 def _common_title(first: str, second: str) -> str | None:
@@ -130,7 +138,7 @@ def _keys(action: Action) -> str:
 
 
 def _shown(keys: Iterable[str]) -> str:
-    return " ".join(f"`{key}`" for key in keys) or "palette"
+    return " ".join(f"`{key}`" for key in keys)
 
 
 if __name__ == "__main__":
