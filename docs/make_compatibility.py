@@ -27,6 +27,8 @@ APIS = {"Chat Completions": ("openai", "/v1"), "Responses": ("openai-responses",
 START_S = 30.0
 
 Json = dict[str, Any]
+Outcomes = dict[str, dict[str, str]]
+"""By attempt, then by API or transport."""
 
 
 @dataclass(frozen=True)
@@ -223,8 +225,8 @@ def workbench(*words: str, folder: Path, environment: dict[str, str] | None = No
     return done.returncode, done.stdout, done.stderr
 
 
-def model_rows(modules: Path, folder: Path) -> list[str]:
-    """One row a scenario, one column an API."""
+def model_outcomes(modules: Path, folder: Path) -> Outcomes:
+    """Run every scenario over every API."""
     server = modules / "@copilotkit/aimock/dist/cli.js"
     fixtures = [
         key_of(fixture, provider)
@@ -234,7 +236,7 @@ def model_rows(modules: Path, folder: Path) -> list[str]:
     ]
     (folder / "fixtures.json").write_text(json.dumps({"fixtures": fixtures}))
     port = free_port()
-    outcomes: dict[str, dict[str, str]] = {scenario.name: {} for scenario in SCENARIOS}
+    outcomes: Outcomes = {scenario.name: {} for scenario in SCENARIOS}
     command = ["node", str(server), "--strict", "-p", str(port), "-f", str(folder / "fixtures.json")]
     with started(command, port):
         for api, (provider, path) in APIS.items():
@@ -252,13 +254,13 @@ def model_rows(modules: Path, folder: Path) -> list[str]:
             for run in json.loads(out)["runs"]:
                 scenario = next(scenario for scenario in SCENARIOS if scenario.name == run["case_name"])
                 outcomes[scenario.name][api] = outcome_of(scenario, run, api)
-    return [f"| {name} | {' | '.join(by_api[api] for api in APIS)} |" for name, by_api in outcomes.items()]
+    return outcomes
 
 
 def outcome_of(scenario: Scenario, run: Json, api: str) -> str:
     right = run["status"] == scenario.status and scenario.says in json.dumps(run)
     if right:
-        return f"{run['status']}, as it should" if run["status"] != "passed" else "passed"
+        return f"{run['status']}, as expected" if run["status"] != "passed" else "passed"
     if api in scenario.differs:
         return f"{run['status']}: {scenario.differs[api]}"
     return f"**{run['status']}, {scenario.status} expected**: {run['error'] or run['score']}"
@@ -280,10 +282,10 @@ CALLS: tuple[tuple[str, Json, str], ...] = (
 )
 
 
-def tool_rows(modules: Path, folder: Path) -> list[str]:
-    """One row a thing that was tried, one column a transport."""
+def tool_outcomes(modules: Path, folder: Path) -> Outcomes:
+    """List and call tools over every transport."""
     index = modules / "@modelcontextprotocol/server-everything/dist/index.js"
-    rows: dict[str, dict[str, str]] = {"tools listed": {}, **{tool: {} for tool, _, _ in CALLS}}
+    outcomes: Outcomes = {"listing tools": {}, **{tool: {} for tool, _, _ in CALLS}}
     for transport, (mode, settings) in SERVERS.items():
         port = free_port()
         text = settings.format(index=index, port=port)
@@ -293,23 +295,35 @@ def tool_rows(modules: Path, folder: Path) -> list[str]:
             '[[cases]]\nname = "none"\nuser = "Hello."\n'
         )
         if mode == "stdio":
-            try_tools(folder, f"{name}.toml", transport, rows)
+            try_tools(folder, f"{name}.toml", transport, outcomes)
         else:
             with started(["node", str(index), mode], port, {"PORT": str(port)}):
-                try_tools(folder, f"{name}.toml", transport, rows)
-    return [f"| {what} | {' | '.join(by[transport] for transport in SERVERS)} |" for what, by in rows.items()]
+                try_tools(folder, f"{name}.toml", transport, outcomes)
+    return outcomes
 
 
-def try_tools(folder: Path, suite: str, transport: str, rows: dict[str, dict[str, str]]) -> None:
+def try_tools(folder: Path, suite: str, transport: str, outcomes: Outcomes) -> None:
     code, out, complaints = workbench("tools", suite, "--trust", "--format", "json", folder=folder)
     if code != 0:
         raise SystemExit(f"workbench tools over {transport} answered {code}: {complaints}")
     tools = [tool for listed in json.loads(out)["suites"] for source in listed["sources"] for tool in source["tools"]]
-    rows["tools listed"][transport] = str(len(tools))
+    outcomes["listing tools"][transport] = f"{len(tools)} tools"
     for tool, arguments, wanted in CALLS:
         words = ("--call", tool, "--args", json.dumps(arguments))
         code, out, complaints = workbench("tools", suite, "--trust", *words, folder=folder)
-        rows[tool][transport] = "answered" if code == 0 and wanted in out else f"**{code}**: {out or complaints}"
+        outcomes[tool][transport] = "answered" if code == 0 and wanted in out else f"**{code}**: {out or complaints}"
+
+
+def outcome_lines(outcomes: Outcomes) -> str:
+    """Return a line for each outcome that is the same everywhere, then one for each attempt with several outcomes."""
+    same: dict[str, list[str]] = {}
+    several: list[str] = []
+    for attempt, by_column in outcomes.items():
+        if len(set(by_column.values())) == 1:
+            same.setdefault(next(iter(by_column.values())), []).append(attempt)
+        else:
+            several.append(f"- {attempt}: " + "; ".join(f"{column} {outcome}" for column, outcome in by_column.items()))
+    return "\n".join([*(f"- {outcome}: {'; '.join(attempts)}" for outcome, attempts in same.items()), *several])
 
 
 def version_of(modules: Path, package: str) -> str:
@@ -320,15 +334,15 @@ def version_of(modules: Path, package: str) -> str:
 def main() -> None:
     modules = Path(sys.argv[1]) / "node_modules"
     with tempfile.TemporaryDirectory() as scratch:
-        models = model_rows(modules, Path(scratch))
-        tools = tool_rows(modules, Path(scratch))
+        models = model_outcomes(modules, Path(scratch))
+        tools = tool_outcomes(modules, Path(scratch))
     page = PAGE_TEXT.format(
         aimock=version_of(modules, "@copilotkit/aimock"),
         everything=version_of(modules, "@modelcontextprotocol/server-everything"),
-        apis=" | ".join(APIS),
-        models="\n".join(models),
-        transports=" | ".join(SERVERS),
-        tools="\n".join(tools),
+        apis=", ".join(APIS),
+        models=outcome_lines(models),
+        transports=", ".join(SERVERS),
+        tools=outcome_lines(tools),
     )
     _, heading, by_hand = PAGE.read_text(encoding="utf-8").partition("\n## BFCL\n")
     PAGE.write_text(page + heading + by_hand, encoding="utf-8")
@@ -337,24 +351,19 @@ def main() -> None:
 
 PAGE_TEXT = """# Compatibility
 
-See which model APIs and MCP transports were tried with servers of others, and how verdicts agree with the BFCL
-leaderboard. `python docs/make_compatibility.py FOLDER` tries the servers again and writes their tables; FOLDER is where
-npm installed the two packages.
+Model APIs and MCP transports were tried with independent servers, and verdicts were compared with those of the BFCL
+leaderboard. `python docs/make_compatibility.py FOLDER` repeats the first two; npm installed the servers in FOLDER.
 
 ## Model APIs
 
-`@copilotkit/aimock` {aimock} answers as each API does. A cell says what became of the case.
+The answers of `@copilotkit/aimock` {aimock} over {apis}:
 
-| what it answers | {apis} |
-|---|---|---|---|
 {models}
 
 ## MCP
 
-`@modelcontextprotocol/server-everything` {everything}, one row a tool called with `workbench tools --call`.
+The tools of `@modelcontextprotocol/server-everything` {everything} over {transports}:
 
-| | {transports} |
-|---|---|---|---|
 {tools}
 """
 
