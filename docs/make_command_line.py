@@ -62,9 +62,8 @@ def made_page() -> str:
     by_hand = {
         title: text.partition(_BY_HAND)[2].strip("\n") for title, text in zip(parts[::2], parts[1::2], strict=True)
     }
-    links = ", ".join(f"[{name}](#workbench-{name})" for name in COMMANDS)
     first_in: dict[str, str] = {}
-    made = [f"{start}{_MADE}\n{links}\n", _section_of_runs(first_in)]
+    made = [f"{start}{_MADE}", _section_of_runs(first_in)]
     for parser in _parsers():
         made.append(_section(parser, first_in))
         if kept := by_hand.pop(parser.prog, ""):
