@@ -47,6 +47,25 @@ _LISTED_ELSEWHERE = {
     "--from": "the [form](importing.md#forms), if it is not recognized",
 }
 """Options whose many values another page explains."""
+_PAGES = {
+    "workbench grade": "[grading again](recordings.md#grading-again) and [calls](your-agent.md#calls-from-a-file)",
+    "workbench attach": "[without a terminal](beyond-one-terminal.md#without-a-terminal)",
+    "workbench tools": "[tools and mocks](tools-and-mocks.md)",
+    "workbench models": "[models](models.md) and [`--tools`](models.md#how-an-endpoint-handles-tools)",
+    "workbench faults": "[faults](lab.md#faults)",
+    "workbench mutate": "[mutation](lab.md#mutants)",
+    "workbench shrink": "[shrinking](lab.md#the-least-of-a-case-that-fails)",
+    "workbench fix-prompt": "[fix prompts](results.md#a-prompt-for-a-coding-agent)",
+    "workbench capture": "[capturing](recording.md#capture-several-runs)",
+    "workbench validate": "[the audit](authoring.md#audit) and [findings](reports.md#findings-in-suites-and-tools)",
+    "workbench export": "[exporting](importing.md#exported-forms)",
+    "workbench import": "[importing](importing.md)",
+    "workbench record": "[recording](recording.md#record-a-program-and-its-model)",
+    "workbench mcp": "[coding agents](coding-agents.md)",
+    "workbench serve": "[in a browser](beyond-one-terminal.md#in-a-browser)",
+    "workbench init": "[a suite for your MCP server](first-steps.md#a-suite-for-your-mcp-server)",
+}
+"""The links behind the purpose of a command."""
 _MOST_MISSING = 3
 """A command that lacks more of the options of runs names those that it has."""
 _SECTION = re.compile(r"^#{2,3} `(workbench[^`]*)`\n", re.MULTILINE)
@@ -103,7 +122,7 @@ def _section(parser: argparse.ArgumentParser, first_in: dict[str, str]) -> str:
     `first_in` names the section that each row was written in: what an earlier section has alike is only named.
     """
     title = parser.prog
-    blocks = [f"{'#' * (len(title.split()) if ' ' in title else 2)} `{title}`", str(parser.description)]
+    blocks = [f"{'#' * (len(title.split()) if ' ' in title else 2)} `{title}`", _purpose(parser)]
     rows: list[str] = []
     shared: dict[str, list[str]] = {}
     for action in parser._actions:
@@ -132,6 +151,12 @@ def _section(parser: argparse.ArgumentParser, first_in: dict[str, str]) -> str:
         blocks.append(" ".join(_shared(owner, names, own) for owner, names in shared.items()))
     blocks += [f"Exit codes: {_marked(text)}." for text in codes]
     return "\n\n".join(blocks) + "\n"
+
+
+def _purpose(parser: argparse.ArgumentParser) -> str:
+    """Return what a command is for, with a link to the page that explains it."""
+    links = _PAGES.get(parser.prog)
+    return f"{parser.description} See {links}." if links else str(parser.description)
 
 
 def _explained(action: argparse.Action) -> bool:

@@ -33,15 +33,13 @@ _BATCH = "a batch"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     words = parser.add_subparsers(dest="word", required=True, metavar="WORD")
     _list(_word(words, "list", "list the batches, the newest first"))
-    _show(_word(words, "show", "show a batch, one of its cases over time, or one of its runs"))
-    _diff(_word(words, "diff", "show what broke, was fixed or changed from one batch to another"))
+    _show(_word(words, "show", "show a batch, a case over time, or a run"))
+    _diff(_word(words, "diff", "show what changed between two batches"))
     _flaky(_word(words, "flaky", "list the unchanged cases whose results vary"))
     _name(_word(words, "name", "name a batch, for example as a baseline"))
     _regrade(_word(words, "regrade", "regrade batches by the current suites, without asking a model"))
     _merge(_word(words, "merge", "merge the shards of a plan into one batch, and report on it"))
-    _export(
-        _word(words, "export", "write the runs of a batch as recordings or in other formats, or send them as traces")
-    )
+    _export(_word(words, "export", "write or send the runs of a batch"))
     _prune(_word(words, "prune", "remove batches and free their space"))
 
 

@@ -21,28 +21,28 @@ from workbench.startup import InterruptsRaised, collect_rarely, leave_out_pydant
 
 COMMANDS = {
     "run": "run the cases of suites and grade them",
-    "grade": "regrade recorded runs, without asking a model",
-    "compare": "run suites on several models and show them side by side",
+    "grade": "regrade recorded runs",
+    "compare": "compare several models on suites",
     "attach": "show a batch that runs without a terminal",
-    "batches": "list the batches that run now, or stop one",
-    "tools": "list the tools of suites, lint them, or call one",
+    "batches": "list or stop running batches",
+    "tools": "list, lint or call the tools of suites",
     "history": "list, compare, regrade and export stored batches",
-    "models": "list the models, and check whether they answer",
-    "faults": "run cases again with faulty tool results, and report the models' reactions",
-    "mutate": "run cases again with changed tool definitions, and name the changes that no case notices",
+    "models": "list and check models",
+    "faults": "test the reactions of models to faulty tool results",
+    "mutate": "find changes of tool definitions that no case notices",
     "shrink": "reduce a failed case to the parts that make it fail",
     "fix-prompt": "print a failed run as a prompt for a coding agent",
-    "capture": "run cases, and propose expectations from what their runs share",
-    "validate": "check suite files, and report problems with their lines",
+    "capture": "propose expectations from what several runs share",
+    "validate": "check suite files",
     "export": "write recordings in other formats, or send them as traces",
     "import": "make suites and recordings from files of other tools",
     "record": "record the traffic of a program and its model, or of a client and its server",
     "mcp": "serve coding agents: run suites and explain failures over MCP",
-    "serve": "show the app in browsers, on this machine or through a tunnel",
-    "init": "write a first suite for the tools of an MCP server, or copy a sample",
-    "submission": "run the prompts that plugin directories ask for, and write their table",
-    "schema": "print the JSON Schema of suites, of workbench.toml or of files of calls",
-    "help": "show the options of the program, or those of a command",
+    "serve": "show the app in browsers",
+    "init": "write a first suite for an MCP server, or copy a sample",
+    "submission": "run and tabulate the prompts that plugin directories ask for",
+    "schema": "print the JSON Schema of a file format",
+    "help": "show the options of a command",
     "version": "print the version",
 }
 """Every command and its purpose.
@@ -52,9 +52,9 @@ the app.
 """
 
 WORDS = {
-    "models add": "add a model to a workbench.toml, after asking its endpoint",
-    "models list": "list the endpoints that can be reached, and the models that each lists",
-    "models check": "ask the endpoint of each model whether it answers",
+    "models add": "add a model to a workbench.toml",
+    "models list": "list reachable endpoints and their models",
+    "models check": "check the endpoint of each model",
 }
 """Commands of two words; the code is in a module such as `models_add`."""
 
