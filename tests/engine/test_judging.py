@@ -120,7 +120,7 @@ async def test_a_judge_rates_on_a_scale_and_a_number_beyond_it_is_no_verdict() -
     assert "on a scale from 1 to 5?" in sent["messages"][-1]["content"]
     for number in (0.5, 6, True, "four", None):
         wrong = await why_not(verdict({**rating, "number": number}), scale=(1, 5))
-        assert "a text `rationale` and a `number` from 1 to 5 are asked for" in wrong
+        assert "a text `rationale` and a `number` from 1 to 5 are required" in wrong
     twice = said("openai", calls=[Call("verdict", rating), Call("verdict", {**rating, "number": 5}, "call_2")])
     assert "not always with the same `number`" in await why_not(twice, scale=(1, 5))
     assert "a boolean `holds`" in await why_not(verdict(rating))

@@ -487,7 +487,7 @@ def _sketch_of_round(of: Round, known: dict[Hashable, int]) -> _Sketch:
     calls = tuple((identity_of_call(call), identity_of_answer(call)) for call in of.calls)
     number = known.setdefault((texts, calls), len(known))
     tools = tuple(call.tool for call in of.calls)
-    return _Sketch(number, tools, of.step.step if of.step is not None else None)
+    return _Sketch(number, tools, of.step_number)
 
 
 def _matched_rounds(left: Sequence[Round], right: Sequence[Round]) -> Iterator[tuple[Round | None, Round | None]]:

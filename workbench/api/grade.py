@@ -20,7 +20,7 @@ from workbench.config.models import ConfigError
 from workbench.config.program import program_in
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
-from workbench.engine.external_run import ToldError, started_elsewhere, told, told_payloads
+from workbench.engine.external_run import RunDocumentError, external_payloads, external_run, started_elsewhere
 from workbench.engine.plan import PlannedRun, next_run_id, with_grader
 from workbench.engine.planned_run import result_of
 from workbench.engine.suite_secrets import learn_secrets
@@ -208,7 +208,7 @@ def grade_calls(
     try:
         given = read_calls(path) if is_file else calls_of(json.loads(json.dumps(calls)))
         runs, wrong = runs_given(given, of_suite.file, path, by)
-    except (RecordingError, ToldError) as error:
+    except (RecordingError, RunDocumentError) as error:
         raise UsageError(program.secrets.redact(str(error))) from None
     if wrong:
         raise UsageError(program.secrets.redact("; ".join(wrong)))
@@ -234,6 +234,6 @@ def _events_of(
     tools = definitions_for(suite, definition)
     return [
         started_elsewhere(suite, definition, MODEL_NAME, case.suite.file.hash, tools),
-        *told_payloads(told(rounds, answer, latency_ms=latency_ms).rounds),
+        *external_payloads(external_run(rounds, answer, latency_ms=latency_ms).rounds),
         RunFinished("steps done" if definition.steps else "answered"),
     ]

@@ -72,11 +72,9 @@ from workbench.trajectory.events import (
 )
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory, TrajectoryError
 
-# Measures an answer while it arrives, against the limits of one answer.
-
 
 class AnswerSize:
-    """The size of one answer so far."""
+    """The size of one answer while it arrives, checked against the limits of an answer."""
 
     def __init__(self) -> None:
         self._characters = self._calls = self._values = 0
@@ -106,6 +104,7 @@ def _values_in(value: JsonValue, most: int) -> int:
     """Return the number of values nested in a value, at any depth.
 
     Counting stops soon after `most`."""
+    # A stack instead of recursion: the nesting comes from the model and may be deeper than Python's call stack.
     count, waiting = 0, [value]
     while waiting and count <= most:
         value = waiting.pop()
@@ -117,27 +116,27 @@ def _values_in(value: JsonValue, most: int) -> int:
     return count
 
 
-# Sends one model request of a run: waits for the endpoint's turn, streams the answer, and retries. Only the
-# successful attempt counts as the model's latency, without the time for which it waited at the endpoint for other
-# requests. Turns and waits count neither as latency nor towards the run's time limit.
-
-
+# The latency of a model is that of the successful attempt alone. Waiting for a turn at the endpoint and pauses
+# before a retry count neither as latency nor towards the run's time limit.
 async def ask(model: Model, request: ModelRequest, recorder: Recorder, retries: RetryPolicy, limit: TimeLimit) -> Round:
     """Send a request, retrying as the policy allows, and return the complete answer.
 
-    Raises ModelError when no permitted attempt succeeds, and TooMuchError.
+    Raises ModelError when no permitted attempt succeeds, and TooMuchError when an answer exceeds a limit.
     """
     attempt = 1
     while True:
         try:
+            # The stack lets the time limit stand still while the turn is awaited and run while it is held.
             async with AsyncExitStack() as held:
                 async with limit.suspended():
                     await held.enter_async_context(model.turn())
                 return await _ask_once(model, request, recorder)
         except TooMuchError:
-            raise
+            raise  # a ModelError too, but the next answer would be as long
         except ModelError as error:
-            wait_s = retries.wait_s(attempt, error.retry_after_s) if error.retryable else None
+            wait_s: float | None = None
+            if error.retryable:
+                wait_s = retries.wait_s(attempt, error.retry_after_s)
             if wait_s is None:
                 if attempt == 1:
                     raise
@@ -163,7 +162,10 @@ async def _ask_once(model: Model, request: ModelRequest, recorder: Recorder) -> 
                 size.add(event)
                 if first_token_ms is None and isinstance(event, FIRST_TOKENS):
                     first_token_ms = recorder.ms_since(began)
-                recorder.emit(usable(event) if isinstance(event, CallFinished) else event)
+                if isinstance(event, CallFinished):
+                    event = usable(event)
+                recorder.emit(event)
+        # A stream may end without an error when the connection is closed halfway.
         if end is None:
             raise ModelError(f"the answer of {model.name} broke off before its end")
     except ModelError as error:
@@ -173,9 +175,8 @@ async def _ask_once(model: Model, request: ModelRequest, recorder: Recorder) -> 
     return recorder.last_round
 
 
-# Emits the progress of a real execution as events, at a limited rate and never after the result.
-
 MIN_INTERVAL_SECONDS = 0.1
+"""The shortest time between two progress notices of one call."""
 
 
 class ProgressReports:
@@ -193,9 +194,11 @@ class ProgressReports:
 
     def __call__(self, progress: float, total: float | None, message: str | None) -> None:
         """Record a progress notice."""
+        # JSON has no NaN and no infinity, so a recording could not hold them.
         if self._closed or not math.isfinite(progress):
             return
-        total = total if total is not None and math.isfinite(total) else None
+        if total is not None and not math.isfinite(total):
+            total = None
         self._waiting = ExecutionProgress(self._call_id, progress, total, message)
         if self._timer is None:
             self._emit()
@@ -214,12 +217,9 @@ class ProgressReports:
         """Emit the pending notice and start the next interval."""
         self._timer = None
         if self._waiting is not None:
-            what, self._waiting = self._waiting, None
+            progress, self._waiting = self._waiting, None
             self._timer = asyncio.get_running_loop().call_later(MIN_INTERVAL_SECONDS, self._emit)
-            self._recorder.emit(what)
-
-
-# Decides whether a tool may really be executed: a read-only one may, every other has to be allowed.
+            self._recorder.emit(progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,15 +242,15 @@ AskExecution = Callable[[ExecutionQuestion], Awaitable[Leave]]
 class ExecutionRefusedError(ToolsError):
     """A call was not allowed to execute.
 
-    The message names the tool and the way out."""
+    The message names the tool and how to allow it."""
 
 
 @dataclass(frozen=True)
 class Permission:
-    """Tools of a run that may be executed without asking.
+    """The rule that decides which tools of a run may be executed on their servers.
 
-    With `all_tools` these are all tools, as are those on `exempt` servers; otherwise the tools marked read-only. `ask`
-    asks a person about the rest; without it they are refused."""
+    Tools marked read-only always may; with `all_tools`, or on `exempt` servers, every tool may. `ask` asks a person
+    about the rest; without it they are refused."""
 
     all_tools: bool = False
     ask: AskExecution | None = None
@@ -262,15 +262,13 @@ class Permission:
             return "read-only"
         if self.exempt:
             return "exempt"
-        return "all" if self.all_tools else None
+        if self.all_tools:
+            return "all"
+        return None
 
 
 READ_ONLY = Permission()
 """Allows only tools that are marked read-only."""
-
-
-# Answers the tool calls of a run from mocks and servers. Real executions are allowed, asked about or refused, and
-# each is written to the audit log.
 
 
 @dataclass(frozen=True)
@@ -282,10 +280,10 @@ class Audit:
 
 
 class Executor:
-    """Answers calls one after the other.
+    """Answers the tool calls of a run, one after the other, from mocks and servers.
 
-    A person is asked about a tool until all its calls in the run are allowed. Without an `audit`, nothing is executed.
-    """
+    `permission` decides about executions on servers, and each is written to the audit log first; without an `audit`,
+    nothing is executed. `judge` judges conditions of mocks."""
 
     def __init__(
         self,
@@ -303,6 +301,7 @@ class Executor:
         self._audit = audit
         self._judge = judge
         self._allowed: set[str] = set()
+        """Tools whose further calls in this run a person has allowed."""
         self.definitions = tools.definitions
         self._definitions = {definition.name: definition for definition in tools.definitions}
 
@@ -316,7 +315,8 @@ class Executor:
         Raises ToolsError when its server cannot answer, ExecutionRefusedError when it may not be executed, and
         AuditError when the execution cannot be logged.
         """
-        planned = await self._tools.plan(call, step_mock, judge=self._judged if self._judge is not None else None)
+        judge = None if self._judge is None else self._judged
+        planned = await self._tools.plan(call, step_mock, judge=judge)
         if planned.source == "server" and planned.server is not None:
             answer, latency_ms = await self._execute(call, planned, planned.server)
         else:
@@ -328,18 +328,18 @@ class Executor:
         return result
 
     def replay(self, record: CallRecord, step_mock: JsonValue = None) -> None:
-        """Take account of a call that another run made and that is already answered: nothing is asked or executed.
+        """Count a call of the forked run for the mocks that answer by the number of earlier calls.
 
-        Raises ToolsError."""
+        Nothing is asked or executed. Raises ToolsError."""
+        # The mock gave the unedited answer; a person's edit came after it.
         answer = record.unedited or record.result
         if answer is not None and answer.source == "replayed":
             self._tools.count(record.sent, ToolAnswer(answer.content, answer.is_error), step_mock)
 
     async def _judged(self, check: Judged, value: JsonValue) -> CheckVerdict:
-        """Ask the judge about a mock's condition.
-
-        The judge has a time limit of its own."""
+        """Ask the judge about a mock's condition."""
         assert self._judge is not None
+        # The judge has a time limit of its own.
         async with self._limit.suspended():
             return await self._judge(check, value)
 
@@ -348,14 +348,16 @@ class Executor:
         allowed = await self._permit(call, self._definitions[call.tool])
         if self._audit is None:
             raise AuditError(f"{call.tool} was not executed: this run has no audit log")
+        # Logged before the call is sent: an execution that kills the program is in the log as well.
         audited = self._audit.log.begin(self._audit.caller, call, server, allowed)
         self._recorder.emit(ExecutionStarted(call.id, server))
         began = self._recorder.clock()
+        # Stays so when the task is cancelled, which is no ToolsError.
         outcome: Outcome = "stopped"
         reports = ProgressReports(call.id, self._recorder)
         try:
             answer = await planned.run(reports)
-            outcome = "tool error" if answer.is_error else "ok"
+            outcome = answer.outcome
         except ToolsError:
             outcome = "server error"
             raise
@@ -389,17 +391,17 @@ class Executor:
 
 
 StepFailed = Callable[[Trajectory, int], Awaitable[bool]]
-"""Answers whether a step of a chain, counted from 1, has failed in the run so far. Raises StepNotJudgedError."""
+"""Returns whether a step of a chain, counted from 1, has failed in the run so far. Raises StepNotJudgedError."""
 
 
 class StepNotJudgedError(Exception):
-    """It cannot be decided whether a step failed.
+    """A step of a chain cannot be graded as passed or failed.
 
-    The message says which step, and why."""
+    The message names the step and the reason."""
 
 
 class AgentLoop:
-    """The conversation of one run.
+    """The conversation of one run: asks the model, answers its calls, and asks again until the run ends.
 
     With `fork`, the loop replays the start of another run and continues from there."""
 
@@ -438,10 +440,14 @@ class AgentLoop:
 
         Raises ModelError, ToolsError, TrajectoryError and StepNotJudgedError.
         """
-        finish = await self._resume(self._fork) if self._fork is not None else None
+        finish: RunFinished | None = None
+        if self._fork is not None:
+            finish = await self._resume(self._fork)
         while finish is None:
             turn = self._turns.next(self._rounds, self._last)
-            finish = await self._take(turn) if isinstance(turn, Turn) else RunFinished(turn)
+            if not isinstance(turn, Turn):
+                return RunFinished(turn)
+            finish = await self._take(turn)
         return finish
 
     async def _resume(self, fork: Fork) -> RunFinished | None:
@@ -458,6 +464,7 @@ class AgentLoop:
         for payload in replayed(fork, own.model):
             recorder.emit(payload)
         rounds = recorder.trajectory.rounds
+        # A fork amid the calls of a round leaves that round unfinished: it joins the conversation further below.
         under_way = rounds[-1] if fork.at.answered is not None else None
         for done in rounds:
             self._replay_round(done, done is not under_way)
@@ -468,7 +475,7 @@ class AgentLoop:
             self._checkpoint.added += fork.added
         turn = self._turns.next(self._rounds, self._last)
         assert isinstance(turn, Turn)
-        self._messages += messages_before(under_way.step.user if under_way.step is not None else None, under_way.added)
+        self._messages += messages_before(under_way.step_message, under_way.added)
         return await self._go_on_from(turn, under_way, fork.at.answered or 0, to_result=fork.back_to == "result")
 
     async def _take(self, turn: Turn) -> RunFinished | None:
@@ -484,10 +491,10 @@ class AgentLoop:
     async def _go_on_from(
         self, turn: Turn, answer: Round, answered: int = 0, *, to_result: bool = False
     ) -> RunFinished | None:
-        """Answer the calls of a round, except the first `answered`, and return the reason if the run ends there.
+        """Answer the calls of a round, except the first `answered`, and return the end of the run if it ends there.
 
-        `to_result` holds after the last of the skipped calls once more. The answer is regenerated as often as a person
-        asks."""
+        With `to_result`, a person is asked again after the last of these first calls. The answer is regenerated as
+        often as a person wants."""
         while True:
             if answer.stop_reason == "refused":
                 return RunFinished("refused")
@@ -505,6 +512,7 @@ class AgentLoop:
         """Return the end of a chain that stops on failure when its latest step, the one of `done`, has failed."""
         if not self._case.stop_on_failure or done is None or done.step is None:
             return None
+        # Grading may ask a judge, which is no time of the run.
         async with self._limit.suspended():
             failed = await self._step_failed(self._recorder.trajectory, done.step.step)
         return RunFinished("step failed") if failed else None
@@ -538,7 +546,9 @@ class AgentLoop:
             after, held = await checkpoint.reach("call", answer.number, call, tool)
             assert held is not None
             if after == "continue":
-                result = await executor.answer(held.sent, self._step_mock(turn.step) if number == 0 else None)
+                # A step's own mock answers the first call of the step alone.
+                step_mock = self._step_mock(turn.step) if number == 0 else None
+                result = await executor.answer(held.sent, step_mock)
                 held = replace(held, result=result)
             if after == "regenerate":
                 return False
@@ -549,7 +559,8 @@ class AgentLoop:
 
     def _replay_round(self, done: Round, is_whole: bool) -> None:
         """Continue after a round of the forked run; `is_whole` is false when some of its calls are still unanswered."""
-        step_mock = self._step_mock(done.step.step if done.step is not None else None)
+        step_mock = self._step_mock(done.step_number)
+        # Answers that were regenerated have moved the counts of the mocks as well.
         for answer in (*done.superseded, done):
             for number, call in enumerate(answer.calls):
                 self._executor.replay(call, step_mock if number == 0 else None)
@@ -607,8 +618,8 @@ async def run_case(
 ) -> Trajectory:
     """Make one run and return its trajectory.
 
-    Without `audit`, no tool is executed for real. `judge` is asked where the condition of a mock is judged. `control`
-    may hold the run and change it. `step_failed` judges the steps of a chain that stops on failure.
+    Without `audit`, no tool is executed on a server. `judge` judges conditions of mocks. `control` may hold the run and
+    change it. `step_failed` grades the steps of a chain that stops on failure.
 
     Cancelling the task stops the run, which then ends with the reason `stopped`. Infrastructure errors end the run with
     `error` or `timed out` and are not raised.
@@ -638,6 +649,7 @@ async def run_case(
         )
     except asyncio.CancelledError:
         finish = RunFinished("stopped")
+    # The order matters: TooMuchError is a ModelError, and ServerError a ToolsError.
     except TooMuchError as error:
         finish = RunFinished("sent too much", str(error))
     except ServerError as error:
@@ -647,6 +659,7 @@ async def run_case(
     except TrajectoryError as error:
         finish = RunFinished("error", f"the answer of {request.model} is invalid: {error}")
     except Exception as error:
+        # A fault of the program ends one run, not the batch.
         _logger.exception("run of case %s on %s", request.case.id, request.model)
         finish = RunFinished("error", f"unexpected {type(error).__name__}: {error}; the log holds the details")
     recorder.emit(finish)
@@ -681,14 +694,17 @@ def start(
 
 def _opening(request: RunRequest) -> tuple[str | None, tuple[Message, ...]]:
     """Return the system prompt and the opening messages; a fork has those of the run it forks."""
-    origin = request.fork.origin.start if request.fork is not None else None
-    if request.fork is None or origin is None:
+    fork = request.fork
+    if fork is None or fork.origin.start is None:
         return request.settings.system, opening_messages(request.case)
-    return request.fork.system if request.fork.system is not None else origin.system, origin.messages
+    origin = fork.origin.start
+    if fork.system is not None:
+        return fork.system, origin.messages
+    return origin.system, origin.messages
 
 
 def fail(request: RunRequest, finish: RunFinished, recorder: Recorder) -> Trajectory:
-    """Record a run that could not start: no tools, no model, or stopped before its turn.
+    """Record a run that could not start: without tools or a model, or stopped before its turn.
 
     Returns its trajectory."""
     start(request, (), recorder)

@@ -1,4 +1,4 @@
-"""A batch: many planned runs, a limited number of them at a time for each model, each of which can be stopped."""
+"""A batch: makes many planned runs, a limited number of them at a time for each model, and stops them on request."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class LaneOf:
 def lanes_of(runs: Iterable[PlannedRun], lane_of: Callable[[PlannedRun], LaneOf]) -> tuple[Lane, ...]:
     """Sort runs into lanes, in their order.
 
-    Where runs of one lane have different concurrency, the smallest counts."""
+    If the runs of a lane have different limits of concurrency, the smallest applies."""
     lanes: dict[str, Lane] = {}
     for run in runs:
         found = lane_of(run)
@@ -50,15 +50,15 @@ def lanes_of(runs: Iterable[PlannedRun], lane_of: Callable[[PlannedRun], LaneOf]
 
 
 MakeRun = Callable[[PlannedRun, RunContext], Awaitable[None]]
-"""Makes one run and tells the context's listener about it, as `make_run` does."""
+"""Makes one run and sends its events to the context's listener, as `make_run` does."""
 
 
 class Spares(Protocol):
-    """Decides while a batch goes on which of its runs are not made."""
+    """Decides, while a batch is under way, which of its runs are skipped."""
 
     @property
     def status(self) -> Status:
-        """The status of the runs that are not made."""
+        """The status of the skipped runs."""
         ...
 
     async def why_not(self, planned: PlannedRun) -> str | None:
@@ -71,8 +71,7 @@ class Spares(Protocol):
 class Batch:
     """Runs that are started together.
 
-    Workers pull runs from the lane of an endpoint, so that ten thousand runs do not need ten thousand tasks. `make`
-    makes each run, here or in another process, and each of `spares`, in their order, says which are not made."""
+    `make` makes each run, here or in another process. Each of `spares`, in their order, may skip a run."""
 
     def __init__(
         self,
@@ -98,9 +97,12 @@ class Batch:
         self._context.listener(BatchStarted(self.name, self.runs))
         try:
             await asyncio.gather(self._context.servers.renew(), self._context.ready())
-            await asyncio.gather(
-                *(self._work(lane) for lane in self._lanes for _ in range(min(lane.concurrency, len(lane.waiting))))
-            )
+            # Workers pull runs from a lane: ten thousand runs do not need ten thousand tasks.
+            workers = []
+            for lane in self._lanes:
+                for _ in range(min(lane.concurrency, len(lane.waiting))):
+                    workers.append(self._work(lane))
+            await asyncio.gather(*workers)
         finally:
             self._context.listener(BatchDone(self.name))
 
@@ -109,9 +111,10 @@ class Batch:
 
         Finished runs keep their results. Call it on the engine's loop."""
         for lane in self._lanes:
-            for planned in [planned for planned in lane.waiting if run_id in (None, planned.run_id)]:
-                lane.waiting.remove(planned)
-                self._without_trajectory(planned, Status.STOPPED)
+            for planned in tuple(lane.waiting):
+                if run_id in (None, planned.run_id):
+                    lane.waiting.remove(planned)
+                    self._without_trajectory(planned, Status.STOPPED)
         for running_id, task in self._running.items():
             if run_id in (None, running_id):
                 task.cancel()
@@ -125,8 +128,10 @@ class Batch:
 
     async def make(self, planned: PlannedRun) -> None:
         """Make one run to its end, which is exactly one `RunDone`, whatever happens."""
+        # A task of its own, so that `stop` cancels this run and not the worker that goes on to the next one.
         task = asyncio.ensure_future(self._make_if_needed(planned))
         self._running[planned.run_id] = task
+        # `wait` raises nothing: the errors of the task are looked at below.
         await asyncio.wait([task])
         del self._running[planned.run_id]
         if task.cancelled():
@@ -146,6 +151,6 @@ class Batch:
     def _without_trajectory(self, planned: PlannedRun, status: Status, error: str | None = None) -> None:
         trajectory = Trajectory(planned.run_id)
         result = result_of(planned, status, trajectory, error=error)
-        # What a run had asked that broke is lost, and with it what that cost: it is not known.
-        cost_usd = cost_of(trajectory, None) if status != Status.ERROR else None
+        # A run that broke may have sent requests, which are lost with their tokens: its cost is unknown.
+        cost_usd = None if status == Status.ERROR else cost_of(trajectory, None)
         self._context.listener(RunDone(replace(result, cost_usd=cost_usd)))

@@ -1,4 +1,4 @@
-"""Breakpoints: where runs are held without being stepped through."""
+"""Breakpoints: places and conditions at which a run is held, how they are written, and whether one applies."""
 
 from __future__ import annotations
 
@@ -23,16 +23,15 @@ if TYPE_CHECKING:
     from workbench.engine.checkpoint import At, HoldPoint
 
 BreakOn = Literal["tool", "error", "failed-check", "round", "not-read-only"]
-"""The kinds of breakpoints, as they are written (`workbench.engine.breakpoints`)."""
+"""The kinds of breakpoints, as they are written."""
 
 
 @dataclass(frozen=True)
 class Breakpoint:
     """A condition that holds a run.
 
-    It may name calls of a `tool` (with `when`: those whose arguments meet these checks), results that are errors, calls
-    that fail a check of the case, the request of a `round`, or calls of a tool that is not marked read-only. With
-    `tool`, the second and third kind apply to that tool alone. A breakpoint that is not `enabled` holds nothing."""
+    `tool` limits the kinds `tool`, `error` and `failed-check` to the calls of one tool; `when` are checks that the
+    arguments of a call must meet; `round` is that of the kind `round`. Only an `enabled` breakpoint holds a run."""
 
     on: BreakOn
     tool: str | None = None
@@ -50,10 +49,8 @@ class Breakpoint:
         )
 
 
-# Reads and writes breakpoints as lines of text, in the same form on the command line, in the list and in the file
-# of a project: `tool NAME`, `tool NAME when { argument = check }`, `error`, `failed-check`, `round N`, `not-read-
-# only`.
-
+# A breakpoint is one line of text, in the same form on the command line, in the list of the app and in the file of a
+# project.
 KINDS: Mapping[BreakOn, str] = {
     "tool": "before calls of a tool: tool NAME, or tool NAME when { argument = check }",
     "error": "after a result that is an error: error, or error NAME for one tool",
@@ -76,17 +73,17 @@ cases = [{{ name = "none", user = "none" }}]
 tool = "none"
 result = ""
 {when}"""
-"""A condition is read as that of a mock, so that it allows the same checks and reports the same mistakes."""
+"""A suite whose one mock has the condition: it allows the same checks as a mock's and reports the same mistakes."""
 
 
 class BreakpointError(Exception):
     """A line is not a breakpoint.
 
-    The message names the column, the mistake and the way out."""
+    The message names the column, the mistake and the correction."""
 
 
 def breakpoint_of(line: str) -> Breakpoint:
-    """Read a breakpoint.
+    """Return the breakpoint that a line describes, such as `tool book when { city = "Oslo" }`.
 
     Raises BreakpointError."""
     if len(line.splitlines()) > 1:
@@ -128,8 +125,10 @@ def breakpoint_line(point: Breakpoint) -> str:
 
 
 def _written(name: str) -> str:
-    bare = name.isprintable() and _NAME.fullmatch(name) is not None and name[0] not in "\"'"
-    return name if bare else one_line(name)
+    is_bare = name.isprintable() and _NAME.fullmatch(name) is not None and name[0] not in "\"'"
+    if is_bare:
+        return name
+    return one_line(name)
 
 
 def _word(line: str, at: int) -> tuple[str, int, int]:
@@ -161,8 +160,11 @@ def _tool(line: str, at: int) -> tuple[str | None, int]:
 
 def _round(line: str, at: int) -> int:
     word, start, end = _word(line, at)
+    # Python refuses to read numbers of more than 4300 digits, hence the cut.
     if not (word.isascii() and word.isdecimal() and int(word[:_MAX_DIGITS]) > 0 and len(word) <= _MAX_DIGITS):
-        message = f"{quoted(word)} is not a round" if word else "the number of the round is missing"
+        message = "the number of the round is missing"
+        if word:
+            message = f"{quoted(word)} is not a round"
         raise _error(start, message, f"write round N, from 1 to {'9' * _MAX_DIGITS}")
     _end(line, end, "nothing may follow the number of the round")
     return int(word)
@@ -180,8 +182,9 @@ def _condition(line: str, at: int) -> Checks | None:
         return None
     found = _WHEN.match(line, start - 1)
     if found is None:
-        named = "the name of the tool is missing" if word.startswith("{") else "put names with spaces in quotes"
-        way_out = did_you_mean(word, ["when"]) or named
+        way_out = did_you_mean(word, ["when"]) or "put names with spaces in quotes"
+        if word.startswith("{"):
+            way_out = "the name of the tool is missing"
         raise _error(start, f"{quoted(word)} is not expected here: when {{ … }} may follow the name", way_out)
     text, begins, _ = _word(line, found.end())
     if not text.startswith("{"):
@@ -192,10 +195,13 @@ def _condition(line: str, at: int) -> Checks | None:
 def _checks(text: str, begins: int) -> Checks | None:
     file = parse_suite(_AS_MOCK.format(when=_WHEN_KEY + text), Path())
     for problem in file.errors:
+        column, message = begins, problem.message
+        # A column in the suite made above becomes the column in the breakpoint's line.
+        found = _COLUMN.search(message)
+        if found:
+            column = int(found[1]) - len(_WHEN_KEY) + begins - 1
+            message = message[: found.start()]
         where = problem.where.removeprefix("mocks[0].")
-        found = _COLUMN.search(problem.message)
-        column = int(found[1]) - len(_WHEN_KEY) + begins - 1 if found else begins
-        message = problem.message[: found.start()] if found else problem.message
         subject = f"{where}: " if where else "the condition "
         raise _error(column, f"{subject}{message.replace('of the file', 'of the line')}", problem.hint)
     assert file.suite is not None
@@ -203,34 +209,37 @@ def _checks(text: str, begins: int) -> Checks | None:
 
 
 def _error(column: int, message: str, way_out: str) -> BreakpointError:
-    return BreakpointError(f"column {column}: {message}" + (f" ({way_out})" if way_out else ""))
+    return BreakpointError(_with_hint(f"column {column}: {message}", way_out))
 
 
-# Decides whether a breakpoint holds a run at a point, and describes why.
+def _with_hint(message: str, hint: str) -> str:
+    return f"{message} ({hint})" if hint else message
+
 
 _AT: Mapping[str, At] = {"error": "result", "round": "request"}
-"""Where the kinds of breakpoints hold a run. The kinds that are not listed hold it before a call."""
+"""The point at which each kind of breakpoint holds a run; kinds without an entry hold it before a call."""
 
 Holds = Callable[[Checks, Mapping[str, JsonValue]], Awaitable[bool]]
-"""Answers whether the checks of a condition hold for arguments. Raises ConditionError."""
+"""Returns whether the checks of a condition hold for arguments. Raises ConditionError."""
 
 Failing: TypeAlias = "Callable[[HoldPoint], Awaitable[str | None]]"
-"""Returns which check of the case the next call fails, in a few words; `None` when it fails none. Raises
+"""Returns the check of the case that the next call fails, in a few words; `None` when it fails none. Raises
 ConditionError."""
 
 
 class ConditionError(Exception):
-    """It cannot be decided whether a breakpoint holds a run.
+    """The condition of a breakpoint cannot be evaluated.
 
-    The message says why."""
+    The message is the reason."""
 
 
 async def why_break(breakpoints: Iterable[Breakpoint], point: HoldPoint, holds: Holds, failing: Failing) -> str | None:
     """Return why a run is held at a point, by the first breakpoint that matches; `None` when none does.
 
-    Cheap breakpoints are evaluated first. A condition that cannot be evaluated holds the run too, with the error as the
-    reason."""
-    for each in sorted((each for each in breakpoints if _is_about(each, point)), key=_cost):
+    A condition that cannot be evaluated holds the run too, with the error as the reason."""
+    possible = [each for each in breakpoints if _is_about(each, point)]
+    # A condition may ask a judge, so the breakpoints that cost nothing come first.
+    for each in sorted(possible, key=_cost):
         try:
             why = await _why(each, point, holds, failing)
         except ConditionError as error:
@@ -251,6 +260,7 @@ def _is_about(each: Breakpoint, point: HoldPoint) -> bool:
         return False
     if each.on == "error":
         result = call.result
+        # An answer of the person who steps through the run is no error of the tool.
         return result is not None and result.is_error and result.source not in ("edited", "skipped")
     return each.on != "not-read-only" or point.tool is None or point.tool.annotations.get("readOnlyHint") is not True
 
@@ -279,36 +289,37 @@ async def _why(each: Breakpoint, point: HoldPoint, holds: Holds, failing: Failin
             return ", ".join((f"tool {tool}", *values))
 
 
-# Warns of breakpoints that may never hold: for an unknown tool or argument, or with a misspelt check, which is a
-# plain value.
-
-
 def doubt_about(point: Breakpoint, tools: Iterable[ToolDefinition]) -> str | None:
-    """Return why a breakpoint may never hold, as far as the `tools` of the open suites are known; else `None`.
+    """Return why a breakpoint may never hold a run: its tool or argument is unknown, or its check is misspelt.
 
-    Names are not doubted while no tool is known."""
+    `tools` are those of the open suites; while there are none, every name is accepted. `None` without a doubt."""
     if point.tool is None:
         return None
     known = tuple(tools)
     mine = [tool for tool in known if tool.name == point.tool]
     if known and not mine:
         doubt = f"no open suite is known to have a tool {quoted(point.tool)}"
-        return _with(doubt, did_you_mean(point.tool, [tool.name for tool in known]))
+        return _with_hint(doubt, did_you_mean(point.tool, [tool.name for tool in known]))
+    arguments = [_arguments(tool) for tool in mine]
     for name, check in (point.when or {}).items():
-        arguments = [_arguments(tool) for tool in mine]
         if arguments and all(given is not None and name not in given for given in arguments):
-            names = sorted({each for given in arguments for each in given or ()})
-            way_out = did_you_mean(name, names) or (f"it has {', '.join(names)}" if names else "it takes none")
-            return _with(f"{quoted(point.tool)} has no argument {quoted(name)}", way_out)
+            return _with_hint(f"{quoted(point.tool)} has no argument {quoted(name)}", _other_names(name, arguments))
         if not any(_is_object((given or {}).get(name)) for given in arguments):
+            # A misspelt check is no error in TOML: it is a table with which the argument is compared.
             misspelt = _misspelt(check.bare_value)
             if misspelt is not None:
                 return misspelt
     return None
 
 
-def _with(doubt: str, way_out: str) -> str:
-    return f"{doubt} ({way_out})" if way_out else doubt
+def _other_names(name: str, arguments: Iterable[Mapping[str, JsonValue] | None]) -> str:
+    """Return a hint to the arguments that a tool has in place of `name`."""
+    names: set[str] = set()
+    for given in arguments:
+        names.update(given or ())
+    if not names:
+        return "it takes none"
+    return did_you_mean(name, sorted(names)) or f"it has {', '.join(sorted(names))}"
 
 
 def _arguments(tool: ToolDefinition) -> Mapping[str, JsonValue] | None:
@@ -328,7 +339,9 @@ def _is_object(schema: JsonValue) -> bool:
 
 
 def _misspelt(value: JsonValue) -> str | None:
-    for key in value if isinstance(value, Mapping) else ():
+    if not isinstance(value, Mapping):
+        return None
+    for key in value:
         hint = did_you_mean(key, CHECK_CLASSES)
         if hint:
             return f"{quoted(key)} is not a check, so the table is compared as a value ({hint})"

@@ -1,6 +1,6 @@
-"""Where a run can be held, and the commands that change it meanwhile.
+"""Checkpoints: the points of a run where it can be held, and the commands that change a held run.
 
-Nothing else can change a run."""
+Only these commands change a run."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from workbench.trajectory.events import (
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 PendingRequest = Callable[[], Awaitable[HttpRequest | None]]
+"""Returns the next request of a held run as it would be sent; `None` for a model without HTTP. Raises ModelError."""
 
 At = Literal["request", "call", "result"]
 """Before the request of a round, before a tool call, or after its result."""
@@ -35,18 +36,18 @@ At = Literal["request", "call", "result"]
 class HoldPoint:
     """A point where a run can be held.
 
-    `call` is the call concerned and `tool` the definition of its tool, if there is one. `so_far` returns the trajectory
-    up to here, at some cost. `hold` identifies the hold while the run is held: the sequence number of its `Paused`
-    event. `request` returns the pending request as it is sent, with the messages added so far, `None` for a model
-    without HTTP; it raises ModelError. Only a point before a request has it."""
+    `call` is the call concerned and `tool` the definition of its tool, if there is one."""
 
     at: At
     round: int
     so_far: Callable[[], Trajectory]
+    """Returns the trajectory up to the point; each call copies all of its rounds."""
     call: CallRecord | None = None
     tool: ToolDefinition | None = None
     hold: int | None = None
+    """Identifies the hold while the run is held: the sequence number of its `Paused` event."""
     request: PendingRequest | None = None
+    """The pending request with the messages added so far; only at a point before a request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +100,7 @@ class Regenerate:
 Edit = EditArguments | AnswerCall | SkipCall | EditResult | AddMessage | Regenerate
 Command = Continue | Edit
 
+# Messages are added anywhere, but a result exists only after its call, and arguments only change before they are sent.
 _ALLOWED: Mapping[At, tuple[type[Command], ...]] = {
     "request": (Continue, AddMessage),
     "call": (Continue, AddMessage, EditArguments, AnswerCall, SkipCall, Regenerate),
@@ -127,7 +129,7 @@ def refusal(command: Command, at: At) -> str | None:
 
 
 class RunControl(Protocol):
-    """Decides where a run is held, and which command follows."""
+    """Decides where a run is held, and supplies the commands to the held run."""
 
     async def why_hold(self, point: HoldPoint) -> str | None:
         """Return the reason to hold the run at this point, in a few words; `None` to let it pass."""
@@ -142,14 +144,14 @@ SKIPPED = "This call was not made: the person who watches this run skipped it."
 """The text that the model reads in place of the result of a skipped call."""
 
 After = Literal["continue", "answered", "regenerate"]
-"""How a run leaves a checkpoint: it continues, its call is already answered, or its round is regenerated."""
+"""The way a run leaves a checkpoint: it continues, its call is already answered, or its round is regenerated."""
 
 
 class Checkpoint:
-    """Holds one run where its `control` asks for it, and records the changes made meanwhile.
+    """Holds one run where its `control` asks for it, and records the changes made during the hold.
 
-    Without `control`, the run is never held. `added` are a person's messages to the model, which wait for the next
-    request."""
+    Without `control`, the run is never held. `added` are a person's messages to the model, kept for the next request.
+    """
 
     def __init__(self, control: RunControl | None, recorder: Recorder, limit: TimeLimit) -> None:
         self._control = control
@@ -179,14 +181,18 @@ class Checkpoint:
         if control is None:
             return "continue", call
         point = HoldPoint(at, round_number, lambda: self._recorder.trajectory, call, tool, request=request)
+        # Breakpoints may ask a judge, and a person thinks: neither counts towards the run's time limit.
         async with self._limit.suspended():
             why = await control.why_hold(point)
             if why is None:
                 return "continue", call
-            self._recorder.emit(Paused(why, call.call.id if call is not None else None, at, round_number))
+            call_id = call.call.id if call is not None else None
+            self._recorder.emit(Paused(why, call_id, at, round_number))
+            # Commands name the hold that they mean, so that a late one does not change the run at its next hold.
             point = replace(point, hold=self._recorder.last)
             began = self._recorder.clock()
             after: After | None = None
+            # `Resumed` is emitted also when the run is stopped while held: the time held never counts as the run's.
             try:
                 while after is None:
                     command = await control.next_command(point)
@@ -205,9 +211,9 @@ class Checkpoint:
     def _do(
         self, command: Command, round_number: int, call: CallRecord | None
     ) -> tuple[After | None, CallRecord | None]:
-        """Carry out a command.
+        """Apply a command to the held run.
 
-        Returns how the run continues, `None` while it stays held, and the edited call."""
+        Returns how the run continues, `None` while it stays held, and the call with its edits."""
         match command:
             case Continue():
                 return "continue", call
@@ -218,6 +224,7 @@ class Checkpoint:
                 return "regenerate", call
             case AnswerCall() | SkipCall():
                 return "answered", call
+            # After an edit the run stays held: the person sees the change before the run continues.
             case EditArguments(arguments=arguments) if call is not None:
                 self._recorder.emit(CallEdited(call.call.id, arguments, call.call.arguments))
                 return None, replace(call, edited=arguments)

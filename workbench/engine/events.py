@@ -1,4 +1,4 @@
-"""The events of a batch."""
+"""The events of a batch, and the listeners and inboxes that pass them on."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from workbench.providers.model import HttpRequest
     from workbench.tools.listings import ListingChange
 
-# Times of day whose differences are durations.
-
 
 def steady_clock_ms() -> Callable[[], float]:
-    """Return a clock of milliseconds since 1970 that agrees with the system's now, and is not set by anybody later."""
+    """Return a clock of milliseconds since 1970 whose differences are durations.
+
+    It starts at the system's time of day and ignores later changes of that."""
     began_ms = time.time() * 1000 - _running_ms()
     return lambda: began_ms + _running_ms()
 
 
 def _running_ms() -> float:
-    """Milliseconds that no change of the time of day moves, and that go on while the machine sleeps, where it can."""
+    # Linux stops its monotonic clock while the computer sleeps; this one goes on.
     if sys.platform == "linux":
         return time.clock_gettime(time.CLOCK_BOOTTIME) * 1000
     return time.monotonic() * 1000
@@ -58,8 +58,8 @@ class RunEvent:
 class StartUp:
     """A server or a model starts up.
 
-    The runs that need it have not begun, so no run's duration or limit has this time in it. A second event of the same
-    `number`, with `took_ms`, follows when it has started or failed."""
+    The runs that need it begin later, so the time counts for no run. A second event of the same `number`, with
+    `took_ms`, follows when the start-up has succeeded or failed."""
 
     number: int
     what: str
@@ -68,7 +68,7 @@ class StartUp:
 
 @dataclass(frozen=True, slots=True)
 class ToolsListed:
-    """A server has listed its tools, which are remembered now: when it started, or since they changed (`change`)."""
+    """A server has listed its tools: at its start, or because they changed, which is `change` then."""
 
     suite_file: Path
     server: str
@@ -77,7 +77,9 @@ class ToolsListed:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionAsked:
-    """A run is held until `Runtime.allow` answers whether a call may really be executed, or the run is stopped."""
+    """A run waits for a person's permission to execute a call on its server.
+
+    `Runtime.allow` gives the answer; stopping the run ends the wait."""
 
     question: ExecutionQuestion
 
@@ -86,7 +88,7 @@ class ExecutionAsked:
 class CostLimitReached:
     """No further run of a batch fits its limit on cost.
 
-    Runs that cost something wait until `Runtime.raise_cost_limit` answers, or they are stopped."""
+    Runs that cost money wait until `Runtime.raise_cost_limit` is called, or they are stopped."""
 
     batch: str
     limit_usd: float
@@ -95,7 +97,7 @@ class CostLimitReached:
 
 @dataclass(frozen=True, slots=True)
 class JudgeAsked:
-    """A judge is asked about `values` values of a run.
+    """A judge is asked about a number of values of a run, `values`.
 
     With `again`, the request about one of them failed and is retried."""
 
@@ -109,7 +111,7 @@ class JudgeAsked:
 class RequestPutOff:
     """A run makes its next request in `wait_s` seconds at the earliest, because its endpoint told another run to wait.
 
-    The next event of the run ends this. It is not an event of the run itself, and in no recording."""
+    The next event of the run ends the wait. Recordings leave this event out."""
 
     run_id: str
     wait_s: float
@@ -117,9 +119,9 @@ class RequestPutOff:
 
 @dataclass(frozen=True, slots=True)
 class RequestHeld:
-    """A run is held before a request: its content, secrets in the conversation included, or why it cannot be sent.
+    """A run is held before a request: the request with its secrets, or the reason why it cannot be sent.
 
-    Comes again when a message is added. It is not an event of the run itself, and in no recording."""
+    A further event follows when a message is added. Recordings leave this event out."""
 
     run_id: str
     request: HttpRequest | str
@@ -127,10 +129,10 @@ class RequestHeld:
 
 @dataclass(frozen=True, slots=True)
 class RunDone:
-    """A run is over and, unless it was stopped, skipped or broke, graded.
+    """A run is over and, unless it was stopped or skipped or broke, graded.
 
-    `timed` gives its beginning and end, in milliseconds since 1970, the same to all listeners. `row` is the
-    history's row, where it was packed already."""
+    `timed` sets its beginning and its end, in milliseconds since 1970. `row` is the row of the history, if another
+    process has packed it already."""
 
     result: RunResult
     began_ms: float | None = None
@@ -147,25 +149,25 @@ class BatchDone:
 
 @dataclass(frozen=True, slots=True)
 class HistorySaid:
-    """Something is wrong with the history; the runs go on.
+    """A problem of the history, during which the runs go on.
 
-    Comes on a thread of its own."""
+    The history's own thread sends it."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointSaid:
-    """An endpoint is sent fewer requests at a time than the settings allow, and why; comes once."""
+    """An endpoint is sent fewer requests at a time than the settings allow; `text` gives the reason.
+
+    Sent once for an endpoint."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterSaid:
-    """Something happened to the workers of a cluster.
-
-    The runs go on, as far as there are any, unless that `ends` the batch."""
+    """A message about the workers of a cluster; with `ends`, the batch cannot go on."""
 
     text: str
     ends: bool = False
@@ -191,7 +193,7 @@ BatchListener = Callable[[BatchEvent], None]
 
 
 class StartUps:
-    """Reports each start-up to a listener, when it begins and when it is over."""
+    """Reports start-ups to a listener, each when it begins and when it is over."""
 
     def __init__(self, listener: BatchListener, clock: Callable[[], float] = time.monotonic) -> None:
         self._listener = listener
@@ -210,9 +212,9 @@ class StartUps:
 
 
 def in_turn(*listeners: BatchListener) -> BatchListener:
-    """Return a listener that hands each event to all of these, in their order.
+    """Return a listener that passes each event to all of these, in their order.
 
-    One that raises keeps it from the next."""
+    When a listener raises, those after it do not receive the event."""
 
     def tell(event: BatchEvent) -> None:
         for listener in listeners:
@@ -224,9 +226,9 @@ def in_turn(*listeners: BatchListener) -> BatchListener:
 def timed(listener: BatchListener, now_ms: Callable[[], float] | None = None) -> BatchListener:
     """Return a listener that adds to each `RunDone` the times of the run's first event and of its end.
 
-    It passes every other event on. `now_ms` is the time since 1970; without it, each run has a steady clock of its own.
-    Put it before all other listeners, on the engine's thread, so that neither a slow screen nor a slow disk counts. A
-    run that was timed in another process keeps its times."""
+    It passes every other event on unchanged. `now_ms` returns milliseconds since 1970; without it, each run has a
+    steady clock of its own. A run that was timed in another process keeps its times."""
+    # Belongs before all other listeners, on the engine's thread: otherwise a slow screen or disk counts as the run's.
     began: dict[str, tuple[float, Callable[[], float]]] = {}
 
     def tell(event: BatchEvent) -> None:
@@ -237,6 +239,7 @@ def timed(listener: BatchListener, now_ms: Callable[[], float] | None = None) ->
                 clock = now_ms or steady_clock_ms()
                 began[event.event.run_id] = clock(), clock
         elif isinstance(event, RunDone):
+            # A run without any event, such as a skipped one, begins and ends now.
             clock = now_ms or steady_clock_ms()
             began_ms, clock = began.pop(event.result.run_id, (clock(), clock))
             event = replace(event, began_ms=began_ms, ended_ms=clock())
@@ -249,9 +252,9 @@ _Item = TypeVar("_Item")
 
 
 class Inbox(Generic[_Item]):
-    """Collects items from any thread.
+    """Collects items from any thread for one reader.
 
-    Calls `wake`, on the putting thread, when the first one comes in."""
+    The first item after `take` calls `wake` on the thread that puts it."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self._wake = wake
@@ -269,13 +272,12 @@ class Inbox(Generic[_Item]):
         with self._lock:
             self._items.append(item)
             first, self._awake = not self._awake, True
+        # Outside of the lock, which the reader may take at once.
         if first:
             self._wake()
 
     def take(self) -> list[_Item]:
-        """Return everything collected, in order.
-
-        The next item wakes again."""
+        """Return all collected items, in their order, and empty the inbox."""
         with self._lock:
             items, self._items = self._items, []
             self._awake = False

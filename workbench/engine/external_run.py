@@ -1,4 +1,4 @@
-"""Runs that were made elsewhere, told as the events of a run."""
+"""Runs that were made elsewhere, by a subject or another tool, as the events of a run."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ from workbench.trajectory.events import (
 
 
 @dataclass(frozen=True)
-class ToldResult:
-    """A tool's answer."""
+class ExternalResult:
+    """The answer of a tool in a run made elsewhere."""
 
     content: str
     is_error: bool = False
 
 
 @dataclass(frozen=True)
-class ToldRound:
+class ExternalRound:
     """One answer of a model, and the results of its calls, by their ids.
 
-    Latency and time to the first token in milliseconds. `deviations` of the endpoint were repaired in it, and name
-    calls by those ids."""
+    Latency and time to the first token are in milliseconds. `deviations` are those of the endpoint that were repaired
+    in the answer; they name calls by the same ids."""
 
     text: str = ""
     reasoning: str = ""
     calls: tuple[ToolCall, ...] = ()
-    results: Mapping[str, ToldResult] = field(default_factory=dict)
+    results: Mapping[str, ExternalResult] = field(default_factory=dict)
     latency_ms: float = 0.0
     usage: Usage | None = None
     first_token_ms: float | None = None
@@ -62,33 +62,37 @@ class ToldRound:
 
 
 @dataclass(frozen=True)
-class Told:
+class ExternalRun:
     """An agent's run.
 
-    With `error`, it broke off there. `latency_ms` is `None` where it is not known."""
+    With `error`, it broke off after its last round. `latency_ms` is `None` if it is unknown."""
 
-    rounds: tuple[ToldRound, ...]
+    rounds: tuple[ExternalRound, ...]
     error: str | None = None
     latency_ms: float | None = None
 
 
-def told(
+def external_run(
     calls: Sequence[Sequence[ToolCall]],
     answer: str | None,
     *,
-    results: Mapping[str, ToldResult] | None = None,
+    results: Mapping[str, ExternalResult] | None = None,
     usage: Usage | None = None,
     latency_ms: float | None = None,
     error: str | None = None,
-) -> Told:
-    """Return a run of which only its calls, each list made at once, and its answer are known."""
-    last = ToldRound(answer or "", usage=usage, latency_ms=latency_ms or 0.0)
+) -> ExternalRun:
+    """Return a run of which only the calls and the answer are known.
+
+    The calls of one inner list were made at once."""
+    # Usage and latency are known for the whole run only, and stand in its last round.
+    last = ExternalRound(answer or "", usage=usage, latency_ms=latency_ms or 0.0)
     rounds = []
     for made in calls:
-        rounds.append(ToldRound(calls=tuple(made), results=results or {}))
+        rounds.append(ExternalRound(calls=tuple(made), results=results or {}))
+    # Without an answer, the run ends with its last calls.
     if rounds and (answer is None or error is not None):
         last = replace(last, calls=rounds.pop().calls, results=results or {})
-    return Told((*rounds, last), error, latency_ms)
+    return ExternalRun((*rounds, last), error, latency_ms)
 
 
 def started_elsewhere(
@@ -114,10 +118,14 @@ def started_elsewhere(
     )
 
 
-def told_payloads(rounds: Iterable[ToldRound]) -> Iterator[EventPayload]:
-    """Yield the events of rounds that were made elsewhere; call ids become unique."""
+def external_payloads(rounds: Iterable[ExternalRound]) -> Iterator[EventPayload]:
+    """Yield the events of rounds that were made elsewhere, with call ids that are unique in the run."""
     rounds = tuple(rounds)
-    ids = (call_id for call_id, _ in with_ids(call for each in rounds for call in each.calls))
+    calls: list[ToolCall] = []
+    for each in rounds:
+        calls.extend(each.calls)
+    # Ids are given over the whole run, because many agents number the calls of each answer anew.
+    ids = (call_id for call_id, _ in with_ids(calls))
     for number, each in enumerate(rounds, start=1):
         yield RequestStarted(number)
         if each.reasoning:
@@ -127,7 +135,9 @@ def told_payloads(rounds: Iterable[ToldRound]) -> Iterator[EventPayload]:
         made = [(next(ids), call) for call in each.calls]
         for call_id, call in made:
             for event in call_events(call_id, call, number):
-                yield usable(event) if isinstance(event, CallFinished) else event
+                if isinstance(event, CallFinished):
+                    event = usable(event)
+                yield event
         reason: StopReason = "tool calls" if made else "answered"
         renamed = {call.id: call_id for call_id, call in made}
         deviations = tuple(replace(one, call_id=renamed.get(one.call_id or "")) for one in each.deviations)
@@ -137,19 +147,22 @@ def told_payloads(rounds: Iterable[ToldRound]) -> Iterator[EventPayload]:
                 yield ResultReceived(call_id, result.content, result.is_error, "reported", 0.0)
 
 
-# Reads what an agent did from JSON: the answer of a subject, and files of calls.
+# The JSON documents of external runs: the answer of a subject, and files of calls.
 
 _Document = TypeVar("_Document", bound=BaseModel)
 
 
-class ToldError(ValueError):
-    """A document is wrong; the text says where, as `$.calls[0].tool`, and how to write it."""
+class RunDocumentError(ValueError):
+    """A document of a run is wrong.
+
+    The message names the place, such as `$.calls[0].tool`, and the correction."""
 
 
 def _object_or_text(value: Any) -> str:
     return "(text)" if isinstance(value, str) else "(object)"
 
 
+# Without the discriminator, Pydantic would try both kinds and report the mistakes of both.
 Arguments = Annotated[
     Annotated[dict[str, JsonValue], Tag("(object)")] | Annotated[str, Tag("(text)")], Discriminator(_object_or_text)
 ]
@@ -203,29 +216,38 @@ class RunDocument(Frozen):
     latency_ms: Annotated[float, Field(ge=0, le=MAX_MILLISECONDS)] | None = None
 
     @property
-    def told(self) -> Told:
-        """The run as it is told."""
-        return told_of(self.calls, self)
+    def external_run(self) -> ExternalRun:
+        """The run that the document describes."""
+        return external_run_of(self.calls, self)
 
 
-def told_of(calls: Sequence[CallDocument | tuple[CallDocument, ...]], run: RunDocument) -> Told:
-    """Return a run with these calls and the other known facts."""
+def external_run_of(calls: Sequence[CallDocument | tuple[CallDocument, ...]], run: RunDocument) -> ExternalRun:
+    """Return the run that has these calls, and the answer, error, usage and latency of `run`."""
     lists = []
+    named = []
     for each in calls:
-        lists.append((each,) if isinstance(each, CallDocument) else each)
-    ids = (call_id for call_id, _ in with_ids(ToolCall(each.id, each.tool) for made in lists for each in made))
-    results: dict[str, ToldResult] = {}
+        made = (each,) if isinstance(each, CallDocument) else each
+        lists.append(made)
+        for one in made:
+            named.append(ToolCall(one.id, one.tool))
+    ids = (call_id for call_id, _ in with_ids(named))
+    results: dict[str, ExternalResult] = {}
     rounds: list[list[ToolCall]] = []
     for made in lists:
         rounds.append([])
-        for each in made:
-            call = _call(next(ids), each)
+        for one in made:
+            call = _call(next(ids), one)
             rounds[-1].append(call)
-            if each.result is not None or each.is_error:
-                content = each.result if isinstance(each.result, str) else json_text(each.result)
-                results[call.id] = ToldResult(content, each.is_error)
-    usage = Usage(**run.usage.model_dump()) if run.usage is not None else None
-    return told(rounds, run.answer, results=results, usage=usage, latency_ms=run.latency_ms, error=run.error)
+            if one.result is not None or one.is_error:
+                results[call.id] = ExternalResult(_text_of(one.result), one.is_error)
+    usage: Usage | None = None
+    if run.usage is not None:
+        usage = Usage(**run.usage.model_dump())
+    return external_run(rounds, run.answer, results=results, usage=usage, latency_ms=run.latency_ms, error=run.error)
+
+
+def _text_of(result: JsonValue) -> str:
+    return result if isinstance(result, str) else json_text(result)
 
 
 def _call(call_id: str, call: CallDocument) -> ToolCall:
@@ -238,27 +260,29 @@ def _call(call_id: str, call: CallDocument) -> ToolCall:
 
 
 def run_document(value: object) -> RunDocument:
-    """Return an agent's run.
+    """Return the document of an agent's run, read from JSON.
 
-    Raises ToldError; an empty document is wrong too."""
+    Raises RunDocumentError, also for an empty document."""
     run = document(RunDocument, value)
     if not run.model_fields_set & {"calls", "answer", "error"}:
-        raise ToldError('$: says nothing: write {"calls": […], "answer": "…"}, with "calls": [] for no calls')
+        raise RunDocumentError('$: says nothing: write {"calls": […], "answer": "…"}, with "calls": [] for no calls')
     return run
 
 
 def document(model: type[_Document], value: object) -> _Document:
-    """Return a JSON value as a model.
+    """Return a JSON value as an instance of a Pydantic model.
 
-    Raises ToldError with all that is wrong."""
+    Raises RunDocumentError with all mistakes."""
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        raise ToldError("; ".join(_said(model, detail) for detail in error.errors(include_url=False))) from None
+        mistakes = [_message_of(model, detail) for detail in error.errors(include_url=False)]
+        raise RunDocumentError("; ".join(mistakes)) from None
 
 
-def _said(model: type[BaseModel], detail: ErrorDetails) -> str:
+def _message_of(model: type[BaseModel], detail: ErrorDetails) -> str:
     parts = []
+    # Pydantic puts the tags of discriminators, which stand in parentheses here, among the keys of a place.
     for part in detail["loc"]:
         if not (isinstance(part, str) and part[:1] + part[-1:] == "()"):
             parts.append(part)
@@ -302,9 +326,10 @@ def _keys_at(model: type[BaseModel], parts: Sequence[int | str]) -> list[str]:
 
 
 def place_of(parts: Sequence[int | str]) -> str:
-    """Return a place in a document as `$.cases["x"][2].tool`."""
+    """Return a place in a document as a path, such as `$.cases["x"][2].tool`."""
     text, before = "$", None
     for part in parts:
+        # The ids of cases stay in brackets even if they look like keys.
         if isinstance(part, str) and part.isidentifier() and before != "cases":
             text += f".{part}"
         else:

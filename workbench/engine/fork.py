@@ -1,4 +1,4 @@
-"""Forks a run: everything before a point of another run is replayed, and no model or tool is asked for it."""
+"""Forks of a run: the events before a point of another run are replayed without asking a model or a tool."""
 
 from __future__ import annotations
 
@@ -32,15 +32,14 @@ from workbench.trajectory.events import (
 )
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory, fold
 
-# Converts the answers of one model so that any other model accepts them: with new call ids, and without provider
-# state.
-
 _ID = "call{:05}"
-"""The strictest API requires nine letters and digits. Others limit the length or the characters."""
+"""A call id that every API accepts: the strictest requires nine letters and digits."""
 
 
 def for_another_model(rounds: Iterable[Round], opening: Iterable[Message]) -> tuple[Round, ...]:
-    """Return rounds that follow the opening of a conversation, with call ids that differ from those in the opening."""
+    """Return rounds in a form that any other model accepts: with new call ids, and without provider state.
+
+    The new ids differ from those in the `opening` of the conversation."""
     taken = set()
     for message in opening:
         for call in message.tool_calls:
@@ -56,6 +55,7 @@ def _for_another_model_round(of: Round, ids: Iterator[str]) -> Round:
     for old, new in zip(of.calls, calls, strict=True):
         renamed[old.call.id] = new.call.id
     deviations = tuple(replace(each, call_id=renamed.get(each.call_id or "")) for each in of.deviations)
+    # Provider state, such as signed reasoning, is refused by every other model.
     return replace(of, provider_state=None, superseded=set_aside, calls=calls, deviations=deviations)
 
 
@@ -69,22 +69,24 @@ def _call(of: CallRecord, call_id: str) -> CallRecord:
 
 
 def _for_another_model_result(of: ResultReceived | None, call_id: str) -> ResultReceived | None:
-    return replace(of, call_id=call_id) if of is not None else None
+    if of is None:
+        return None
+    return replace(of, call_id=call_id)
 
 
 @dataclass(frozen=True, slots=True)
 class ForkPoint:
     """The place from which a fork continues on its own.
 
-    It is before the request of a round or, with `answered`, after its answer and the results of that many of its calls.
-    """
+    It is before the request of `round` or, with `answered`, after the answer of that round and the results of its
+    first `answered` calls."""
 
     round: int
     answered: int | None = None
 
     @property
     def rounds(self) -> int:
-        """The number of answers before it."""
+        """The number of answers before the place."""
         return self.round if self.answered is not None else self.round - 1
 
 
@@ -92,9 +94,9 @@ class ForkPoint:
 class Fork:
     """A run forked from another one, which may be finished, recorded or held.
 
-    `system` replaces the system prompt from the point on (empty: none), `result` replaces the last result before it.
-    With `back_to`, the origin ends where it was held, and the fork is held at the same place, with the messages that
-    wait for the next request."""
+    `system` replaces the system prompt after the point; an empty one removes it. `result` replaces the last result
+    before the point. With `back_to`, the fork is held at the kind of place where the origin was held, with the same
+    messages for the next request."""
 
     origin: Trajectory
     at: ForkPoint
@@ -107,13 +109,16 @@ class Fork:
         """The messages that a person added in the original run right before the first request of the fork."""
         if self.at.answered is not None:
             return self.origin.added if self.back_to is not None else ()
+        # Messages of a request that was made belong to its round, the others to the trajectory.
         following = self.origin.rounds[self.at.round - 1 : self.at.round]
-        return following[0].added if following else self.origin.added
+        if following:
+            return following[0].added
+        return self.origin.added
 
 
 @dataclass(frozen=True, slots=True)
 class PastHold:
-    """A place where a run was held: at `events[index]`, which is a `Paused` event."""
+    """A place where a run was held: `events[index]`, a `Paused` event."""
 
     events: Sequence[Event]
     index: int
@@ -125,7 +130,7 @@ class PastHold:
         return payload
 
     def fork(self, system: str | None = None) -> Fork:
-        """Return the fork that is held at the same place, as the run was when it came there."""
+        """Return the fork that is held at the same place, in the state of the run at that time."""
         paused, origin = self.paused, fold(self.events[: self.index])
         assert paused.at != "permission"
         assert paused.round is not None
@@ -140,28 +145,29 @@ class PastHold:
 
 
 def past_holds(events: Sequence[Event]) -> tuple[PastHold, ...]:
-    """Return where a run was held, the present hold included."""
-    paused = []
+    """Return the places where a run was held, the present hold included.
+
+    Waiting for a permission is no hold: nothing can be changed then."""
+    holds = []
     for index, each in enumerate(events):
-        if isinstance(each.payload, Paused):
-            paused.append((index, each.payload))
-    return tuple(PastHold(events, index) for index, payload in paused if payload.at != "permission")
+        if isinstance(each.payload, Paused) and each.payload.at != "permission":
+            holds.append(PastHold(events, index))
+    return tuple(holds)
 
 
 def system_prompt(case: Case, settings: CaseSettings, step: int | None, fork: Fork | None) -> str | None:
-    """Return the system prompt of a request: for a step of a chain, counted from 1, or for none.
+    """Return the system prompt of a request; `step`, counted from 1, is the step of a chain that it belongs to.
 
-    The prompt of the fork takes precedence. A case without steps keeps the prompt with which its run began."""
-    own = case.steps[step - 1].system if step is not None else None
+    The prompt of the fork takes precedence over that of the step, and the prompt with which the forked run began over
+    that of the settings."""
     if fork is not None and fork.system is not None:
-        system: str | None = fork.system
-    elif own is not None:
-        system = own
-    elif fork is not None and not case.steps and fork.origin.start is not None:
-        system = fork.origin.start.system
-    else:
-        system = settings.system
-    return system or None
+        return fork.system or None
+    if step is not None and (own := case.steps[step - 1].system) is not None:
+        return own or None
+    # The steps of a chain have prompts of their own, so the first one does not stand for the others.
+    if fork is not None and not case.steps and fork.origin.start is not None:
+        return fork.origin.start.system or None
+    return settings.system or None
 
 
 _NO_FURTHER_ROUND = "the case allows no request after round {} (limits.max_rounds)"
@@ -174,7 +180,9 @@ _NOTHING_LEFT: dict[FinishReason, str] = {
 
 
 def fork_refusal(fork: Fork, turns: Turns) -> str | None:
-    """Return why a run cannot be forked there, given the requests of its case as it is now; `None` when it can."""
+    """Return why a run cannot be forked at a point; `None` when it can.
+
+    `turns` are the requests of its case as the suite has it today."""
     rounds, at = fork.origin.rounds, fork.at
     if fork.origin.start is None:
         return "the run has not begun"
@@ -184,14 +192,14 @@ def fork_refusal(fork: Fork, turns: Turns) -> str | None:
             whole.append(round_)
     if at.round < 1 or len(whole) < at.rounds:
         return f"the run has no whole answer in round {at.rounds}"
-    told = whole[: at.rounds]
+    whole_rounds = whole[: at.rounds]
     calls: tuple[CallRecord, ...] = ()
     if at.answered is not None:
-        calls = told[-1].calls
+        calls = whole_rounds[-1].calls
         if not 0 <= at.answered <= len(calls):
             return f"round {at.round} has {len(calls)} calls"
     unanswered = []
-    for round_ in told[: at.round - 1]:
+    for round_ in whole_rounds[: at.round - 1]:
         for call in round_.calls:
             if call.result is None:
                 unanswered.append(call)
@@ -199,18 +207,20 @@ def fork_refusal(fork: Fork, turns: Turns) -> str | None:
         return "a call before that point has no result"
     if fork.result is not None and not at.answered:
         return "there is no result right before that point"
-    return _why_nothing_follows(told, turns, under_way=fork.back_to in ("call", "result"))
+    return _why_nothing_follows(whole_rounds, turns, under_way=fork.back_to in ("call", "result"))
 
 
-def _why_nothing_follows(told: list[Round], turns: Turns, *, under_way: bool) -> str | None:
-    """Return why no request follows these rounds; `None` when one does, or need not because the last is under way."""
+def _why_nothing_follows(whole_rounds: list[Round], turns: Turns, *, under_way: bool) -> str | None:
+    """Return why no request follows these rounds; `None` when one does.
+
+    A last round that is `under_way` needs none: its calls are still to be answered."""
     last: Round | None = None
-    for number, round_ in enumerate(told):
+    # The turns are asked for every round again: the case may have changed since the run.
+    for number, round_ in enumerate(whole_rounds):
         turn = turns.next(number, last)
-        step = round_.step.step if round_.step is not None else None
         if not isinstance(turn, Turn):
             return _NOTHING_LEFT[turn].format(number)
-        if turn.step != step:
+        if turn.step != round_.step_number:
             return f"the case no longer makes request {number + 1} as this run did: the case has changed"
         last = round_
     if under_way:
@@ -218,14 +228,14 @@ def _why_nothing_follows(told: list[Round], turns: Turns, *, under_way: bool) ->
     if last is not None and last.stop_reason in ("refused", "truncated"):
         how = "refused to answer" if last.stop_reason == "refused" else "was cut off at its length limit"
         return f"the model {how} in round {last.number}, so there is nothing left to ask"
-    following = turns.next(len(told), last)
+    following = turns.next(len(whole_rounds), last)
     if isinstance(following, Turn):
         return None
-    return _NOTHING_LEFT[following].format(len(told))
+    return _NOTHING_LEFT[following].format(len(whole_rounds))
 
 
 def replayed(fork: Fork, model: str) -> Iterator[EventPayload]:
-    """Return the events that a fork on a model replays right after its start.
+    """Yield the events that a fork replays right after its start, for the model that continues it.
 
     The last one is `Forked`."""
     origin, at = fork.origin, fork.at
@@ -255,13 +265,14 @@ def _round(of: Round, answered: int) -> Iterator[EventPayload]:
     yield from map(MessageAdded, answers[0].added)
     for answer, following in zip_longest(answers, answers[1:]):
         yield from _answer(answer)
-        last = len(answer.calls) if following is not None else answered
+        last = answered if following is None else len(answer.calls)
         for number, record in enumerate(answer.calls[: last + 1]):
             if record.edited is not None:
                 yield CallEdited(record.call.id, record.edited, record.call.arguments)
             if number < last and record.result is not None:
                 yield from _result(record, record.result)
         if following is not None:
+            # Each answer lists all messages since the request before, so only the new ones are replayed.
             yield from map(MessageAdded, following.added[len(answer.added) :])
             yield Regenerated(of.number)
 
@@ -280,9 +291,9 @@ def _answer(of: Round) -> Iterator[EventPayload]:
 
 
 def _result(record: CallRecord, result: ResultReceived) -> Iterator[EventPayload]:
-    """Return the result of a call.
+    """Yield the result of a call, and a person's edit of it if there is one.
 
-    A result that a person gave in place of the tool stays marked as such."""
+    A result that a person gave in place of the tool keeps that source; every other becomes `replayed`."""
     first = record.unedited or result
     source = first.source if first.source in ("edited", "skipped") else "replayed"
     yield ResultReceived(record.call.id, first.content, first.is_error, source, first.latency_ms, first.code)

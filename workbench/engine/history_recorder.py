@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from workbench.engine.plan import PlannedShard
 
 STORED_TIMEOUT_S = 1.0
-"""How long the next run waits for those that are over to be written: long enough for a disk that is in order."""
+"""The longest wait of a run for the writing of earlier ones; a disk that takes longer does not stop the batch."""
 
 
 class HistoryRecorder:
-    """Records one batch in the history.
+    """Records one batch in the history, where `handle` identifies the batch.
 
-    `handle` stands for the batch there; `now_ms` is the time since 1970."""
+    `now_ms` returns milliseconds since 1970."""
 
     def __init__(
         self,
@@ -51,16 +51,17 @@ class HistoryRecorder:
         shard: PlannedShard | None = None,
         now_ms: Callable[[], float] | None = None,
     ) -> None:
-        """`going_on` is the batch that is resumed, if one is; `shard` the plan of which these are some runs.
+        """Begin a batch in the history, or resume the batch `going_on`.
 
-        Raises HistoryError when it is going on elsewhere, or cannot be written."""
+        `shard` is given if the runs are one shard of a plan. Raises HistoryError when another program makes the batch,
+        or when the history cannot be written."""
         runs = tuple(runs)
         self._writer = writer
         self._now_ms = now_ms or steady_clock_ms()
         door = door_of(runs, secrets)
         self._events: dict[str, list[Event]] = {}
         self._given: deque[Future[None]] = deque()
-        """Runs that may not be stored yet, the oldest first."""
+        """The writing of each run that may not be stored yet, the oldest first."""
         if going_on is None:
             self.handle = writer.begin(_new_batch(runs, settings, secrets, home, self._now(), shard), door)
         else:
@@ -68,13 +69,13 @@ class HistoryRecorder:
             writer.resume(going_on, door)
 
     def take(self, event: BatchEvent) -> None:
-        """Hand the history's part of a batch to its writer; a listener of the batch, behind `timed`."""
+        """Record an event of the batch, of which this is a listener behind `timed`."""
         match event:
             case RunEvent(event=happened):
                 self._events.setdefault(happened.run_id, []).append(happened)
             case RunDone(result=result):
                 events = tuple(self._events.pop(result.run_id, ()))
-                done = event.row if event.row is not None else done_run(event, events)
+                done = event.row or done_run(event, events)
                 self._given.append(self._writer.write_run(self.handle, done))
             case BatchDone():
                 self._writer.end(self.handle, self._now())
@@ -82,11 +83,11 @@ class HistoryRecorder:
                 pass
 
     async def stored(self) -> None:
-        """Wait, but not for long, while more runs are not written than go into one commit."""
+        """Wait, for one second at most, while more runs are unwritten than go into one commit."""
         while self._given and self._given[0].done():
             self._given.popleft()
         if len(self._given) > MAX_AT_ONCE:
-            import asyncio  # where runs are made, it is there; commands that only read a history need none
+            import asyncio  # on use: commands that only read a history start faster without it
 
             with suppress(TimeoutError):
                 await asyncio.wait_for(asyncio.wrap_future(self._given[0]), STORED_TIMEOUT_S)
@@ -96,13 +97,13 @@ class HistoryRecorder:
 
 
 def done_run(done: RunDone, events: tuple[Event, ...]) -> DoneRun:
-    """Return a timed run as it is packed for the history."""
+    """Return a finished run with its events and times, as the history stores it."""
     assert done.began_ms is not None and done.ended_ms is not None
     return DoneRun(done.result.run_id, done.result, events, done.began_ms, done.ended_ms)
 
 
 def door_of(runs: Iterable[PlannedRun], secrets: Secrets) -> RunDoor:
-    """Return the door through which runs go into the history."""
+    """Return the redaction that runs pass on their way into the history."""
     return RunDoor(SuiteParts(secrets), {run.run_id: run.case for run in runs})
 
 
@@ -119,12 +120,13 @@ def settings_of_batch(
     confirms: int | None = None,
     cost_limit_usd: float | None = None,
 ) -> dict[str, JsonValue]:
-    """Return the settings of a batch: how models and judges are reached, which tools execute, how many runs at a time.
+    """Return the settings of a batch as JSON: its models and judges, the execution of tools, the concurrency.
 
-    Neither keys nor the names of the variables that hold them are among them. `compares` is whether its models are
-    compared, if it has several; `until` is when it stops, if that may be early. A shard has the settings of its whole
-    plan; `min_score` is the gate over the runs of all shards, `cost_limit_usd` the batch's limit. `confirms` is the
-    batch whose broken cases are made again."""
+    Keys and the names of the variables that hold them are left out. With `compares`, several models are compared;
+    `until` is the rule for an early stop. A shard has the settings of its whole plan; `min_score` is the gate over the
+    runs of all shards, `cost_limit_usd` the limit of the batch. `confirms` is the batch whose broken cases run again.
+    """
+    # All shards of a plan have to store the same settings: the id of the plan is made of them.
     runs = tuple(runs) if shard is None else shard.whole
     models: dict[str, JsonValue] = {}
     for run in runs:
@@ -137,7 +139,7 @@ def settings_of_batch(
         "models": models,
         "judges": judges_of(runs, specs),
     }
-    # A setting that is not used has no key, so that histories of older versions read the same.
+    # A setting without effect has no key: batches of older versions, which lack it, compare as equal.
     if runs and runs[0].repeat_rule is not None:
         settings["repeat_rule"] = runs[0].repeat_rule
     if compares and len(models) > 1:
@@ -156,9 +158,10 @@ def settings_of_batch(
 
 
 def judges_of(runs: Iterable[PlannedRun], specs: Specs) -> dict[str, JsonValue]:
-    """Return the settings of each model that may judge some runs, by name.
+    """Return the settings of each model that may judge some runs, by its name.
 
-    A check without a judge is listed under its model's name, or an empty one, with the problem."""
+    If a check has no judge, the problem stands under the name of the model that the check names, or under an empty one.
+    """
     judges: dict[str, JsonValue] = {}
     for run in runs:
         for check in judged_checks(run.suite, run.case):
@@ -172,33 +175,39 @@ def judges_of(runs: Iterable[PlannedRun], specs: Specs) -> dict[str, JsonValue]:
 
 
 OWN_MODEL_SETTINGS: dict[str, JsonValue] = {"provider": "python"}
-"""The settings that stand for a model that the caller brings along."""
+"""The settings of a model that the caller of the Python API supplies."""
 
 
 def brought_settings(run: PlannedRun) -> dict[str, JsonValue]:
-    """Return the settings of a model of the caller's or of a suite's subject; empty for any other model."""
+    """Return the settings of a caller's own model or of a suite's subject; empty for any other model."""
     if run.subject is not None:
         return {"provider": "subject"}
     return OWN_MODEL_SETTINGS if run.own_model is not None else {}
 
 
 def model_settings(find: Callable[[], ModelSpec | None]) -> dict[str, JsonValue]:
-    """Return how a model is reached, as JSON; `find` may raise ConfigError."""
+    """Return the settings of the model that `find` returns, as JSON: its provider, address, parameters and price.
+
+    If `find` raises ConfigError, they hold the problem."""
     try:
         spec = find()
     except ConfigError as error:
         return {"problem": str(error)}
-    return {"provider": "built in"} if spec is None else _reached(spec)
+    if spec is None:
+        return {"provider": "built in"}
+    return _reached(spec)
 
 
 def _reached(spec: ModelSpec) -> dict[str, JsonValue]:
-    price = spec.price
+    price: JsonValue = None
+    if spec.price is not None:
+        price = {"input": spec.price.input, "output": spec.price.output}
     return {
         "provider": spec.provider,
         "model": spec.model,
         "base_url": spec.base_url,
         "params": dict(spec.params),
-        "price": None if price is None else {"input": price.input, "output": price.output},
+        "price": price,
         "origin": spec.origin,
     }
 
@@ -211,13 +220,15 @@ def _new_batch(
     now: str,
     shard: PlannedShard | None,
 ) -> NewBatch:
+    # A shard stores all suites of its plan, so that any one of its histories can be merged with the others.
     whole = runs if shard is None else shard.whole
-    as_they_are = {run.file.path: run.file for run in whole}
     files: dict[Path, SuiteFile] = {}
     ids: dict[Path, dict[str, str]] = {}
-    for path, file in as_they_are.items():
+    for path, file in {run.file.path: run.file for run in whole}.items():
         files[path] = _without_secrets(file, secrets)
-        ids[path] = {case.id: kept.id for case, kept in zip(_cases(file), _cases(files[path]), strict=True)}
+        ids[path] = {}
+        for case, stored in zip(_cases(file), _cases(files[path]), strict=True):
+            ids[path][case.id] = stored.id
 
     redacted = cache(secrets.redact)  # there are far fewer names than runs
 
@@ -243,20 +254,26 @@ def _new_batch(
         from workbench.history.records import Outline, OutlinedRun  # on use: many runs are in no history
 
         numbers = {path: number for number, path in enumerate(files)}
-        outlined = (
-            OutlinedRun(
-                suite=numbers[run.file.path],
-                case_id=run.case_id,
-                case_name=run.case_name,
-                model=run.model,
-                model_of_suite=run.model_of_suite,
-                by=run.by,
-                repeat=run.repeat,
+        outlined = []
+        for run in planned if whole is runs else map(new_run, whole):
+            outlined.append(
+                OutlinedRun(
+                    suite=numbers[run.file.path],
+                    case_id=run.case_id,
+                    case_name=run.case_name,
+                    model=run.model,
+                    model_of_suite=run.model_of_suite,
+                    by=run.by,
+                    repeat=run.repeat,
+                )
             )
-            for run in (planned if whole is runs else map(new_run, whole))
-        )
-        outline = Outline.of(outlined, ((path_in(projects[path], path), file.hash) for path, file in files.items()))
+        suites = [(path_in(projects[path], path), file.hash) for path, file in files.items()]
+        outline = Outline.of(outlined, suites)
+        # Equal for the same plan on every computer, so that shards find each other.
         uid = outline.uid(what_is_asked(settings), shard.ref.plan_id if shard is not None else None)
+    new_shard: NewShard | None = None
+    if shard is not None and outline:
+        new_shard = NewShard(shard.places, outline, tuple(files.values()))
     return NewBatch(
         kind=kind,
         started_at=now,
@@ -265,7 +282,7 @@ def _new_batch(
         runs=planned,
         projects=projects,
         uid=uid,
-        shard=NewShard(shard.places, outline, tuple(files.values())) if shard is not None and outline else None,
+        shard=new_shard,
     )
 
 
@@ -278,25 +295,30 @@ def _kind_of(runs: Iterable[PlannedRun], settings: Mapping[str, JsonValue]) -> K
 
 
 def cases_as_stored(file: SuiteFile, secrets: Secrets) -> dict[str, Case]:
-    """Return the cases of a suite by the ids that a history knows them by, in which no secret is."""
-    stored = _without_secrets(file, secrets)
-    return {then.id: case for then, case in zip(_cases(stored), _cases(file), strict=True)}
+    """Return the cases of a suite by the ids that the history stores, in which secrets are redacted."""
+    cases = {}
+    for stored, case in zip(_cases(_without_secrets(file, secrets)), _cases(file), strict=True):
+        cases[stored.id] = case
+    return cases
 
 
 def _without_secrets(file: SuiteFile, secrets: Secrets) -> SuiteFile:
-    """Return a suite in whose text, names and ids no secret is; its hash stays that of the file."""
+    """Return a suite with its text, names and ids redacted; its hash stays that of the file."""
     text = redacted_suite_text(file.text, secrets)
     if file.suite is None:
         return replace(file, text=text)
-    # Ids may come from names: a case is called what whoever reads the text that is kept will call it.
+    # A case without an id gets one from its name. The redacted text is read again, so that its cases have the ids
+    # that every later reader of that text gives them.
     read = file.suite if text == file.text else parse_suite(text, file.path).suite
     if read is None or len(read.cases) != len(file.suite.cases):
         read = file.suite
     name = secrets.redact(read.name)
     ids = [secrets.redact(case.id) for case in read.cases]
     if name != read.name or ids != [case.id for case in read.cases]:
-        cases = tuple(case.model_copy(update={"id": id_}) for case, id_ in zip(read.cases, ids, strict=True))
-        read = read.model_copy(update={"name": name, "cases": cases})
+        cases = []
+        for case, case_id in zip(read.cases, ids, strict=True):
+            cases.append(case.model_copy(update={"id": case_id}))
+        read = read.model_copy(update={"name": name, "cases": tuple(cases)})
     if read is file.suite and text == file.text:
         return file
     return replace(file, text=text, suite=read)

@@ -104,7 +104,7 @@ def _verdict_tool(what: str, key: str, schema: dict[str, JsonValue]) -> ToolDefi
         what,
         {
             "type": "object",
-            # The reason comes first: a model decides better when it has to give the reason before the decision.
+            # The rationale comes first: a model decides better when it gives its reason before the decision.
             "properties": {
                 "mark": {"type": "string", "description": "the mark of the question, copied exactly"},
                 "rationale": {"type": "string", "description": "what in the value decided, in one or two sentences"},
@@ -124,7 +124,7 @@ _VERDICT = _verdict_tool(
 
 
 def _instructions(scale: Scale | None) -> tuple[str, ToolDefinition]:
-    """Return the judge's standing instructions and its tool."""
+    """Return the system prompt of the judge and its tool `verdict`."""
     if scale is None:
         return _SYSTEM, _VERDICT
     low, high = scale
@@ -142,8 +142,8 @@ _FENCED = late_pattern(r"```(?:json)?[^\S\n]*\n(.*)\n[^\S\n]*```", re.DOTALL | r
 class Ruling:
     """The judge's answer.
 
-    `finding` is whether the value meets the criteria, or the number on the scale, `rationale` is one line. `asked` is
-    the conversation with the judge, including its tokens."""
+    `finding` is whether the value meets the criteria, or the number on the scale; `rationale` is one line. `asked` is
+    the conversation with the judge, tokens included."""
 
     finding: bool | float
     rationale: str
@@ -153,7 +153,7 @@ class Ruling:
 class JudgeError(Exception):
     """A judge gave no verdict.
 
-    The message says why; `asked` is the conversation up to then."""
+    The message is the reason; `asked` is the conversation until then."""
 
     def __init__(self, message: str, asked: Trajectory) -> None:
         super().__init__(message)
@@ -171,9 +171,9 @@ async def ask_judge(
     clock: Clock = time.monotonic,
     listener: EventListener = lambda _event: None,
 ) -> Ruling:
-    """Ask a model once whether a value, given as JSON text, meets the criteria, or how far on a scale.
+    """Ask a model once whether a value meets the criteria; with `scale`, ask for a number on that scale.
 
-    Raises JudgeError."""
+    `value` is JSON text. Raises JudgeError."""
     system, tool = _instructions(scale)
     written = _WrittenArguments(listener)
     recorder = Recorder("judging", clock, written.listen)
@@ -184,16 +184,15 @@ async def ask_judge(
             answer = await _ask(model, ModelRequest(1, system, messages, (tool,)), recorder, retries, limit)
         finding, rationale = _verdict_in(answer, mark_of(criteria, value), written, scale)
     except TimeoutError:
-        raise JudgeError(
-            f"{model.name} gave no verdict within {seconds_text(timeout_s)}", recorder.trajectory
-        ) from None
+        late = f"{model.name} gave no verdict within {seconds_text(timeout_s)}"
+        raise JudgeError(late, recorder.trajectory) from None
     except (ModelError, TrajectoryError, _NoVerdictError) as error:
         raise JudgeError(f"{model.name}: {error}", recorder.trajectory) from error
     return Ruling(finding, rationale, recorder.trajectory)
 
 
 def prompt_of(criteria: str, value: str, scale: Scale | None = None) -> str:
-    """Return the question for the judge, which follows its standing instructions."""
+    """Return the question for the judge: the user's message after the system prompt."""
     mark = mark_of(criteria, value)
     question = "Does the value meet the criteria?"
     if scale is not None:
@@ -211,15 +210,14 @@ def prompt_of(criteria: str, value: str, scale: Scale | None = None) -> str:
 def mark_of(criteria: str, value: str) -> str:
     """Return the mark of a question: 16 hexadecimal digits that the value cannot contain.
 
-    They are part of the value's digest, so a value that held them would change them."""
+    They are the beginning of a digest of the value, so a value that held its own mark would have another one."""
     return hashlib.sha256(f"{criteria}\0{value}".encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 class _WrittenArguments:
-    """The argument text of each call in the newest answer, as the judge wrote it.
+    """The argument text of each call in the newest answer, as the judge wrote it."""
 
-    Parsing would keep only the last of two equal keys."""
-
+    # Parsed arguments hold only the last of two equal keys, so a verdict that contradicts itself would pass.
     def __init__(self, listener: EventListener) -> None:
         self._listener = listener
         self._fragments: dict[str, list[str]] = {}
@@ -237,7 +235,9 @@ class _WrittenArguments:
     def of(self, call_id: str) -> str | None:
         """Return the text of a call's arguments; `None` when they did not arrive as text."""
         fragments = self._fragments.get(call_id)
-        return None if fragments is None else "".join(fragments)
+        if fragments is None:
+            return None
+        return "".join(fragments)
 
 
 async def _ask(
@@ -248,7 +248,7 @@ async def _ask(
     except ModelError as error:
         if error.retryable or "tool" not in str(error).casefold():
             raise
-    # The server refuses tools for this model: the instructions say how to answer without them.
+    # The server refuses tools for this model: the system prompt describes an answer without them.
     return await ask(model, ModelRequest(2, request.system, request.messages, ()), recorder, retries, limit)
 
 
@@ -282,21 +282,30 @@ def _verdict_in(answer: Round, mark: str, written: _WrittenArguments, scale: Sca
         try:
             if call.problem is not None:
                 raise ValueError(call.problem)
-            verdicts.append(_verdict_of(call.arguments if text is None else _parsed(text), mark, scale))
+            found = call.arguments if text is None else _parsed(text)
+            verdicts.append(_verdict_of(found, mark, scale))
         except ValueError as error:
             sent = text or call.raw or json_text(call.arguments)
             raise _NoVerdictError(f"it called `verdict` with {_quoted(sent) or 'nothing'}: {error}") from None
+    # A model may repeat its call. Equal verdicts are one; contradicting ones are none.
     if len({finding for finding, _ in verdicts}) > 1:
-        key = "holds" if scale is None else "number"
-        raise _NoVerdictError(f"it called `verdict` {len(verdicts)} times, and not always with the same `{key}`")
+        times = f"it called `verdict` {len(verdicts)} times"
+        raise _NoVerdictError(f"{times}, and not always with the same `{_finding_key(scale)}`")
     return verdicts[0]
 
 
+def _finding_key(scale: Scale | None) -> str:
+    return "holds" if scale is None else "number"
+
+
 def _quoted(text: str) -> str:
-    words = " ".join(text.split())
-    if len(words) <= _MAX_QUOTED_CHARS:
-        return words
-    return f"{words[: _MAX_QUOTED_CHARS - 1]}…"
+    return _shortened(" ".join(text.split()), _MAX_QUOTED_CHARS)
+
+
+def _shortened(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    return f"{text[: most - 1]}…"
 
 
 def _verdict_of(found: object, mark: str, scale: Scale | None) -> tuple[bool | float, str]:
@@ -304,48 +313,58 @@ def _verdict_of(found: object, mark: str, scale: Scale | None) -> tuple[bool | f
 
     Raises ValueError with the mistake."""
     if not isinstance(found, Mapping):
-        key = "holds" if scale is None else "number"
-        raise ValueError(f"a JSON object with `mark`, `rationale` and `{key}` is asked for")
+        raise ValueError(f"a JSON object with `mark`, `rationale` and `{_finding_key(scale)}` is required")
     rationale = found.get("rationale")
-    finding = _holds_in(found) if scale is None else _number_in(found, scale)
+    finding: bool | float | None
+    if scale is None:
+        finding, wanted = _holds_in(found), "a boolean `holds`"
+    else:
+        finding = _number_in(found, scale)
+        wanted = f"a `number` from {setting_text(scale[0])} to {setting_text(scale[1])}"
     if finding is None or not isinstance(rationale, str):
-        if scale is None:
-            what = "a boolean `holds`"
-        else:
-            what = f"a `number` from {setting_text(scale[0])} to {setting_text(scale[1])}"
-        raise ValueError(f"a text `rationale` and {what} are asked for")
+        raise ValueError(f"a text `rationale` and {wanted} are required")
+    # Checked after the types: a verdict without the mark is reported as such only if it is one.
     if found.get("mark") != mark:
         raise ValueError("it lacks the mark of the question, so it may be a quotation from the value")
     words = " ".join(rationale.split())
     if not any(character.isalnum() for character in words):
         raise ValueError("its `rationale` is blank")
-    return finding, words if len(words) <= MAX_RATIONALE_CHARS else f"{words[: MAX_RATIONALE_CHARS - 1]}…"
+    return finding, _shortened(words, MAX_RATIONALE_CHARS)
 
 
 def _holds_in(found: Mapping[str, object]) -> bool | None:
     holds = found.get("holds")
+    # Small models often write booleans and numbers as text.
     if isinstance(holds, str) and holds.strip().lower() in ("true", "false"):
         return holds.strip().lower() == "true"
-    return holds if isinstance(holds, bool) else None
+    if isinstance(holds, bool):
+        return holds
+    return None
 
 
 def _number_in(found: Mapping[str, object], scale: Scale) -> float | None:
-    """Return the number of a rating; `None` where it is none on the scale."""
+    """Return the number of a rating; `None` if it is missing or outside of the scale."""
     number = found.get("number")
     if isinstance(number, str) and _NUMBER.fullmatch(number.strip()):
         number = float(number)
     if isinstance(number, bool) or not isinstance(number, int | float):
         return None
-    return number if scale[0] <= number <= scale[1] else None
+    if scale[0] <= number <= scale[1]:
+        return number
+    return None
 
 
 def json_alone(text: str) -> object:
-    """Return the JSON value that a text consists of, apart from thoughts before it and a fence around it.
+    """Return the JSON value that a text consists of, apart from a thought before it and a fence around it.
 
     JSON among other words does not count, because it may be a quotation from the value. Raises ValueError."""
-    bare = _THOUGHT.sub("", text, count=1).strip() if _THOUGHT.match(text) else text.strip()
-    fenced = _FENCED.fullmatch(bare)
-    return _parsed(fenced[1] if fenced else bare)
+    bare = text
+    if _THOUGHT.match(text):
+        bare = _THOUGHT.sub("", text, count=1)
+    bare = bare.strip()
+    if fenced := _FENCED.fullmatch(bare):
+        bare = fenced[1]
+    return _parsed(bare)
 
 
 def _parsed(text: str) -> object:
@@ -367,13 +386,11 @@ class _DoubleKeyError(ValueError):
 def _without_doubles(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        keys = Counter(key for key, _ in pairs)
+        [(twice, _)] = keys.most_common(1)
         raise _DoubleKeyError(f"the key {twice!r} stands there twice")
     return found
 
-
-# What judges said of which values, remembered from run to run in one file of the user's, so that nobody pays twice.
-# Each line is a JSON object; the file may be deleted at any time.
 
 _logger = logging.getLogger(__name__)
 
@@ -382,17 +399,18 @@ Finding = tuple[bool | float, str]
 """Whether the value meets the criteria, or the number on the scale, and the rationale."""
 
 _TAIL_BYTES = 200
-"""So many bytes before the end of the last read are compared again, to see whether the file is still the same."""
+"""The last bytes read, which are compared at the next reading: another file in the same place has other bytes there."""
 
 
 class JudgementCache:
-    """Judgements by model, criteria, value and scale.
+    """Judgements by model, criteria, value and scale, kept in a file, so that nobody pays twice for one.
 
-    A model is known by where and how it is asked, not by a name that a user gave it.
+    A model is identified by its address and its parameters, because a user may give its name to another one. Each line
+    of the file is a JSON object; the file may be deleted at any time.
 
-    A judgement of a value with a secret in it is remembered as long as the program runs, and not written. With
-    `anew`, nothing that was remembered before is used. Lines that cannot be read or written are logged and do no
-    harm. To be used from any thread and from several programs at once: each line is written by one system call."""
+    A judgement of a value with a secret in it is kept in memory alone. With `anew`, earlier judgements are not used.
+    Lines that cannot be read or written are logged and otherwise ignored. Any thread and several programs may use the
+    file at once: each line is written by one system call."""
 
     def __init__(self, file: Path, secrets: Secrets, *, anew: bool = False) -> None:
         self._file = file
@@ -404,7 +422,7 @@ class JudgementCache:
         self._lock = threading.Lock()
 
     def find(self, judge: ModelSpec, criteria: str, value: str, scale: Scale | None = None) -> Finding | None:
-        """Return the judgement of a value, `None` if there is none."""
+        """Return the judgement of a value; `None` if it is unknown."""
         key = self.key(judge, criteria, value, scale)
         with self._lock:
             if key not in self._known and self._reads:
@@ -420,14 +438,16 @@ class JudgementCache:
         rationale: str,
         scale: Scale | None = None,
     ) -> None:
-        """Remember a judgement.
-
-        One on a scale is written without `holds`, which earlier versions would look for."""
+        """Add a judgement to the cache and its file."""
         key = self.key(judge, criteria, value, scale)
         shown = self._secrets.redact(rationale)
-        found: dict[str, JsonValue] = {"holds": finding} if scale is None else {"scale": [*scale], "number": finding}
+        # A rating has no `holds`, so that versions without scales ignore its line.
+        found: dict[str, JsonValue] = {"holds": finding}
+        if scale is not None:
+            found = {"scale": [*scale], "number": finding}
         line = {**dict(zip(_KEY_NAMES, key, strict=False)), **found, "rationale": shown, "prompt": PROMPT}
         with self._lock:
+            # In memory the rationale is raw, as everything inside of the program.
             self._known[key] = (finding, rationale)
             if self._secrets.redacted(key) is not key:
                 return  # without its secret, it would be the judgement of another value too
@@ -437,8 +457,10 @@ class JudgementCache:
                 _logger.warning("a judgement is not remembered in %s: %s", self._file, error)
 
     def key(self, judge: ModelSpec, criteria: str, value: str, scale: Scale | None = None) -> _JudgementCacheKey:
-        """Return the key of a judgement: the same for the same model asked in the same way."""
-        params = f" with {json_text(dict(sorted(judge.params.items())))}" if judge.params else ""
+        """Return the key of a judgement: equal for the same model with the same parameters."""
+        params = ""
+        if judge.params:
+            params = f" with {json_text(dict(sorted(judge.params.items())))}"
         asked = f"{judge.provider}:{judge.model}@{judge.base_url}{params}"
         return asked, criteria, value, scale
 
@@ -456,14 +478,14 @@ class JudgementCache:
             os.close(descriptor)
 
     def _read_on(self) -> None:
-        """Take in the whole lines that came since the file was last read."""
+        """Read the whole lines that were added since the file was last read."""
         try:
             size = self._file.stat().st_size
             if size == self._read_bytes:
                 return
             with self._file.open("rb") as file:
                 file.seek(self._read_bytes - len(self._tail))
-                if file.read(len(self._tail)) != self._tail:  # deleted meanwhile, and begun anew
+                if file.read(len(self._tail)) != self._tail:  # the file was deleted, and this is a new one
                     self._read_bytes, self._tail = file.seek(0), b""
                 lines = file.read().split(b"\n")[:-1]
         except FileNotFoundError:
@@ -471,16 +493,22 @@ class JudgementCache:
         except OSError as error:
             _logger.warning("no judgements are remembered: %s cannot be read: %s", self._file, error.strerror)
             return
+        # A last line without an end is being written by another program, and is read the next time.
         whole = b"".join(line + b"\n" for line in lines)
         self._read_bytes += len(whole)
         self._tail = (self._tail + whole)[-_TAIL_BYTES:]
-        unreadable = sum(not self._take(line) for line in lines if line)
+        unreadable = 0
+        for line in lines:
+            if line and not self._take(line):
+                unreadable += 1
         if unreadable:
             what = "line is no judgement and was" if unreadable == 1 else "lines are no judgements and were"
             _logger.warning("%d %s passed over in %s", unreadable, what, self._file)
 
     def _take(self, line: bytes) -> bool:
-        """Return whether the line is a judgement; one of another prompt is, and is not used."""
+        """Add the judgement in a line, if it was made with the current prompt.
+
+        Returns whether the line is a judgement."""
         try:
             match parsed_json(line.decode("utf-8")):
                 case {
@@ -526,7 +554,7 @@ NOT_ASKED = "this value has not been judged, and no judge is asked here: give --
 class Question:
     """A judge request in flight, shared by every caller that asked for the same value.
 
-    The cost of the answer is counted for one of them."""
+    `waiting` is the number of these callers; the cost of the answer is counted for one of them."""
 
     answer: asyncio.Task[tuple[Judgement | str, JudgeUse]]
     waiting: int = 0
@@ -539,27 +567,24 @@ Questions = dict[tuple[object, ...], Question]
 
 @dataclass(frozen=True)
 class Asking:
-    """The way to ask judges.
+    """The access to judges that all runs of a batch share, on one event loop.
 
-    `open_model` raises ModelError and ConfigError. Each question is asked once: every caller that asks the same
-    waits for the same answer, or the same failure. To be used on one event loop.
-
-    `tell` hears which judge is about to be asked about how many values, and when one of them will be asked again."""
+    Equal questions are asked once: their callers wait for the same answer, or the same failure."""
 
     open_model: Callable[[ModelSpec], Model]
+    """Opens a judge; raises ModelError and ConfigError."""
     retries: RetryPolicy = DEFAULT_RETRIES
     timeout_s: float = JUDGE_TIMEOUT_S
     under_way: Questions = field(default_factory=dict)
     tell: Callable[[str, int, RetryScheduled | None], None] = lambda _judge, _values, _again: None
+    """Is called before a judge is asked, with its name and the number of values, and before a retry of one."""
 
 
 class RunJudge:
-    """The judge of one run.
-
-    Its answers are kept in `judgements`, their cost in `use`.
+    """The judge of one run, with the judgements it gave in `judgements` and their cost in `use`.
 
     `spec_of` returns the model that judges a check and raises ConfigError. `recorded` are judgements of an earlier
-    grading of the run, of which `chosen` takes those of one model only. Without `asking` nobody is asked."""
+    grading of the run; with `chosen`, only those of that model count. Without `asking`, no model is asked."""
 
     def __init__(
         self,
@@ -582,8 +607,8 @@ class RunJudge:
 
     @property
     def judgements(self) -> tuple[Judgement, ...]:
-        """All that were used so far, each once, in an order that does not depend on who answered first."""
-        with self._saying:  # a thread that took too long to grade goes on asking
+        """The judgements used so far, each once and sorted, so that the order of answers does not matter."""
+        with self._saying:  # grading that exceeded its time limit goes on in its thread
             findings = tuple(self._findings.values())
         used = {each for each in findings if isinstance(each, Judgement)}
         return tuple(
@@ -591,9 +616,9 @@ class RunJudge:
         )
 
     def known(self, check: Judged, value: JsonValue) -> CheckVerdict:
-        """Return the known judgement of a value, for `CheckContext.judge`; may be called on any thread.
+        """Return the known judgement of a value.
 
-        Raises JudgementNeededError when a judge can be asked for it, CheckError when none can."""
+        Raises JudgementNeededError if a judge can be asked for it, otherwise CheckError. Any thread may call it."""
         key = _key_of(check, value)
         finding = self._findings.get(key) or self._recorded.of(check, key[2], self._chosen)
         try:
@@ -609,11 +634,12 @@ class RunJudge:
         raise unjudged(check, finding)
 
     async def ask(self, needed: Iterable[JudgementNeededError]) -> None:
-        """Have values judged that are not known, all at once; afterwards they are, or why they cannot be."""
+        """Have values judged, all at once; afterwards `known` returns each judgement, or raises why there is none."""
         asking = self._asking
         assert asking is not None, "known() asks for nothing where nobody is asked"
+        checks = {_key_of(each.check, each.value): each.check for each in needed}
         wanted: dict[_Key, tuple[ModelSpec, Model]] = {}
-        for key, check in {_key_of(each.check, each.value): each.check for each in needed}.items():
+        for key, check in checks.items():
             try:
                 spec = self._spec_of(check)
                 wanted[key] = spec, asking.open_model(spec)
@@ -624,9 +650,9 @@ class RunJudge:
         await asyncio.gather(*(self._ask(asking, key, spec, model) for key, (spec, model) in wanted.items()))
 
     async def judge(self, check: Judged, value: JsonValue) -> CheckVerdict:
-        """Return the judgement of a value, from a judge if none is known.
+        """Return the judgement of a value, and ask a judge if it is unknown.
 
-        Raises CheckError if that is impossible."""
+        Raises CheckError if no judge can be asked."""
         try:
             return await asyncio.to_thread(self.known, check, value)
         except JudgementNeededError as needed:
@@ -640,18 +666,20 @@ class RunJudge:
     def _remembered(self, spec: ModelSpec, key: _Key) -> Judgement | None:
         _, criteria, text, scale, _ = key
         found = self._cache.find(spec, criteria, text, scale)
-        return _judgement(spec, key, *found) if found is not None else None
+        if found is None:
+            return None
+        return _judgement(spec, key, *found)
 
     async def _ask(self, asking: Asking, key: _Key, spec: ModelSpec, model: Model) -> None:
-        """Ask about one value, or wait with those who do.
-
-        Who is the last to stop waiting ends the asking."""
+        """Ask about one value, or wait for another run's request about the same value."""
         place = (spec.name, spec.api_key_env, *self._cache.key(spec, *key[1:4]))
         question = asking.under_way.get(place)
         if question is None:
             answer = asyncio.create_task(self._answered(asking, key, spec, model))
             question = asking.under_way[place] = Question(answer)
         question.waiting += 1
+        # Without the shield, stopping one run would cancel the request for all others. The last run that stops
+        # waiting cancels it.
         try:
             finding, use = await asyncio.shield(question.answer)
         finally:
@@ -661,23 +689,25 @@ class RunJudge:
                 if not question.answer.done():
                     question.answer.cancel()
                     await asyncio.wait([question.answer])
+        # Requests that are shared are paid once, so one of the waiting runs bears the cost.
         if not question.counted:
             question.counted = True
             self.use += use
         if isinstance(finding, Judgement) and finding.number is not None:
-            finding = _judgement(spec, key, finding.number, finding.rationale)  # somebody else may want less
+            # The check that asked first may require another number than this one.
+            finding = _judgement(spec, key, finding.number, finding.rationale)
         self._say(key, finding)
 
     async def _answered(
         self, asking: Asking, key: _Key, spec: ModelSpec, model: Model
     ) -> tuple[Judgement | str, JudgeUse]:
-        # Somebody may have asked since it was not known.
+        # Another program may have written the judgement since this run looked for it.
         remembered = await asyncio.to_thread(self._remembered, spec, key)
         if remembered is not None:
             return remembered, NOBODY_ASKED
         _, criteria, text, scale, _ = key
 
-        def again(event: Event) -> None:
+        def tell_retry(event: Event) -> None:
             if isinstance(event.payload, RetryScheduled):
                 asking.tell(spec.name, 1, event.payload)
 
@@ -689,7 +719,7 @@ class RunJudge:
                 scale,
                 retries=asking.retries,
                 timeout_s=asking.timeout_s,
-                listener=again,
+                listener=tell_retry,
             )
         except JudgeError as error:
             return str(error), _use(error.asked, spec)
@@ -698,12 +728,12 @@ class RunJudge:
 
 
 async def judged(attempt: Callable[[Judge], Awaitable[_Graded]], judge: RunJudge) -> _Graded:
-    """Return the result of grading once every value that it looks at is judged.
+    """Return the result of grading, after asking the judge about every value that it needs.
 
-    Until then a value without a judgement counts as accepted, so that one attempt finds as many of them as possible,
-    which are then asked together.
-
-    Raises the attempts' errors, but for those that may come of values that only count as accepted."""
+    `attempt` grades the run with a judge; it is called until all values are judged. Raises the errors of the last
+    attempt."""
+    # In each attempt, a value without a judgement counts as accepted: grading goes on and finds further values, and
+    # all of them are asked about at once. An error of such an attempt may be due to that, so it is ignored.
     while True:
         supposing = _Supposing(judge.known)
         try:
@@ -718,7 +748,7 @@ async def judged(attempt: Callable[[Judge], Awaitable[_Graded]], judge: RunJudge
 
 
 class _Supposing:
-    """A judge for one attempt, by whom holds whatever has to be asked for first."""
+    """A judge for one attempt of grading, which accepts every value without a judgement and lists it in `needed`."""
 
     def __init__(self, known: Judge) -> None:
         self.needed: list[JudgementNeededError] = []
@@ -733,7 +763,7 @@ class _Supposing:
 
 
 def _key_of(check: Judged, value: JsonValue) -> _Key:
-    """Raise CheckError for a value that JSON cannot say."""
+    """Return the key of a judgement; raises CheckError for a value that JSON cannot express."""
     try:
         return check.model, check.judged, judged_value(value), check.scale, check.at_least
     except (ValueError, RecursionError) as error:

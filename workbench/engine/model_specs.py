@@ -1,6 +1,4 @@
-"""The cost of a run: the counted tokens, at the price of its model.
-
-Only this file decides what is free and what is unknown: `None` is unknown, here and wherever it is shown."""
+"""The models and judges of suites as the settings describe them, and the cost of a run at the price of its model."""
 
 from __future__ import annotations
 
@@ -24,23 +22,25 @@ if TYPE_CHECKING:
     from workbench.engine.plan import PlannedRun
 
 FREE = Price(0.0, 0.0)
-"""The price of a model that is asked over no network."""
+"""The price of a built-in model."""
 
 _PRICED_TOKENS = 1_000_000
 
 
 def cost_of(trajectory: Trajectory, price: Price | None) -> float | None:
-    """Return the cost in US dollars: 0 without a model or with a free one, `None` if price or tokens are unknown.
+    """Return the cost of a run in US dollars: 0 if no model was asked, `None` if price or tokens are unknown.
 
     Failed attempts report no tokens and are left out. Rounds that a fork replays cost nothing."""
     if not trajectory.asked:
         return 0.0
+    # A free model costs nothing even if its server reports no tokens, as many local ones do.
     if price is not None and not any((price.input, price.output, price.cached_input)):
         return 0.0
     usage = trajectory.usage
     uncounted = any(each.stop_reason is not None and each.usage is None for each in trajectory.asked)
     if price is None or usage is None or uncounted:
         return None
+    # The input tokens include the cached ones, but not at every endpoint that calls itself compatible.
     cached = min(usage.cached_input_tokens, usage.input_tokens)
     cached_price = price.input if price.cached_input is None else price.cached_input
     dollars = (usage.input_tokens - cached) * price.input + cached * cached_price + usage.output_tokens * price.output
@@ -52,13 +52,15 @@ _Value = TypeVar("_Value")
 
 
 class _Found(Generic[_Key, _Value]):
-    """The answers so far, by question; a ConfigError is an answer, too."""
+    """Settings read so far, by key; the ConfigError of a key is kept in the place of its setting."""
 
     def __init__(self) -> None:
         self.answers: dict[_Key, _Value | ConfigError] = {}
 
     def get(self, key: _Key, find: Callable[[], _Value] | None) -> _Value:
-        """Return the answer, found out where it is not known yet; raises ConfigError, also where `find` is `None`."""
+        """Return the setting of a key, from `find` if it is new.
+
+        Raises ConfigError: the kept one, that of `find`, or one for a new key if `find` is `None`."""
         if key not in self.answers:
             if find is None:
                 raise ConfigError("this was not approved: start again")
@@ -73,7 +75,9 @@ class _Found(Generic[_Key, _Value]):
 
 
 class Specs:
-    """The models, judges and environment variables of suites, which are known by their paths."""
+    """The models, judges and environment variables of suites, each read once.
+
+    Suites are identified by their paths."""
 
     def __init__(self, models: ModelBook, environment: Environment) -> None:
         self._models = models
@@ -84,21 +88,20 @@ class Specs:
         self._sealed = False
 
     def take(self, other: Specs) -> None:
-        """Take over the answers of others."""
+        """Add all settings that another object has read."""
         self._environments.answers |= other._environments.answers
         self._specs.answers |= other._specs.answers
         self._judges.answers |= other._judges.answers
 
     def seal(self) -> None:
-        """Read nothing from now on.
-
-        A question without an answer then raises ConfigError."""
+        """Read no further settings: one that is missing raises ConfigError from now on."""
+        # The user has approved what was read until now; a file may change between approval and run.
         self._sealed = True
 
     def find(self, runs: Iterable[PlannedRun]) -> None:
-        """Find all settings that the runs need.
+        """Read all settings that some runs need.
 
-        The runs report mistakes in them."""
+        Mistakes are left to the runs, which report them."""
         runs = tuple(runs)
         for run in {(run.file.path, run.model, run.model_of_suite): run for run in runs}.values():
             with suppress(ConfigError):
@@ -107,7 +110,7 @@ class Specs:
             self.find_judges(run.file.path, judged_checks(run.suite, run.case))
 
     def find_judges(self, suite: Path, checks: Iterable[Judged]) -> None:
-        """Find out all that is needed to have checks of a suite judged, and its environment."""
+        """Read the environment of a suite and the settings of the judges of some checks."""
         with suppress(ConfigError):
             self.environment_at(suite)
         with suppress(ConfigError):
@@ -117,14 +120,14 @@ class Specs:
                 self.judge_of(suite, check)
 
     def environment_at(self, suite: Path) -> Mapping[str, str]:
-        """Return the variables for a suite; raises ConfigError when they cannot be read."""
+        """Return the environment variables for a suite; raises ConfigError when they cannot be read."""
         # A copy: a module that is imported into this process may change its environment.
         return self._environments.get(suite, self._unless_sealed(lambda: dict(self._environment.of(suite.parent))))
 
     def of(self, run: PlannedRun) -> ModelSpec | None:
-        """Return how the model of a run is reached, `None` for a built-in model, one of the caller's, or a subject.
+        """Return the settings of a run's model; `None` for a built-in model, a caller's own model, or a subject.
 
-        Raises ConfigError if the settings do not say."""
+        Raises ConfigError if they are missing or wrong."""
         if run.own_model is not None or run.subject is not None:
             return None
         variant = run.variant
@@ -134,28 +137,28 @@ class Specs:
         return replace(spec, params={**spec.params, **variant.params})
 
     def of_model(self, name: str, suite: Path, *, by_suite: bool) -> ModelSpec | None:
-        """As `of`: a model that is named for a suite, by itself or by the person who runs it.
+        """Return the settings of a model for a suite, as `of` does, without those of a variant.
 
-        A variant's own request settings are not in it."""
+        `by_suite` is whether the suite names the model, not the person who runs it."""
         name = model_of(name)
         if is_built_in(name):
             return None
         return self._resolved(suite, name, by_suite)
 
     def found_for(self, suite: Path) -> Iterator[tuple[ModelSpec, bool]]:
-        """Yield the models, judges included, that were found for a suite, and whether its own files named them."""
+        """Yield the models found for a suite, judges included, each with whether the suite's own files name it."""
         for (_, path, by_suite, _), spec in self._specs.answers.items():
             if path == suite and isinstance(spec, ModelSpec):
                 yield spec, by_suite
 
     def of_project(self, suite: Path) -> tuple[ModelSpec, ...]:
-        """Return the models of the `workbench.toml` beside a suite; raises ConfigError when that cannot be used."""
+        """Return the models of the `workbench.toml` beside a suite; raises ConfigError for mistakes in it."""
         return self._models.of_project(suite.parent)
 
     def judge_of(self, suite: Path, check: Judged) -> ModelSpec:
-        """Return how the model that judges is reached: the one that the check names, else the one that is chosen.
+        """Return the settings of the model that judges a check: the one it names, otherwise the chosen judge.
 
-        Raises ConfigError when there is none, when it cannot judge, or when it is not known how to reach it."""
+        Raises ConfigError when there is none, when the model cannot judge, or when its settings are missing."""
         return judge_of(check, partial(self._judge_at, suite), partial(self._resolved, suite, judges=True))
 
     def _judge_at(self, suite: Path) -> JudgeChoice | None:
@@ -171,14 +174,16 @@ class Specs:
         return None if self._sealed else find
 
     def price_of(self, run: PlannedRun) -> Price | None:
-        """Return the price of a run's model, `None` if it is unknown."""
+        """Return the price of a run's model; `None` if it is unknown."""
         if run.own_model is not None or run.subject is not None:
             return None
         try:
             spec = self.of(run)
         except ConfigError:
             return None
-        return spec.price if spec is not None else FREE
+        if spec is None:
+            return FREE
+        return spec.price
 
 
 NO_JUDGE = (
@@ -189,11 +194,14 @@ NO_JUDGE = (
 def judge_of(
     check: Judged, choose: Callable[[], JudgeChoice | None], resolve: Callable[[str, bool], ModelSpec]
 ) -> ModelSpec:
-    """Return the model that judges a check: its own, else the chosen one.
+    """Return the model that judges a check: the one it names, otherwise the chosen judge.
 
-    `resolve` finds a model by its name and whether it is the suite's, or its settings', word. Raises ConfigError as
-    `Specs.judge_of` does."""
-    chosen = choose() if check.model is None else JudgeChoice(check.model, by_suite=True)
+    `resolve` returns the settings of a model, given its name and whether the suite's files name it. Raises ConfigError
+    as `Specs.judge_of` does."""
+    if check.model is not None:
+        chosen: JudgeChoice | None = JudgeChoice(check.model, by_suite=True)
+    else:
+        chosen = choose()
     if chosen is None:
         raise ConfigError(NO_JUDGE)
     try:

@@ -1,4 +1,4 @@
-"""The plan of a batch: which case runs on which model, how often, in which order."""
+"""The plan of a batch: the cases, models and repeats to run, in their order, and its division into shards."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """One run to be made.
+    """One run of a plan.
 
-    `repeat` counts from 0; `run_id` is unique within the program's life. `model_of_suite` says that the suite names
-    the model, not the person who runs it. `by` is the grader that person has chosen instead of the suite's, and
-    `repeat_rule` the rule for repeats; `case` has both already. `fork` is the run that it begins like. `own_model`
-    opens a model that the caller brings along; `model` is then only its name.
+    `repeat` counts from 0; `run_id` is unique while the program runs. `model_of_suite` is whether the suite names the
+    model, not the person who runs it. `by` and `repeat_rule` are the grader and the rule for repeats that this person
+    has chosen; `case` has both already. `fork` is given if the run forks another one. `own_model` opens a model that
+    the caller supplies, which `model` only names.
 
-    `written` is the case as the suite has it. With a variant, whose name follows that of the model in `model`,
-    `suite` and `case` have its changes."""
+    `written` is the case in the suite. With a variant, whose name follows that of the model in `model`, `suite` and
+    `case` have its changes."""
 
     run_id: str
     file: SuiteFile
@@ -57,14 +57,14 @@ class PlannedRun:
 
     @property
     def written_suite(self) -> Suite:
-        """The suite as its file has it."""
+        """The suite in the file, without the changes of a variant."""
         if self.file.suite is None:
             raise ValueError(f"{self.file.path} has problems and cannot be run")
         return self.file.suite
 
     @property
     def variant(self) -> Variant | None:
-        """The variant that is run; raises UnknownVariantError."""
+        """The variant of the run; raises UnknownVariantError."""
         return variant_of(self.written_suite, self.model)
 
     @property
@@ -74,9 +74,11 @@ class PlannedRun:
 
     @property
     def subject(self) -> Subject | None:
-        """The subject of the suite, where it is run in the place of a model."""
-        subject = self.file.suite.subject if self.file.suite is not None else None
-        if subject is None or self.own_model is not None or self.asked_model != subject.name:
+        """The subject of the suite, if it is run in the place of a model."""
+        if self.file.suite is None or self.own_model is not None:
+            return None
+        subject = self.file.suite.subject
+        if subject is None or self.asked_model != subject.name:
             return None
         return subject
 
@@ -95,7 +97,7 @@ class PlannedRun:
 
 @dataclass(frozen=True)
 class Selection:
-    """Which cases of some suites are meant: all, or those with one of the ids and (if any) one of the tags."""
+    """The cases to run: those with one of the ids and one of the tags. An empty set selects every id, or every tag."""
 
     case_ids: frozenset[str] = frozenset()
     tags: frozenset[str] = frozenset()
@@ -104,17 +106,17 @@ class Selection:
         return self.takes_one(case.id, (*suite.tags, *case.tags))
 
     def takes_one(self, case_id: str, tags: Iterable[str]) -> bool:
-        """Return whether a case with this id is meant; `tags` are its own and those of its suite."""
+        """Return whether a case with this id is selected; `tags` are its own and those of its suite."""
         wanted_id = not self.case_ids or case_id in self.case_ids
         wanted_tag = not self.tags or not self.tags.isdisjoint(tags)
         return wanted_id and wanted_tag
 
 
 OpenOwnModel = Callable[[PlannedRun], "Model"]
-"""Opens a model that the caller brings along, for one run."""
+"""Opens, for one run, a model that the caller supplies."""
 
 OwnModels = Mapping[str, OpenOwnModel]
-"""The models that the caller brings along, by the names that runs know them by."""
+"""The models that the caller supplies, by the names that runs use."""
 
 NO_OWN_MODELS: OwnModels = MappingProxyType({})
 
@@ -126,20 +128,20 @@ CellKey = tuple[Path, str, str]
 
 @dataclass(frozen=True)
 class Execution:
-    """Real execution of tools in a batch.
+    """The execution of tools on their servers in a batch.
 
-    A call that is not covered is asked about where someone can answer, else refused."""
+    A person is asked about every other call; if there is none to ask, it is refused."""
 
     wanted: bool | None = None
-    """For every case, or `None` for each case's own choice."""
+    """Whether tools are executed, for every case; `None` for each case's own choice."""
     all_tools: bool = False
-    """Tools that are not marked read-only too, without asking."""
+    """Whether tools that are not marked read-only are executed without asking."""
     exempt: Callable[[SuiteFile], bool] = lambda _file: False
-    """Suites whose servers are known to do no harm: the bundled ones."""
+    """Returns whether the servers of a suite are known to do no harm, as those of the bundled ones."""
 
 
 NOT_STEPPED = "a subject does all of a run by itself: it cannot be stepped, held or forked; choose a model for that"
-"""Why the run of a subject cannot be held or begin like another one."""
+"""The refusal to hold or fork the run of a subject."""
 
 AS_CASES_SAY = Execution()
 
@@ -147,30 +149,30 @@ _numbers = count(1)
 
 
 def next_run_id() -> str:
-    """Return an id that no other run of this program has."""
+    """Return a new id for a run, unique while the program runs."""
     return f"run-{next(_numbers)}"
 
 
 def grader_named(name: str | None) -> GraderName | None:
-    """Return the grader of a stored name; `None` where nothing was stored, or by a program with other graders."""
+    """Return the grader with a stored name; `None` without a name, or with one that this version does not know."""
     return next((grader for grader in GRADERS if grader == name), None)
 
 
 def rule_named(name: object) -> RepeatRule | None:
-    """Return the rule for repeats of a stored name; `None` where nothing was stored."""
+    """Return the rule for repeats with a stored name; `None` without a known name."""
     return next((rule for rule in REPEAT_RULES if rule == name), None)
 
 
 def with_grader(case: Case, grader: GraderName | None, repeat_rule: RepeatRule | None = None) -> Case:
     """Return the case with another grader and another rule for its repeats; `None` keeps the case's own."""
-    chosen = {"by": grader, "repeat_rule": repeat_rule}
-    update = {}
-    for key, value in chosen.items():
-        if value is not None:
-            update[key] = value
-    if update:
-        return case.model_copy(update={"grading": case.grading.model_copy(update=update)})
-    return case
+    update: dict[str, str] = {}
+    if grader is not None:
+        update["by"] = grader
+    if repeat_rule is not None:
+        update["repeat_rule"] = repeat_rule
+    if not update:
+        return case
+    return case.model_copy(update={"grading": case.grading.model_copy(update=update)})
 
 
 def plan_fork(
@@ -184,7 +186,8 @@ def plan_fork(
     by: GraderName | None = None,
     next_run_id: Callable[[], str] = next_run_id,
 ) -> PlannedRun:
-    """Plan a run that begins like another one, which may come from elsewhere: its id is another one than that."""
+    """Plan a run that forks another one."""
+    # The other run may come from a recording, whose ids another program has given.
     run_id = next_run_id()
     while run_id == fork.origin.run_id:
         run_id = next_run_id()
@@ -207,44 +210,46 @@ def plan_runs(
 ) -> tuple[PlannedRun, ...]:
     """Plan every selected case on every model, as often as it repeats, in the order of the files.
 
-    With `cells`, only these are planned.
-
     `models` replaces the models of suites and cases, `repeats` the number of runs of a case, `by` the grader that
-    decides, `repeat_rule` the rule that joins the repeats. `variants` are those that each model is run as.
-    `own_models` are those among `models` that the caller brings along. Files with errors are passed over: the caller
-    has shown them."""
+    decides, `repeat_rule` the rule that joins the repeats. `variants` are run beside each model. With `cells`, only
+    these cases and models are planned. `own_models` are those among `models` that the caller supplies. Files with
+    errors are left out."""
     selection = Selection(frozenset(case_ids), frozenset(tags))
-    return tuple(
-        PlannedRun(
-            next_run_id(),
-            file,
-            case,
-            model,
-            repeat,
-            model_of_suite=not models or model_of(model) not in models,
-            by=by,
-            own_model=own_models.get(model_of(model)) if models else None,
-            repeat_rule=repeat_rule,
-        )
-        for file in files
-        if file.suite is not None
-        for written in file.suite.cases
-        if selection.takes(file.suite, written)
-        for case in (with_grader(written, by, repeat_rule),)
-        for model in contenders(file.suite, models or settings_of(file.suite, case).models, variants)
-        if cells is None or (absolute(file.path), case.id, model) in cells
-        for repeat in range(case.repeats if repeats is None else repeats)
-    )
+    runs = []
+    for file in files:
+        if file.suite is None:
+            continue
+        for written in file.suite.cases:
+            if not selection.takes(file.suite, written):
+                continue
+            case = with_grader(written, by, repeat_rule)
+            for model in contenders(file.suite, models or settings_of(file.suite, case).models, variants):
+                if cells is not None and (absolute(file.path), case.id, model) not in cells:
+                    continue
+                by_suite = model_of(model) not in models
+                own_model = own_models.get(model_of(model)) if models else None
+                for repeat in range(case.repeats if repeats is None else repeats):
+                    run_id = next_run_id()
+                    runs.append(
+                        PlannedRun(run_id, file, case, model, repeat, by_suite, by, None, own_model, repeat_rule)
+                    )
+    return tuple(runs)
 
 
 def contenders(suite: Suite, models: Iterable[str], variants: Variants) -> tuple[str, ...]:
-    """Return the models and variants that cases are run as, each once.
+    """Return the names of the models and variants that run the cases of a suite, each once.
 
-    That is each model with the suite as written and with each of the wanted variants. A variant with a model of its own
-    is run on that one alone."""
-    wanted = [variant for variant in suite.variants if variants.takes(variant)]
-    each = (contender(model, variant) for model in models for variant in (*([None] if variants.plain else []), *wanted))
-    return tuple(dict.fromkeys(each))
+    Each model runs the suite as written, if the plan includes that, and each of the selected variants. A variant with a
+    model of its own runs on that one alone."""
+    selected: list[Variant | None] = [variant for variant in suite.variants if variants.takes(variant)]
+    if variants.plain:
+        selected.insert(0, None)
+    # A dict keeps the order and drops a variant with a model of its own that comes again for every other model.
+    names: dict[str, None] = {}
+    for model in models:
+        for variant in selected:
+            names[contender(model, variant)] = None
+    return tuple(names)
 
 
 _ASKED_BY_SUITE = ("servers", "tools", "mocks")
@@ -252,7 +257,7 @@ _ASKED_BY_CASE = ("user", "messages", "tools", "offer", "mocks", "stop_on_failur
 
 
 def same_question(run: PlannedRun, suite: Suite, case: Case) -> bool:
-    """Return whether model and tools would see the same as in this run, were the case run now."""
+    """Return whether a new run of the case would send the same requests as this run: texts, tools, mocks, limits."""
     if run.case is case and run.suite is suite:
         return True
     try:
@@ -260,11 +265,12 @@ def same_question(run: PlannedRun, suite: Suite, case: Case) -> bool:
     except UnknownVariantError:
         return False
     suite, case = varied_suite(suite, variant_now), varied_case(case, variant_now)
+    # Graders, expectations and repeats are left out: they change the grade of a run, not its requests.
     before, now = run.settings, settings_of(suite, case)
     return (
         same_value(_asked_by_variant(variant), _asked_by_variant(variant_now))
-        and all(same_value(getattr(run.case, name), getattr(case, name)) for name in _ASKED_BY_CASE)
-        and all(same_value(getattr(run.suite, name), getattr(suite, name)) for name in _ASKED_BY_SUITE)
+        and _same_fields(run.case, case, _ASKED_BY_CASE)
+        and _same_fields(run.suite, suite, _ASKED_BY_SUITE)
         and (run.case.skip is None) == (case.skip is None)
         and (before.system, before.execute) == (now.system, now.execute)
         and before.limits.max_rounds == now.limits.max_rounds
@@ -279,12 +285,18 @@ def same_question(run: PlannedRun, suite: Suite, case: Case) -> bool:
     )
 
 
+def _same_fields(left: object, right: object, names: Iterable[str]) -> bool:
+    return all(same_value(getattr(left, name), getattr(right, name)) for name in names)
+
+
 def _asked_by_variant(variant: Variant | None) -> object:
-    return (variant.params, variant.changes) if variant is not None else None
+    if variant is None:
+        return None
+    return variant.params, variant.changes
 
 
 def same_value(left: object, right: object) -> bool:
-    """Return whether two values are one in a suite, in which 1, 1.0 and true are three."""
+    """Return whether two values of a suite are the same, where 1, 1.0 and true differ, unlike with Python's `==`."""
     return left is right or (left == right and repr(left) == repr(right))
 
 
@@ -292,15 +304,11 @@ def _steps_asked(case: Case) -> list[object]:
     return [(step.user, step.system, step.mock_result) for step in case.steps]
 
 
-# Shards: one plan of which several programs, also on several machines, make some runs each. Every run keeps its
-# place in the whole plan.
-
-
 @dataclass(frozen=True)
 class PlannedShard:
-    """One shard of a plan.
+    """One shard of a plan, whose runs are divided among several programs or computers.
 
-    `whole` are all runs of the plan in their order, `places` those of the runs that this shard makes."""
+    `whole` are all runs of the plan in their order; `places` are the indices of this shard's runs in it."""
 
     ref: ShardRef
     whole: tuple[PlannedRun, ...]
@@ -308,29 +316,35 @@ class PlannedShard:
 
     @property
     def runs(self) -> tuple[PlannedRun, ...]:
-        """The runs that this shard makes, in the order of the plan.
-
-        Their ids are those of no run of another shard."""
-        return tuple(
-            replace(self.whole[place], run_id=run_id_at(self.whole[place].run_id, place)) for place in self.places
-        )
+        """The runs of this shard, in the order of the plan, with ids that no run of another shard has."""
+        runs = []
+        for place in self.places:
+            run = self.whole[place]
+            runs.append(replace(run, run_id=run_id_at(run.run_id, place)))
+        return tuple(runs)
 
 
 def run_id_at(run_id: str, place: int) -> str:
-    """Return the id of a run that a shard makes: programs number their runs alike, and shards are put together."""
-    return run_id if run_id == f"run-{place + 1}" else f"{run_id}.{place + 1}"
+    """Return the id of a run in a shard, which includes its place in the plan."""
+    # Every program numbers its runs from 1, and the shards of a plan are merged into one batch.
+    if run_id == f"run-{place + 1}":
+        return run_id
+    return f"{run_id}.{place + 1}"
 
 
 def places_in_turn(planned: int, index: int, of: int) -> tuple[int, ...]:
-    """Return the places of a shard that takes its runs in turn with the others: each then has all models."""
+    """Return the places of shard `index`, counted from 1, that takes every `of`-th run of a plan.
+
+    Neighbouring runs of a plan differ in their models, so each shard gets runs of all models."""
     return tuple(range(index - 1, planned, of))
 
 
 def places_by_cost(costs: Sequence[float], index: int, of: int) -> tuple[int, ...]:
-    """Return the places of a shard, with the cost of the plan shared out evenly.
+    """Return the places of shard `index`, counted from 1, of `of` shards of about equal cost.
 
     The dearest run is placed first, each run in the shard that costs least so far (the greedy "longest processing time"
-    rule). The same costs give the same shards."""
+    rule of R. L. Graham, 1969). Equal costs give equal shards."""
+    # A heap of the shards by their cost so far.
     load = [(0.0, shard) for shard in range(of)]
     mine: list[int] = []
     for place in sorted(range(len(costs)), key=lambda place: (-costs[place], place)):
@@ -344,15 +358,18 @@ def places_by_cost(costs: Sequence[float], index: int, of: int) -> tuple[int, ..
 def costs_of(
     runs: Sequence[PlannedRun], means: Mapping[tuple[str, str, str], float], paths: Mapping[str, str]
 ) -> list[float]:
-    """Return the expected milliseconds of each run of a plan.
+    """Return the expected duration of each run of a plan in milliseconds.
 
-    They are the mean of its case with its model, else of its model, else of all models. `means` are by path of the
-    suite in its project, case and model; `paths` has that path of each suite's file."""
+    It is the mean of the run's case with its model, otherwise that of its model, otherwise that of all models. The keys
+    of `means` are the path of the suite in its project, the case and the model; `paths` has that path for each file."""
     of_model: dict[str, list[float]] = {}
     for (_, _, model), mean in means.items():
         of_model.setdefault(model, []).append(mean)
     usual = {model: sum(each) / len(each) for model, each in of_model.items()}
+    # Without any mean, all runs cost the same.
     of_all = sum(means.values()) / len(means) if means else 1.0
-    return [
-        means.get((paths[str(run.file.path)], run.case.id, run.model), usual.get(run.model, of_all)) for run in runs
-    ]
+    costs = []
+    for run in runs:
+        cell = (paths[str(run.file.path)], run.case.id, run.model)
+        costs.append(means.get(cell, usual.get(run.model, of_all)))
+    return costs

@@ -1,4 +1,4 @@
-"""One planned run from beginning to grade: model, tools, agent loop, grading."""
+"""Makes one planned run: opens the model and the tools, runs the agent loop, and grades the trajectory."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 GRADING_TIMEOUT_S = 30.0
-"""A run's own time limit does not cover grading, and a suite's Python check may never end."""
+"""The time limit of grading one run, because a suite's Python check may never end."""
 
 QUICK_CALLS = 10
-"""Up to this many calls, pairing with the expected ones takes well under a millisecond."""
+"""The most calls of a run that are graded without a thread: pairing them takes well under a millisecond."""
 
 
 async def nothing_to_await() -> None:
@@ -56,34 +56,34 @@ async def nothing_to_await() -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class RunContext:
-    """Shared by all runs of a batch."""
+    """The services and settings that all runs of a batch share."""
 
     listener: BatchListener
     servers: ServerPool
     open_model: Callable[[PlannedRun], Model]
     """Opens the model of a run; raises ModelError."""
     grant_of: Callable[[Path], Grant | None]
-    """The grants of suites, by path; `None` for one that is not trusted."""
+    """Returns the grant of a suite, by its path; `None` for a suite without trust."""
     execution: Execution = AS_CASES_SAY
     ask: AskExecution | None = None
-    """Asks a person about a real execution that nothing else allows; without it such an execution is refused."""
+    """Asks a person about executions that `execution` does not allow; without it they are refused."""
     audit: AuditLog | None = None
-    """Where real executions are written down; without it there are none."""
+    """The log of executions; without it, nothing is executed."""
     retries: RetryPolicy = DEFAULT_RETRIES
     price_of: Callable[[PlannedRun], Price | None] = lambda _planned: None
-    """The price of the model of a run, if it is known."""
+    """Returns the price of a run's model, if it is known."""
     judge_of: Callable[[PlannedRun], RunJudge | None] = lambda _planned: None
-    """The judge of a run."""
+    """Returns the judge of a run."""
     control_of: Callable[[PlannedRun, RunGrading], RunControl | None] = lambda _planned, _grading: None
-    """The control that may hold a run."""
+    """Returns the control that may hold a run."""
     ready: Callable[[], Awaitable[None]] = nothing_to_await
     """Is awaited before the first run begins."""
     stored: Callable[[], Awaitable[None]] = nothing_to_await
-    """Is awaited when a run is over, before the next one takes its place."""
+    """Is awaited after a run, before the next one takes its place."""
 
 
 async def make_run(planned: PlannedRun, context: RunContext) -> None:
-    """Make one run and tell the listener its events and its result.
+    """Make one run, and send its events and its result to the listener.
 
     Cancelling the awaiting task stops the run."""
     result = await _result_of(planned, context)
@@ -103,6 +103,7 @@ async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
             subject = _subject_run(planned, planned.subject, context)
             tools = await _open_tools(planned, context)
         elif (model := context.open_model(planned)) and planned.suite.servers:
+            # Servers and models may take seconds to start, so both start at once.
             tools, _ = await asyncio.gather(_open_tools(planned, context), model.start())
         else:
             await model.start()
@@ -110,16 +111,20 @@ async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
     except asyncio.CancelledError:
         return result_of(planned, Status.STOPPED, fail(request, RunFinished("stopped"), _recorder(planned, context)))
     except (ModelError, ToolsError) as error:
-        output = error.output if isinstance(error, ServerError) else None
-        failed = fail(request, RunFinished("error", str(error), output), _recorder(planned, context))
+        finish = RunFinished("error", str(error))
+        if isinstance(error, ServerError):
+            finish = replace(finish, server_output=error.output)
+        failed = fail(request, finish, _recorder(planned, context))
         return result_of(planned, Status.ERROR, failed, error=str(error))
-    recorder = _recorder(planned, context)  # the run begins now: its clock has no start-up in it
+    # The clock of the run begins here: starting models and servers counts for no run.
+    recorder = _recorder(planned, context)
     judge = context.judge_of(planned)
     grading = RunGrading(planned, tools.call_python, judge)
     if model is None:
         assert subject is not None
         from workbench.engine.subject import run_subject  # on use, as below
 
+        # A subject does all by itself: there is nothing to hold, to execute or to permit.
         return await grading.result(await run_subject(request, subject, tools, recorder))
     trajectory = await run_case(
         request,
@@ -129,7 +134,7 @@ async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
         permission=_permission(planned, context),
         audit=_audit(planned, context),
         retries=context.retries,
-        judge=judge.judge if judge is not None else None,
+        judge=None if judge is None else judge.judge,
         control=context.control_of(planned, grading),
         step_failed=grading.step_failed,
     )
@@ -137,9 +142,9 @@ async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
 
 
 def _subject_run(planned: PlannedRun, subject: Subject, context: RunContext) -> SubjectRun:
-    """Return the needs of a subject's run.
+    """Return the request to run a subject.
 
-    Raises ToolsError where it may not be started."""
+    Raises ToolsError if the subject may not be started."""
     from workbench.engine.subject import SubjectRun  # on use: few suites have one
 
     if planned.fork is not None:
@@ -155,10 +160,10 @@ def _subject_run(planned: PlannedRun, subject: Subject, context: RunContext) -> 
 
 
 def _recorder(planned: PlannedRun, context: RunContext) -> Recorder:
-    def tell(event: Event) -> None:
+    def listener(event: Event) -> None:
         context.listener(RunEvent(event))
 
-    return Recorder(planned.run_id, time.monotonic, tell)
+    return Recorder(planned.run_id, time.monotonic, listener)
 
 
 def _permission(planned: PlannedRun, context: RunContext) -> Permission:
@@ -179,9 +184,12 @@ _absolute_path: ByIdentity[SuiteFile, str] = ByIdentity(lambda file: str(file.pa
 async def _open_tools(planned: PlannedRun, context: RunContext) -> Toolbox:
     path = planned.file.path
     grant = context.grant_of(path)
-    wanted = context.execution.wanted
-    # Who lets a suite run without trusting it means it to run on mocks.
-    execute = grant is not None and (planned.settings.execute if wanted is None else wanted)
+    execute = context.execution.wanted
+    if execute is None:
+        execute = planned.settings.execute
+    # A user who runs a suite without trusting it wants it to run on mocks.
+    if grant is None:
+        execute = False
     return await context.servers.open_toolbox(
         planned.suite,
         planned.case,
@@ -195,7 +203,7 @@ async def _open_tools(planned: PlannedRun, context: RunContext) -> Toolbox:
 async def graded(
     planned: PlannedRun, trajectory: Trajectory, call_python: CallPython, judge: RunJudge | None = None
 ) -> RunResult:
-    """Return the result of a run: its grades, or why it has none.
+    """Return the result of a run: its grades, or the error that prevents grading.
 
     The judge is asked only for judgements that grading needs."""
     return await RunGrading(planned, call_python, judge).result(trajectory)
@@ -205,7 +213,7 @@ _Graded = TypeVar("_Graded")
 
 
 class RunGrading:
-    """Grades one run, while it goes on and when it is over; no check is evaluated twice for the same value."""
+    """Grades one run, during the run and after it; each check is evaluated once for the same value."""
 
     def __init__(self, planned: PlannedRun, call_python: CallPython, judge: RunJudge | None) -> None:
         self._planned = planned
@@ -222,7 +230,7 @@ class RunGrading:
         return replace(result, judgements=judge.judgements, judging=judge.use)
 
     async def step_failed(self, trajectory: Trajectory, step: int) -> bool:
-        """Return whether a step failed.
+        """Return whether a step of a chain, counted from 1, failed.
 
         Raises StepNotJudgedError."""
         if self._planned.case.expects_nothing_yet:
@@ -238,8 +246,10 @@ class RunGrading:
 
     async def _result(self, trajectory: Trajectory) -> RunResult:
         planned, finish = self._planned, trajectory.finish
-        if finish is None or finish.reason in ("error", "timed out"):
-            return result_of(planned, Status.ERROR, trajectory, error=finish.error if finish else "the run never ended")
+        if finish is None:
+            return result_of(planned, Status.ERROR, trajectory, error="the run never ended")
+        if finish.reason in ("error", "timed out"):
+            return result_of(planned, Status.ERROR, trajectory, error=finish.error)
         if finish.reason == "stopped":
             return result_of(planned, Status.STOPPED, trajectory)
 
@@ -249,6 +259,7 @@ class RunGrading:
         try:
             graded = await self.attempted(grade, trajectory)
         except asyncio.CancelledError:
+            # Stopped while being graded: the trajectory is whole, but a run without grades has not passed.
             return result_of(planned, Status.STOPPED, trajectory)
         if isinstance(graded, str):
             return result_of(planned, Status.ERROR, trajectory, error=graded)
@@ -261,13 +272,16 @@ class RunGrading:
 
         async def in_time(ask: Judge | None) -> _Graded:
             context = CheckContext(self.call_python, ask, self._verdicts, self._search_time)
+            # Handing the grading to a thread takes longer than most gradings, and keeps the loop free for the others.
             if _is_quick(self._planned.case, trajectory):
                 return grade(context)
             async with asyncio.timeout(GRADING_TIMEOUT_S):
                 return await in_thread(lambda: grade(context))
 
         try:
-            return await (in_time(None) if self.judge is None else judged(in_time, self.judge))
+            if self.judge is None:
+                return await in_time(None)
+            return await judged(in_time, self.judge)
         except TimeoutError:
             late = f"grading did not end within {seconds_text(GRADING_TIMEOUT_S)}"
             return f"{late}: look at the suite's Python checks and patterns"
@@ -279,9 +293,8 @@ class RunGrading:
 
 
 def _is_quick(case: Case, trajectory: Trajectory) -> bool:
-    """Return whether grading is sure to be cheaper than handing it to a thread.
-
-    So it is with few calls, if no check does work of unknown length or reads remembered judgements from a file."""
+    """Return whether grading is certain to take less time than a change of threads."""
+    # Python checks, patterns and judged values, which are looked up in a file, take a time that is not known.
     return len(trajectory.calls) <= QUICK_CALLS and all(check.cost != "unbounded" for check in case.written_checks())
 
 

@@ -1,4 +1,4 @@
-"""Stamps the events of a run with sequence number and time, folds them, and passes them on; the run's time limit."""
+"""The recorder of a run, which stamps, folds and passes on its events, and the time limit of the run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workbench.trajectory.trajectory import Round, Trajectory, TrajectoryFold
 
 
 class TimeLimit:
-    """An `async with` that raises TimeoutError after some seconds, not counting time inside `suspended`."""
+    """A context manager that raises TimeoutError after some seconds, without the time inside of `suspended`."""
 
     def __init__(self, seconds: float) -> None:
         self._timeout = asyncio.timeout(seconds)
@@ -28,7 +28,7 @@ class TimeLimit:
 
     @asynccontextmanager
     async def suspended(self) -> AsyncGenerator[None]:
-        """Time inside this context does not count."""
+        """Return a context whose time does not count."""
         deadline = self._timeout.when()
         if deadline is None:  # already suspended by an outer context
             yield
@@ -39,6 +39,7 @@ class TimeLimit:
         try:
             yield
         finally:
+            # A timeout that has expired cannot be rescheduled: asyncio raises RuntimeError.
             if not self._timeout.expired():
                 self._timeout.reschedule(clock() + left)
 
@@ -50,9 +51,9 @@ EventListener = Callable[[Event], None]
 
 
 class Recorder:
-    """The only place where events are made, and only from real actions.
+    """Makes the events of a run: stamps each with its number and time, folds it, and passes it to the listener.
 
-    The trajectory is the fold of exactly the events that the listener received."""
+    The trajectory is the fold of exactly these events, so that a run is graded by the events that are shown."""
 
     def __init__(self, run_id: str, clock: Clock, listener: EventListener) -> None:
         self.clock = clock
@@ -67,6 +68,7 @@ class Recorder:
 
         Raises TrajectoryError, without emitting it, when it cannot follow the events before it."""
         event = Event(self.run_id, self._sequence, self.ms_since(self._began), what)
+        # Folded first: an event that the fold refuses must not reach the listener.
         self._fold.add(event)
         self._sequence += 1
         self._listener(event)

@@ -1,7 +1,6 @@
-"""Recordings of runs: written while a batch goes on, or saved when a run is over or held.
+"""Recordings of runs: files written during a batch, or saved when a run is over or held, and their results.
 
-docs/recordings.md describes the file; `workbench.trajectory.recording` reads it, and this module returns the result
-of a recorded run."""
+docs/recordings.md describes the file, and `workbench.trajectory.recording` reads it."""
 
 from __future__ import annotations
 
@@ -58,27 +57,27 @@ from workbench.version import __version__
 _logger = logging.getLogger(__name__)
 
 UNFINISHED = ".part"
-"""The suffix of a recording while its run goes on, and for ever when the program is killed."""
+"""The suffix of a recording while its run is under way; a program that is killed leaves the file so."""
 
 _WORTH_A_WRITE = (
     *(RunStarted, ResponseFinished, ResultReceived, RunFinished),
     *(Paused, CallEdited, ResultEdited, MessageAdded, Regenerated),
 )
-"""Events after which a recording is brought to the disk: a run rarely waits there for the next one."""
+"""Events after which a recording is flushed: they are rare, and the next one may take long."""
 
 _FLUSHED_EVERY_S = 1.0
-"""Events older than this go to the disk with the next one, so that a killed program loses little of an answer."""
+"""The most time between two flushes while an answer arrives, so that a killed program loses little of it."""
 
 _NUMBERED = re.compile(rf"(.+)\.(\d{{1,9}}){re.escape(SUFFIX)}(?:{re.escape(UNFINISHED)})?")
 
 _NAME_PARTS_BYTES = (30, 50, 36)
-"""How long suite, case and model may be in a file's name, so that the name fits every file system."""
+"""The longest suite, case and model in the name of a file, which fits every file system then."""
 
 
 class RecordingLines:
-    """The lines of recordings.
+    """Renders runs as the lines of a recording, redacted.
 
-    `now` gives the time as ISO 8601 text."""
+    `now` returns the time as ISO 8601 text."""
 
     def __init__(self, secrets: Secrets, now: Callable[[], str], excerpts: Excerpts | None = None) -> None:
         self._secrets = secrets
@@ -87,12 +86,12 @@ class RecordingLines:
         self._parts = SuiteParts(secrets)
 
     def prepare(self, runs: Iterable[PlannedRun]) -> None:
-        """Take the suites of runs apart now, and not when the first of them begins."""
+        """Parse the suites of runs now, so that the first run does not wait for it."""
         for run in {run.file.path: run for run in runs}.values():
             self._excerpts.of(run.file, run.case.id)
 
     def header(self, planned: PlannedRun) -> str:
-        """Return the first line, of a run that begins now."""
+        """Return the first line of a run that begins now."""
         text = self._excerpts.of(planned.file, planned.case.id)
         header = Header(
             program=__version__,
@@ -107,7 +106,7 @@ class RecordingLines:
         return _header_line(header, self._secrets)
 
     def redacted(self, texts: tuple[str, ...]) -> tuple[str, ...]:
-        """Texts without secrets."""
+        """Return texts without secrets."""
         return self._secrets.redacted(texts)
 
     def door(self) -> EventDoor:
@@ -115,16 +114,14 @@ class RecordingLines:
         return EventDoor(self._parts)
 
     def result(self, planned: PlannedRun, result: RunResult) -> str:
-        """Return the last line."""
+        """Return the last line of a run, which holds its result."""
         return _result_line(redacted_result(result, self._parts, planned.case))
 
     def whole(self, planned: PlannedRun, events: Iterable[Event], result: RunResult | None) -> Iterator[str]:
-        """Yield all lines of a run, as far as it is."""
+        """Yield all lines of a run; without `result`, it is not over and has no last line."""
         yield self.header(planned)
         if result is None:
-            door = self.door()
-            shown = [*(stored for event in events for stored in door.take(event)), *door.rest()]
-            yield from map(event_to_line, shown)
+            yield from map(event_to_line, self.door().pass_all(events))
         else:
             stored, redacted = redacted_run(events, result, self._parts, planned.case)
             yield from map(event_to_line, stored)
@@ -132,10 +129,10 @@ class RecordingLines:
 
 
 class Recordings:
-    """Records the runs of a batch into a folder, as they happen; with `only_failed`, those that end well are removed.
+    """Records the runs of a batch into a folder while they are under way, on one thread.
 
-    No error of a file stops a run: `problem` has the first one. To be used on one thread. `clock` gives monotonic
-    seconds."""
+    With `only_failed`, the files of other runs are removed again. Errors of files stop no run; `problem` is the first
+    of them. `clock` returns monotonic seconds."""
 
     def __init__(
         self,
@@ -153,7 +150,7 @@ class Recordings:
         self._open: dict[str, _RunFile] = {}
         self._doors: dict[str, EventDoor] = {}
         self._numbers: dict[str, int] | None = None
-        """For each stem the highest number in the folder, looked up once: a folder may hold thousands."""
+        """The highest number of each stem in the folder; read once, because a folder may hold thousands of files."""
 
     def listener(self, runs: Iterable[PlannedRun]) -> BatchListener:
         """Return a listener of a batch that records these runs."""
@@ -171,6 +168,7 @@ class Recordings:
     def _add(self, event: Event, planned: dict[str, PlannedRun]) -> None:
         run_id = event.run_id
         try:
+            # A run that is skipped or stopped before its turn has no `RunStarted`, and gets no file.
             if isinstance(event.payload, RunStarted):
                 run = planned[run_id]
                 self._open[run_id] = self._new_file(run)
@@ -220,7 +218,7 @@ class Recordings:
 
 
 def recording_lines(secrets: Secrets) -> RecordingLines:
-    """Return the lines of runs that begin when the clock says so."""
+    """Return the lines of runs that begin at the system's time."""
     return RecordingLines(secrets, lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
 
 
@@ -234,12 +232,10 @@ def save_recording(
     secrets: Secrets,
     excerpts: Excerpts | None = None,
 ) -> Path:
-    """Write a run into a folder, which is made if need be, and return the new file.
+    """Write the recording of a run into a folder, which is made if necessary, and return the new file.
 
-    One that is not over, and so has no `result`, is written as far as it is.
-
-    `started_at` is when the run began, as ISO 8601 text; runs of a suite share `excerpts`, which take it apart once.
-    Raises RecordingError when the file cannot be written.
+    A run that is not over has no `result`. `started_at` is the time of its beginning as ISO 8601 text. Runs of a suite
+    share `excerpts`, which parse the suite once. Raises RecordingError when the file cannot be written.
     """
     lines = RecordingLines(secrets, lambda: started_at, excerpts).whole(planned, events, result)
     stem = secrets.redacted((planned.file.path.stem, planned.case.id, planned.model))
@@ -248,17 +244,13 @@ def save_recording(
 
 def export_recording(folder: Path, recording: Recording, secrets: Secrets, before: str = "") -> Path:
     """Write a run of the history into a folder, as `save_recording` does; the file's name begins with `before`."""
-
     header, parts = recording.header, SuiteParts(secrets)
 
     def written() -> Iterator[str]:
-        door = EventDoor(parts)
         yield _header_line(header, secrets)
-        yield from map(event_to_line, (shown for event in recording.events for shown in door.take(event)))
-        yield from map(event_to_line, door.rest())
+        yield from map(event_to_line, EventDoor(parts).pass_all(recording.events))
         if recording.result is not None:
-            suite = suite_of_recording(recording).suite
-            case = next((case for case in suite.cases if case.id == header.case), None) if suite else None
+            case = _recorded_case(recording, suite_of_recording(recording))
             yield _result_line(redacted_result(result_of_recording(recording), parts, case))
 
     stem = secrets.redacted((recording.path.stem, header.case, header.model))
@@ -286,17 +278,15 @@ def _new_file(folder: Path, stem: str, first: int, lines: Iterable[str]) -> Path
             file.remove()
             raise
     except (OSError, ValueError, TypeError, RecursionError) as error:
+        # Besides errors of the disk, values of a tool that JSON cannot express.
         raise RecordingError(f"the run cannot be saved in {folder}: {_reason(error)}") from error
 
 
 class _RunFile:
-    """The file of one run, new and readable by its owner only.
+    """The new file of one run, readable by its owner only; `finish` gives it its final name.
 
-    It has an unfinished name until it is finished.
-
-    `first` is the number to try first; `number` the one that was free; `flushed_s` when it was last brought to the
-    disk, in seconds of the caller's clock. Everything raises OSError.
-    """
+    `number`, the first free one from `first` on, is part of the name. `flushed_s` is the time of the last flush in
+    seconds of the caller's clock. All methods raise OSError."""
 
     def __init__(self, folder: Path, stem: str, first: int) -> None:
         for number in count(first):
@@ -307,7 +297,7 @@ class _RunFile:
             except FileExistsError:
                 continue
             self._file = os.fdopen(descriptor, "w", encoding="utf-8", newline="\n")
-            # Looked for only now: another program that has this number gives its name away when it is done.
+            # Checked only after the unfinished file exists: another program may finish one of this number in between.
             if not os.path.lexists(self._path):
                 break
             self.remove()
@@ -322,12 +312,13 @@ class _RunFile:
         self.flushed_s = now_s
 
     def finish(self) -> Path:
-        """Close the file, give it its name, and return that."""
+        """Close the file, give it its final name, and return the path."""
         self._file.close()
         return self._unfinished.rename(self._path)
 
     def remove(self) -> None:
         """Close the file and remove it, as far as that is possible."""
+        # Closing flushes, which fails on a full disk; the file is removed nevertheless.
         with suppress(OSError):
             self._file.close()
         with suppress(OSError):
@@ -336,8 +327,8 @@ class _RunFile:
 
 def _numbers_in(folder: Path) -> dict[str, int]:
     numbers: dict[str, int] = {}
-    for name in (path.name for path in folder.iterdir()):
-        if found := _NUMBERED.fullmatch(name):
+    for path in folder.iterdir():
+        if found := _NUMBERED.fullmatch(path.name):
             numbers[found[1]] = max(numbers.get(found[1], 0), int(found[2]))
     return numbers
 
@@ -347,7 +338,8 @@ def _stem(*parts: str) -> str:
 
 
 def _safe(text: str, length: int) -> str:
-    """Return a part of a file's name: letters, digits, `_` and `-`, at most so many bytes."""
+    """Return a text as a part of a file's name: letters, digits, `_` and `-`, at most `length` bytes."""
+    # Cutting bytes may split the last character, whose rest is ignored.
     return re.sub(r"[^\w-]+", "-", text).encode()[:length].decode(errors="ignore").strip("-") or "run"
 
 
@@ -357,19 +349,15 @@ def _reason(error: Exception) -> str:
     return str(error)
 
 
-# Recorded runs as they are opened again: the suite in a recording, and what its run came to.
-
 _MAX_NAMED_CASES = 5
-"""How many cases of a suite a message names at most; there is one message for each recording."""
+"""The most cases of a suite that a message names; there is one message for each recording."""
 
 
 def suite_of_recording(recording: Recording) -> SuiteFile:
-    """Return the suite in a recording, as if it stood where the recording does; its problems are in it.
+    """Return the suite in a recording, with its problems, under the path of the recording.
 
-    It has the recorded case alone, except where that could not be cut out of the suite's text. The case is graded by
-    the run's grader.
-
-    Raises RecordingError when that is no grader of this program."""
+    It usually has the recorded case alone, which is graded by the run's grader. Raises RecordingError when this version
+    has no such grader."""
     header = recording.header
     file = parse_suite(header.suite.text, recording.path)
     if header.by is None or file.suite is None:
@@ -377,27 +365,37 @@ def suite_of_recording(recording: Recording) -> SuiteFile:
     by = grader_named(header.by)
     if by is None:
         raise RecordingError(f"{recording.path} was graded by {header.by!r}, which is not one of {', '.join(GRADERS)}")
-    cases = tuple(with_grader(case, by) if case.id == header.case else case for case in file.suite.cases)
-    return replace(file, suite=file.suite.model_copy(update={"cases": cases}))
+    cases = list(file.suite.cases)
+    for index, case in enumerate(cases):
+        if case.id == header.case:
+            cases[index] = with_grader(case, by)
+    return replace(file, suite=file.suite.model_copy(update={"cases": tuple(cases)}))
+
+
+def _recorded_case(recording: Recording, file: SuiteFile) -> Case | None:
+    if file.suite is None:
+        return None
+    return next((case for case in file.suite.cases if case.id == recording.header.case), None)
 
 
 def case_of_recording(recording: Recording, file: SuiteFile) -> Case:
     """Return the case of a recording in a valid suite.
 
     Raises RecordingError when the suite has no case of its id, or lacks its variant."""
-    cases = file.suite.cases if file.suite is not None else ()
-    wanted = recording.header.case
-    for case in cases:
-        if case.id == wanted:
-            if file.suite is not None:
-                _must_have_variant(recording, file.suite)
-            return case
-    ids = [case.id for case in cases]
+    case, wanted = _recorded_case(recording, file), recording.header.case
+    if case is not None:
+        assert file.suite is not None
+        _must_have_variant(recording, file.suite)
+        return case
+    ids: list[str] = []
+    if file.suite is not None:
+        ids = [each.id for each in file.suite.cases]
     if len(ids) <= _MAX_NAMED_CASES:
         its_cases = f": {', '.join(ids)}"
     else:
-        near = get_close_matches(wanted, ids, n=1)
-        its_cases = f" among its {count_text(len(ids))}{f': did you mean {near[0]!r}?' if near else ''}"
+        its_cases = f" among its {count_text(len(ids))}"
+        if near := get_close_matches(wanted, ids, n=1):
+            its_cases += f": did you mean {near[0]!r}?"
     raise RecordingError(
         f"{recording.path} is a run of the case {wanted!r}, but {file.path} has no such case{its_cases}"
     )
@@ -411,14 +409,12 @@ def _must_have_variant(recording: Recording, suite: Suite) -> None:
 
 
 def run_of_recording(recording: Recording, file: SuiteFile) -> tuple[PlannedRun, RunResult] | None:
-    """Return the recorded run as it was planned, and its result; `file` is the result of `suite_of_recording`.
+    """Return the recorded run as it was planned, and its result; `None` if the suite has no such case.
 
-    `None` where that does not have the case.
-
-    Raises RecordingError when its result is none, or when the suite lacks its variant."""
+    `file` is the suite that `suite_of_recording` returns. Raises RecordingError when the result cannot be read, or when
+    the suite lacks the variant of the run."""
     header = recording.header
-    cases = file.suite.cases if file.suite is not None else ()
-    case = next((case for case in cases if case.id == header.case), None)
+    case = _recorded_case(recording, file)
     if case is None:
         return None
     assert file.suite is not None
@@ -428,15 +424,20 @@ def run_of_recording(recording: Recording, file: SuiteFile) -> tuple[PlannedRun,
 
 
 def result_of_recording(recording: Recording) -> RunResult:
-    """Return the recorded run with the grades it was given; without a result it ended in an error that says so.
+    """Return the recorded run with its grades; a recording without a result gives the status `error`.
 
-    Raises RecordingError when its result is none.
+    Raises RecordingError when the result cannot be read.
     """
     header, start = recording.header, recording.trajectory.start
+    result = recording.result
+    if not result:
+        result = _HELD if _is_held(recording) else _CUT
     try:
-        outcome = outcome_from_json(recording.result or (_HELD if _is_held(recording) else _CUT))
+        outcome = outcome_from_json(result)
     except ValueError as error:
         raise RecordingError(f"{recording.path}: its result cannot be read: {error}") from error
+    # A recording has no prices: only the runs of built-in models have a known cost.
+    price = FREE if is_built_in(model_of(header.model)) else None
     return RunResult(
         run_id=header.run,
         suite=str(recording.path),
@@ -448,7 +449,7 @@ def result_of_recording(recording: Recording) -> RunResult:
         trajectory=recording.trajectory,
         grades=outcome.grades,
         error=outcome.error,
-        cost_usd=cost_of(recording.trajectory, FREE if is_built_in(model_of(header.model)) else None),
+        cost_usd=cost_of(recording.trajectory, price),
         judgements=outcome.judgements,
         steps=outcome.steps,
         redacted=outcome.redacted,
@@ -458,9 +459,9 @@ def result_of_recording(recording: Recording) -> RunResult:
 
 
 def judging_of_recording(recording: Recording) -> JudgeUse:
-    """Return the cost of the judges of a recorded run when it was made.
+    """Return the cost of the judges of a recorded run.
 
-    Raises RecordingError."""
+    Raises RecordingError when the result cannot be read."""
     try:
         return outcome_from_json(recording.result or _CUT).judging or NOBODY_ASKED
     except ValueError as error:
@@ -479,6 +480,8 @@ _HELD: dict[str, JsonValue] = _CUT | {"error": "the recording ends where the run
 
 def _is_held(recording: Recording) -> bool:
     """Return whether a recording ends while its run was held."""
-    whats = (event.payload for event in reversed(recording.events))
-    last = next((what for what in whats if not isinstance(what, CallEdited | ResultEdited | MessageAdded)), None)
-    return isinstance(last, Paused) and last.at != "permission"
+    for event in reversed(recording.events):
+        # A held run may have been edited, but has not been resumed.
+        if not isinstance(event.payload, CallEdited | ResultEdited | MessageAdded):
+            return isinstance(event.payload, Paused) and event.payload.at != "permission"
+    return False

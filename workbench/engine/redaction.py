@@ -1,9 +1,11 @@
-"""Redaction at the doors of a run: its events, its result and its suite, before they are stored or shown.
+"""Redaction of runs: their events, results and suites, before they are stored or shown.
 
-Inside the program everything is raw, because graders, forks and the model need what really happened. Whatever leaves
-passes a door that redacts it; `tests/test_doors.py` finds every call that writes something, and plants secrets before
-each. A check that looks at a redacted place would grade the name of a variable, so a stored run names its redacted
-places, and `why_not_regraded` refuses where the case looks there: the run keeps its verdict.
+Inside the program everything is raw, because graders, forks and the model need the true values. Data that leaves the
+program passes a door that redacts it; `tests/test_doors.py` finds every call that writes something, and plants secrets
+before each.
+
+A check of a redacted value would grade the name of a variable. A stored run therefore lists its redacted places, and
+`why_not_regraded` refuses to regrade it if the case checks one of them: the run keeps its verdict.
 """
 
 from __future__ import annotations
@@ -13,7 +15,6 @@ import tomllib
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING
 
 from workbench.checks.check import asks_for_run
 from workbench.config.secret_forms import LOOKS_BACK
@@ -34,9 +35,6 @@ from workbench.trajectory.events import (
     ToolDefinition,
 )
 from workbench.trajectory.trajectory import CallRecord, Trajectory
-
-if TYPE_CHECKING:
-    pass
 
 
 def redacted_places(
@@ -65,10 +63,9 @@ def redacted_places(
 
 
 def why_not_regraded(result: RunResult, case: Case, *, as_stored: bool) -> str | None:
-    """Return why a stored run cannot be regraded by a case, `None` if it can.
+    """Return why a stored run cannot be regraded by a case, because a check needs a redacted place; `None` if it can.
 
-    It cannot if a check would look at a redacted place. `as_stored` means that the case is the one stored with the run.
-    """
+    `as_stored` is whether the case is the one stored with the run."""
     for place in result.redacted:
         if place.what == "case":
             if as_stored:
@@ -142,9 +139,9 @@ _Delta = TextDelta | ReasoningDelta | CallArgumentsDelta
 
 
 class SuiteParts:
-    """Parts of suites that many runs share.
+    """Redacts parts of suites that many runs share, such as tools and cases, once for all of them.
 
-    Each is redacted once, until more is secret."""
+    When a further secret becomes known, they are redacted again."""
 
     def __init__(self, secrets: Secrets) -> None:
         self.secrets = secrets
@@ -180,40 +177,40 @@ class SuiteParts:
 def redacted_run(
     events: Iterable[Event], result: RunResult, parts: SuiteParts, case: Case | None
 ) -> tuple[tuple[Event, ...], RunResult]:
-    """Return a finished run in the form that may be stored.
+    """Return the events and the result of a finished run without secrets.
 
-    `RunResult.redacted` names the changed places that a check may look at."""
-    door = EventDoor(parts)
-    shown = tuple(stored for event in events for stored in door.take(event))
-    return (*shown, *door.rest()), redacted_result(result, parts, case)
+    `RunResult.redacted` lists the redacted places that a check may need."""
+    return tuple(EventDoor(parts).pass_all(events)), redacted_result(result, parts, case)
 
 
 def redacted_result(result: RunResult, parts: SuiteParts, case: Case | None) -> RunResult:
-    """Return a result as it may be stored; see `redacted_run`."""
+    """Return a result without secrets, as `redacted_run` does."""
     shown = parts.secrets.redacted(result)
-    places = redacted_places(result.trajectory, shown.trajectory, case, parts.case(case) if case is not None else None)
+    stored_case = None if case is None else parts.case(case)
+    places = redacted_places(result.trajectory, shown.trajectory, case, stored_case)
     if places:
         return replace(shown, redacted=tuple(dict.fromkeys((*result.redacted, *places))))
     return shown
 
 
 class RunDoor:
-    """The door through which the runs of a batch go into the history; `cases` are theirs, by the ids of the runs.
+    """Redacts the runs of a batch on their way into the history; `cases` are their cases, by the ids of the runs."""
 
-    Most runs hold no secret, which a search through the written JSON shows: the common part of a batch's runs is
-    redacted once, and the others are neither walked through nor copied."""
+    # Most runs hold no secret. A search through their JSON, which is written anyway, shows that at less cost than a
+    # walk through all their objects.
 
     def __init__(self, parts: SuiteParts, cases: Mapping[str, Case]) -> None:
         self._parts = parts
         self._cases = cases
 
     def search(self, run: DoneRun) -> Search | None:
-        """Return a search for secrets in the JSON texts of a run, `None` if the run has to be redacted in any case.
+        """Return a search for secrets in the JSON of a run; `None` if the run has to be redacted in any case.
 
-        A run in which it finds nothing may be stored unchanged."""
+        A run in which the search finds nothing may be stored unchanged."""
         finder = self._parts.secrets.finder
-        started = run.events[0].payload if run.events else None
-        tools = started.tools if isinstance(started, RunStarted) else ()
+        tools: tuple[ToolDefinition, ...] = ()
+        if run.events and isinstance(started := run.events[0].payload, RunStarted):
+            tools = started.tools
         case = self._cases[run.run_id]
         shared_are_clean = (
             self._parts.case(case) is case
@@ -225,13 +222,13 @@ class RunDoor:
         return None
 
     def redacted(self, run: DoneRun) -> DoneRun:
-        """Return the run as it may be stored."""
+        """Return the run without secrets."""
         events, result = redacted_run(run.events, run.result, self._parts, self._cases[run.run_id])
         return replace(run, events=events, result=result)
 
 
 def _texts_in_pieces(events: Iterable[Event]) -> str:
-    """Return all texts that came in pieces, put together as `EventDoor` does: a secret may stand across pieces."""
+    """Return all streamed texts, joined from their pieces, because a secret may be divided between pieces."""
     texts: dict[object, list[str]] = {}
     for event in events:
         what = event.payload
@@ -240,6 +237,7 @@ def _texts_in_pieces(events: Iterable[Event]) -> str:
                 texts.setdefault(type(what), []).append(piece)
             case CallArgumentsDelta(call_id=call_id, fragment=piece):
                 texts.setdefault(call_id, []).append(piece)
+            # The line break ends a text where `EventDoor` ends it: texts of two calls hold no common secret.
             case CallFinished(call_id=call_id):
                 texts.get(call_id, []).append("\n")
             case CallStarted():
@@ -251,10 +249,11 @@ def _texts_in_pieces(events: Iterable[Event]) -> str:
 
 
 def redacted_suite_text(text: str, secrets: Secrets) -> str:
-    """Return the text of a suite as it may be stored: TOML still, also where a number is secret."""
+    """Return the text of a suite without secrets, which stays TOML."""
     shown = secrets.redact(text)
     if shown is text or _is_toml(shown):
         return shown
+    # A number that is secret becomes `$NAME`, which TOML allows in quotes only.
     bare = _BARE_NUMBER.sub(lambda match: _quoted_if_secret(match[0], secrets), text)
     shown_bare = secrets.redact(bare)
     return shown_bare if _is_toml(shown_bare) else shown
@@ -265,7 +264,9 @@ _BARE_NUMBER = re.compile(r"(?<=[=,\[ ])[+-]?\d[\d._]*(?=\s*[,\]}#\n]|\s*$)")
 
 def _quoted_if_secret(number: str, secrets: Secrets) -> str:
     shown = secrets.redact(number)
-    return number if shown is number else f'"{shown}"'
+    if shown is number:
+        return number
+    return f'"{shown}"'
 
 
 def _is_toml(text: str) -> bool:
@@ -277,9 +278,8 @@ def _is_toml(text: str) -> bool:
 
 
 def shown_result(result: RunResult, secrets: Secrets) -> RunResult:
-    """Return a result for a report.
-
-    Its keys stay: the suite's path, the case's id and the model."""
+    """Return a result for a report without secrets."""
+    # Suite, case and model stay as they are: reports find and group the runs by them.
     shown = secrets.redacted(result)
     if shown is result:
         return result
@@ -287,12 +287,11 @@ def shown_result(result: RunResult, secrets: Secrets) -> RunResult:
 
 
 class EventDoor:
-    """Takes the events of one run and gives those that may leave.
+    """Redacts the events of one run; each keeps its sequence number and time.
 
-    Each event keeps its sequence number and time.
-
-    A secret may come in pieces. An event whose text may end in the beginning of one is held back, with all events
-    after it, until the next pieces decide. The replacement stands in the piece in which the secret began."""
+    A secret may arrive in several pieces of a text. An event whose text may end with the beginning of a secret is held
+    back, with all events after it, until the next pieces decide. The replacement stands in the piece in which the
+    secret began."""
 
     def __init__(self, parts: SuiteParts) -> None:
         self._parts = parts
@@ -300,7 +299,7 @@ class EventDoor:
         self._texts: dict[tuple[type[_Delta], str], _Text] = {}
 
     def take(self, event: Event) -> list[Event]:
-        """Take the next event; returns the events that may leave now."""
+        """Add the next event, and return the redacted events that are decided by now."""
         finder = self._parts.secrets.finder
         what = event.payload
         if not self._waiting and isinstance(what, _Delta) and self._is_as_it_is(what, finder):
@@ -323,8 +322,14 @@ class EventDoor:
                 slot.shown = self._whole(event)
         return list(self._free())
 
+    def pass_all(self, events: Iterable[Event]) -> Iterator[Event]:
+        """Yield all events of a run, redacted, up to the end of the run."""
+        for event in events:
+            yield from self.take(event)
+        yield from self.rest()
+
     def _is_as_it_is(self, what: _Delta, finder: Finder) -> bool:
-        """Return whether a piece may leave at once, as most do: nothing waits and no secret may begin in it."""
+        """Return whether a piece can pass unchanged, as most do, because no secret may end or begin in it."""
         if isinstance(what, CallArgumentsDelta):
             text, piece = self._text(what, what.call_id), what.fragment
             if self._parts.secrets.redact(what.call_id) is not what.call_id:
@@ -334,7 +339,7 @@ class EventDoor:
         return text.passes(piece, finder)
 
     def rest(self) -> list[Event]:
-        """Return the text that was held back, at the end of the stream."""
+        """Return the events that are still held back, at the end of the run."""
         finder = self._parts.secrets.finder
         for key in tuple(self._texts):
             self._end(key, finder)
@@ -374,14 +379,14 @@ class EventDoor:
 
 @dataclass(slots=True)
 class _Slot:
-    """An event that waits for its turn; `shown` is the event as it may leave, once that is decided."""
+    """An event that is held back; `shown` is the redacted event, once that is decided."""
 
     event: Event
     shown: Event | None = None
     text: str = ""
 
     def decided_text(self, secrets: Secrets) -> None:
-        """All of the text of the piece is decided."""
+        """Set `shown`, after all text of the piece has been decided."""
         what = self.event.payload
         if isinstance(what, CallArgumentsDelta):
             call_id = secrets.redact(what.call_id)
@@ -396,7 +401,9 @@ class _Slot:
 
 @dataclass(slots=True)
 class _Text:
-    """One text that comes in pieces, as far as it is not decided: the pieces of `undecided`, and how long each is."""
+    """The end of one streamed text that may belong to a secret: `undecided`, with the length of each of its pieces.
+
+    `before` is the decided text right before it, which the patterns of secrets look back at."""
 
     secrets: Secrets
     before: str = ""
@@ -409,7 +416,7 @@ class _Text:
         self._decide(finder, over=False)
 
     def passes(self, piece: str, finder: Finder) -> bool:
-        """Take a piece, if nothing in it has to wait or be replaced."""
+        """Return whether a piece can pass unchanged, and add it to the text if so."""
         text = self.before + piece
         if self.pieces or finder.open_from(text) < len(text) or finder.may_be_in(text):
             return False
@@ -425,6 +432,8 @@ class _Text:
         if not places and until == len(text):
             self._all_as_it_is(text)
             return
+        # Pieces and places of secrets are walked through together. A replacement goes to the piece in which its
+        # secret begins; the pieces behind it lose their part of the secret.
         inside = iter([*places, (len(text), len(text), "")])
         first, last, shown = next(inside)
         at = begin
@@ -451,7 +460,7 @@ class _Text:
         self.before = text[max(until - LOOKS_BACK, 0) : until]
 
     def _all_as_it_is(self, text: str) -> None:
-        """Everything is decided, and the rest holds no secret."""
+        """Decide all pieces without a replacement."""
         at = len(text)
         for slot, size in reversed(self.pieces):
             slot.text += text[at - size : at]

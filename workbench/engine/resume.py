@@ -1,13 +1,12 @@
-"""Going on with a batch of the history: exactly the runs that are missing in it, made as they were meant to be.
+"""Resuming a batch of the history: reads the missing runs of its plan and prepares them as they were planned.
 
 The whole plan is written before the first run, and each result when its run ends: however the program ends, the runs
-without a result are what is missing. A run that was under way is made again from its beginning. Resumed runs go into
+without a result are the missing ones. A run that was under way is made again from its beginning. Resumed runs go into
 the same batch, at their places in the plan.
 
 A batch must not mix two experiments. A suite whose file has changed is run from the text in the history; graders,
-repeats and variants are those of the plan; models and judges that are reached in another way today are `differences`,
-which only the user can accept. A claim, a lock that ends with its program, keeps two programs from making the same
-runs.
+repeats and variants are those of the plan. Models and judges whose settings have changed are `differences`, which only
+the user can accept. A claim, a lock that ends with its program, keeps two programs from making the same runs.
 """
 
 from __future__ import annotations
@@ -49,31 +48,29 @@ from workbench.trajectory.events import JsonValue
 class Resumption:
     """A batch that can be resumed.
 
-    `runs` are the missing ones, in the order of the plan, and `files` their suites.
-
-    `as_then` names the suites whose old text is run instead of today's, with the reason, and other parts that are
-    graded as then. `differences` names the models and judges that are reached otherwise today: resuming would mix
-    two things in one batch. `execute` and `execute_all` are those of the batch's `Execution`; the latter is a
-    person's word, and has to be given again."""
+    `runs` are the missing ones, in the order of the plan, and `files` their suites. `execute` and `execute_all` are
+    those of the batch's `Execution`; the user has to give the latter again."""
 
     batch: BatchRow
     runs: tuple[PlannedRun, ...]
     files: tuple[SuiteFile, ...]
     handle: BatchHandle = field(repr=False)
-    """The history's handle of the batch, with the place of each run in its plan."""
+    """The handle of the batch in the history, with the place of each run in its plan."""
     specs: Specs = field(repr=False)
-    """How the models are reached, as `differences` says."""
+    """The settings of the models and judges as they are today."""
     history: Path
-    """The file that has the batch."""
+    """The file of the history."""
     as_then: tuple[str, ...]
+    """Messages for the user: suites of which the stored text is run, and grading by the expectations of then."""
     differences: tuple[str, ...]
+    """Messages for the user: models and judges whose settings differ from those of the batch."""
     execute: bool | None
     execute_all: bool
     concurrency: int
 
     @property
     def places(self) -> Mapping[str, int]:
-        """Where each run stands in the plan of the batch, by its id."""
+        """The place of each run in the plan of the batch, by its id."""
         return self.handle.places
 
 
@@ -82,7 +79,7 @@ def claim_and_read(
 ) -> Resumption:
     """Claim a batch, so that no other program makes its missing runs, and read them, as `resumable` does.
 
-    A caller that does not resume it releases the claim, `handle.claim`. Raises HistoryError."""
+    A caller that does not resume the batch must release `handle.claim`. Raises HistoryError."""
     taken = claim(history.file, number)
     try:
         resumption = resumable(history, history.batch(f"#{number}"), program, named=named, own_models=own_models)
@@ -104,12 +101,9 @@ def resumable(
 ) -> Resumption:
     """Return the missing runs of a batch, ready to be run.
 
-    Reads the history, suites and settings: nothing for the app's loop.
-
-    An unchanged suite file is used as it is; of a changed one, the text in the history is run under the same path.
-    The user's own history is believed about who named a model: in another one, which may come from anywhere, the
-    suites did, but for the models that are `named` again. `own_models` are those that the caller brings along again.
-    Raises HistoryError when no run is missing, or when a missing one cannot be run as it was meant to be."""
+    Reads the history, suites and settings, so it blocks. `named` are the models that the user names again, and
+    `own_models` those that the caller supplies again. Raises HistoryError when no run is missing, or when a missing one
+    cannot be run as planned."""
     if batch.kind == "reruns":
         why = f"batch {batch.number} has reruns of cases that broke in batch {batch.confirms}"
         raise HistoryError(f"{why}, which cannot be resumed: 'workbench run --baseline' makes them again")
@@ -122,6 +116,8 @@ def resumable(
     if not missing:
         forks = "a fork cannot be resumed" if batch.missing else "all of its runs are finished"
         raise HistoryError(f"nothing to resume in batch {batch.number}: {forks}")
+    # A file from elsewhere may claim that the user named a model, and so send requests to an endpoint that the user
+    # never chose. Only the user's own history is believed; in others the suites count as having named it.
     if history.file.resolve() != program.folders.history.resolve():
         missing = [replace(row, model_of_suite=_of_suite(row.model, row.model_of_suite, named)) for row in missing]
         used = [use._replace(of_suite=_of_suite(use.model, use.of_suite, named)) for use in used]
@@ -131,8 +127,9 @@ def resumable(
     for suite in dict.fromkeys(row.suite for row in missing):
         _check_path(batch, suite, files)
         files[suite], problem = suite_of(history, batch, suite)
-        # Before ids are looked for, and models compared: what was secret then was taken out of both.
-        learn_secrets_of_models(program, files[suite], [use for use in used if use.suite == suite], specs)
+        # The history stores ids and models redacted: today's can be compared only when the secrets are known.
+        uses = [use for use in used if use.suite == suite]
+        learn_secrets_of_models(program, files[suite], uses, specs)
         as_then += problem
     if history.gradings(batch.number):
         as_then.append(
@@ -142,18 +139,22 @@ def resumable(
     cases = {suite: cases_as_stored(file, program.secrets) for suite, file in files.items()}
     taken = history.run_ids(batch.number)
     runs: list[PlannedRun] = []
+    places: dict[str, int] = {}
     rule = rule_named(batch.settings.get("repeat_rule"))
     for row in missing:
         run_id = _new_id(next_run_id, row, batch)
         while run_id in taken:
             run_id = _new_id(next_run_id, row, batch)
         planned = _planned(run_id, row, files[row.suite], cases[row.suite].get(row.case_id), rule)
-        own = own_models.get(row.model) if not row.model_of_suite else None
-        runs.append(replace(planned, own_model=own))
+        if not row.model_of_suite:
+            planned = replace(planned, own_model=own_models.get(row.model))
+        runs.append(planned)
+        places[run_id] = row.place
     settings = batch.settings
     concurrency = settings.get("concurrency")
+    if not isinstance(concurrency, int) or concurrency <= 0:
+        concurrency = DEFAULT_CONCURRENCY
     execute = settings.get("execute")
-    places = {run.run_id: row.place for run, row in zip(runs, missing, strict=True)}
     return Resumption(
         batch=batch,
         runs=tuple(runs),
@@ -165,7 +166,7 @@ def resumable(
         differences=tuple(_differences(batch, used, runs, program, specs)),
         execute=execute if isinstance(execute, bool) else None,
         execute_all=settings.get("execute_all") is True,
-        concurrency=concurrency if isinstance(concurrency, int) and concurrency > 0 else DEFAULT_CONCURRENCY,
+        concurrency=concurrency,
     )
 
 
@@ -180,7 +181,8 @@ def _of_suite(model: str, of_suite: bool, named: Collection[str]) -> bool:
 
 
 def _check_path(batch: BatchRow, suite: SuiteRef, others: Collection[SuiteRef]) -> None:
-    """Raise HistoryError unless a suite has a whole path of its own: its trust goes by that path."""
+    """Raise HistoryError unless a suite has an absolute path that no other suite of the batch has."""
+    # Trust belongs to the path of a suite, so two suites at one path would share it.
     if not suite.file.is_absolute() or "\0" in str(suite.file):
         raise HistoryError(f"batch {batch.number} is damaged: the path of its suite {str(suite.file)!r} is incomplete")
     if suite.file in {other.file for other in others}:
@@ -188,16 +190,20 @@ def _check_path(batch: BatchRow, suite: SuiteRef, others: Collection[SuiteRef]) 
 
 
 def learn_secrets_of_models(program: Program, file: SuiteFile, models: Sequence[ModelUse], specs: Specs) -> None:
-    """Have the program learn the secrets of a stored suite's runs, as it was when they were kept."""
-    cases = file.suite.cases if file.suite is not None else ()
-    runs = (PlannedRun("", file, case, use.model, 0, use.of_suite) for case in cases for use in models)
+    """Register the secrets of the runs of a stored suite on some models."""
+    if file.suite is None:
+        return
+    runs = []
+    for case in file.suite.cases:
+        for use in models:
+            runs.append(PlannedRun("", file, case, use.model, 0, use.of_suite))
     learn_secrets_of_runs(program, runs, specs)
 
 
 def suite_of(history: History, batch: BatchRow, suite: SuiteRef) -> tuple[SuiteFile, list[str]]:
-    """Return a suite of a batch as it was then, with notes on that.
+    """Return a suite of a batch as it was when the batch ran, with messages for the user.
 
-    Raises HistoryError when it cannot be had."""
+    Raises HistoryError when its text was not stored completely, or is no longer valid."""
     today = load_suite(suite.file)
     if today.suite is not None and today.hash == suite.hash:
         return today, []
@@ -209,9 +215,9 @@ def suite_of(history: History, batch: BatchRow, suite: SuiteRef) -> tuple[SuiteF
             "restore the old file, or start a new batch"
         )
     if then.suite is None:
+        why = then.errors[0] if then.errors else "start a new batch"
         raise HistoryError(
-            f"{suite.file} {changed} since batch {batch.number}, and its old text is no longer a valid suite: "
-            f"{then.errors[0] if then.errors else 'start a new batch'}"
+            f"{suite.file} {changed} since batch {batch.number}, and its old text is no longer a valid suite: {why}"
         )
     return then, [f"{suite.file} {changed} since batch {batch.number}: its old text is run"]
 
@@ -238,7 +244,7 @@ def _differences(
 ) -> Iterator[str]:
     asked_now = {run.model for run in runs}
     brought = {run.model: brought_settings(run) for run in runs}
-    # The first run of a model, missing or not, is the one whose settings were kept for it.
+    # The batch has stored the settings of a model as they were for its first run, missing or not.
     models: dict[str, JsonValue] = {}
     for suite, model, of_suite in used:
         if model in asked_now and model not in models:
@@ -253,12 +259,19 @@ def _differences(
 
 def _difference(which: str, batch: int, then: JsonValue, now: JsonValue) -> Iterator[str]:
     assert isinstance(now, dict)
-    if not isinstance(then, dict) and "problem" in now:
-        yield f"batch {batch} was judged, but not all of its checks can be judged now: {now['problem']}"
-    elif not isinstance(then, dict):
-        yield f"{which} was not asked in batch {batch}"
-    elif "problem" in now and "problem" not in then:
+    if not isinstance(then, dict):
+        if "problem" in now:
+            yield f"batch {batch} was judged, but not all of its checks can be judged now: {now['problem']}"
+        else:
+            yield f"{which} was not asked in batch {batch}"
+    elif "problem" in then:
+        return
+    elif "problem" in now:
         yield f"{which} of batch {batch} can no longer be reached: {now['problem']}"
-    elif "problem" not in then and (other := [name for name in REACHED_BY if then.get(name) != now.get(name)]):
-        problem = "; ".join(f"{name} was {then.get(name)} and is now {now.get(name)}" for name in other)
-        yield f"{which} has other settings than in batch {batch}: {problem}"
+    else:
+        changed = []
+        for name in REACHED_BY:
+            if then.get(name) != now.get(name):
+                changed.append(f"{name} was {then.get(name)} and is now {now.get(name)}")
+        if changed:
+            yield f"{which} has other settings than in batch {batch}: {'; '.join(changed)}"

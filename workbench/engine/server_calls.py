@@ -1,4 +1,4 @@
-"""Starts and stops servers, and executes one tool of a server, when a person asks for it, on the engine's thread."""
+"""The tool servers of a runtime as a person uses them: starting, stopping, listing tools and calling one by hand."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from workbench.tools.pool import ServerPool
 from workbench.trajectory.events import JsonValue, ToolCall, ToolDefinition
 
 CALL_ID = "by hand"
+"""The id of a call that no model made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +51,16 @@ async def execute_by_hand(
     call = ToolCall(CALL_ID, tool, arguments)
     caller = _caller(suite_file)
     log = AuditLog(program.folders.audit_log, program.secrets)
+    # Stays so when the call is cancelled, which is no ServerError.
     outcome: Outcome = "stopped"
     started = await pool.started(suite_file, server, grant)
+    # Logged before the call is sent: an execution that kills the program is in the log as well.
     audited = log.begin(caller, call, server.name, "by hand")
     began_s = clock()
     duration_ms = 0.0
     try:
         answer = await started.call(tool, arguments, on_progress)
-        outcome = "tool error" if answer.is_error else "ok"
+        outcome = answer.outcome
     except ServerError:
         outcome = "server error"
         raise
@@ -81,8 +84,8 @@ class ServerOf(NamedTuple):
 class Serving:
     """The servers of a runtime, shared with its runs.
 
-    They are started and called as the grants of their suites allow. Any thread may wait for the futures; cancelling one
-    cancels its work."""
+    Grants of the suites decide which may be started and called. The work is done on the engine's thread; any thread may
+    wait for the futures, and cancelling one cancels its work."""
 
     def __init__(self, pool: ServerPool, engine: EngineThread, program: Program) -> None:
         self._pool = pool
@@ -98,9 +101,7 @@ class Serving:
         return self._engine.submit(look())
 
     def start(self, server: ServerOf, grant: Grant) -> Future[ServerStatus]:
-        """Start a server that is not running, also one that is down.
-
-        The future gives its status then."""
+        """Start a server that is not running, and return its new status."""
         return self._engine.submit(self._start(server, grant))
 
     def stop(self, server: ServerOf) -> Future[ServerStatus]:
@@ -113,9 +114,7 @@ class Serving:
         return self._engine.submit(stop())
 
     def changed(self, server: ServerOf, seen: ServerStatus) -> Future[ServerStatus]:
-        """Wait until the status of a server is another one than that `seen`.
-
-        The future gives the new one."""
+        """Wait until the status of a server differs from the one `seen`, and return the new one."""
 
         async def wait() -> ServerStatus:
             await self._pool.changed(*server, seen.tools)
@@ -126,26 +125,27 @@ class Serving:
     def list_once(
         self, servers: Sequence[ServerOf], grant: Grant, program: Program
     ) -> Future[tuple[tuple[ToolDefinition, ...], ...]]:
-        """Start servers in the environment of a program, apart from those of runs, list their tools and close them.
+        """Start servers in the environment of a program, list the tools of each, redacted, and close them.
 
-        The future gives the tools of each, without secrets, or raises ServerError or UntrustedError."""
+        The servers of runs are left alone. The future raises ServerError and UntrustedError."""
 
         async def listed() -> tuple[tuple[ToolDefinition, ...], ...]:
             pool = ServerPool(program)
             try:
                 started = await asyncio.gather(*(pool.started(*server, grant) for server in servers))
-                return tuple(tuple(map(program.secrets.redacted, server.tools)) for server in started)
+                tools = []
+                for server in started:
+                    tools.append(tuple(map(program.secrets.redacted, server.tools)))
+                return tuple(tools)
             finally:
                 await pool.close()
 
         return self._engine.submit(listed())
 
     def call(self, server: ServerOf, grant: Grant, tool: str, arguments: Mapping[str, JsonValue]) -> Future[Executed]:
-        """Execute a tool once and write that into the audit log, starting its server if necessary.
+        """Execute a tool once, starting its server if necessary, and write the execution into the audit log.
 
         The future raises the errors of `execute_by_hand`."""
-
-        from workbench.engine.server_calls import execute_by_hand  # on use: runs call no tool by hand
 
         async def call() -> Executed:
             await self._stop_if_down(server)
@@ -164,6 +164,6 @@ class Serving:
         return self._pool.status(*server)
 
     async def _stop_if_down(self, server: ServerOf) -> None:
-        """Stop a server that is down, so that it can be started again."""
+        # The pool itself restarts no server within a batch: one that dies on every call would restart for ever.
         if self._pool.status(*server).state == "down":
             await self._pool.stop(*server)

@@ -1,6 +1,4 @@
-"""Lets a person step through a run: decides where it is held next and passes on commands.
-
-Use it on the engine's loop."""
+"""Steppers, with which a person steps through runs: where a run is held next, and the commands to the held run."""
 
 from __future__ import annotations
 
@@ -25,41 +23,40 @@ from workbench.tools.mocks import condition_holds
 from workbench.trajectory.events import JsonValue, RunFinished
 
 Until = Literal["stop", "round", "end"]
-"""How far a run continues: to the next place where it can be held, to the next model request, or to its end unless a
-breakpoint holds it earlier."""
+"""The point up to which a run continues: the next place where it can be held, the next model request, or its end.
+Breakpoints hold it earlier."""
 
 WhyBreak = Callable[[HoldPoint], Awaitable[str | None]]
 """Returns why a breakpoint holds a run at a point; `None` when none does."""
 
 
 OnHeld = Callable[[HoldPoint], Awaitable[object]]
-"""Is called when a run is held, and again after each change of it."""
+"""Called when a run is held, and again after each change of the held run."""
 
 
 async def not_told(point: HoldPoint) -> None:
-    """Do nothing: the default callback of `Stepper`."""
+    pass
 
 
 async def no_breakpoint(point: HoldPoint) -> str | None:
-    """Return the default of `Stepper`: no breakpoint holds a run."""
     return None
 
 
 class Stepper:
-    """Controls one run.
+    """The control with which a person steps through one run, on the engine's loop.
 
-    `until` is how far it runs at first; every breakpoint on the way holds it too."""
+    `until` is the point up to which the run continues at first. `why_break` evaluates the breakpoints."""
 
     def __init__(self, until: Until = "end", why_break: WhyBreak = no_breakpoint, on_held: OnHeld = not_told) -> None:
         self._until: Until = until
         self._why_break = why_break
         self._on_held = on_held
         self.held: HoldPoint | None = None
-        """Where the run is held; `None` while it is not."""
+        """The point where the run is held; `None` while it continues."""
         self._commands: asyncio.Queue[Command] = asyncio.Queue()
 
     async def why_hold(self, point: HoldPoint) -> str | None:
-        """Return the breakpoint that holds the run, or that it is being stepped through; `None` to let it pass."""
+        """Return the reason to hold the run: a breakpoint, or the end of a step; `None` to let it pass."""
         why = await self._why_break(point)
         if why is None and (self._until == "stop" or (self._until == "round" and point.at == "request")):
             why = "step by step"
@@ -68,9 +65,7 @@ class Stepper:
         return why
 
     async def next_command(self, point: HoldPoint) -> Command:
-        """Wait for the next command.
-
-        A held run is stepped through from then on, until it is told to continue."""
+        """Wait for the next command to the held run."""
         self.held = point
         try:
             await self._on_held(point)
@@ -79,11 +74,11 @@ class Stepper:
             self.held = None
 
     def go_on(self, until: Until, hold: int | None) -> str | None:
-        """Let the run continue to the next stop, round, or its end, and return why not, if that is impossible.
+        """Let the run continue up to `until`; returns the reason if it cannot.
 
-        `hold` is the stop (`HoldPoint.hold`) that the caller saw; `None` if it saw none, which only says how far the
-        run may continue."""
-        now = self.held.hold if self.held is not None else None
+        `hold` is the hold that the caller saw (`HoldPoint.hold`); `None` if the run was not held, for which `until`
+        applies as it continues."""
+        now = self._hold
         if hold != now:
             if hold is None and until == "stop":
                 return None
@@ -95,46 +90,47 @@ class Stepper:
         return None
 
     def do(self, command: Command, hold: int) -> str | None:
-        """Carry out a command on the run where it is held, if that is the `hold` that is meant.
+        """Apply a command to the run if it is still at the hold that the caller saw.
 
-        Returns why not, when that is impossible."""
+        Returns the reason if that is impossible."""
         if self.held is None or self.held.hold != hold:
-            return _elsewhere(self.held.hold if self.held is not None else None)
+            return _elsewhere(self._hold)
         why_not = refusal(command, self.held.at)
-        if why_not is None:
-            if not isinstance(command, EditArguments | EditResult | AddMessage):
-                self.held = None  # as above: the run continues with this command
-            self._commands.put_nowait(command)
-        return why_not
+        if why_not is not None:
+            return why_not
+        if not isinstance(command, EditArguments | EditResult | AddMessage):
+            self.held = None  # as in `go_on`: the run continues with this command
+        self._commands.put_nowait(command)
+        return None
+
+    @property
+    def _hold(self) -> int | None:
+        return self.held.hold if self.held is not None else None
 
 
 def _elsewhere(now: int | None) -> str:
-    """Return why a command does not apply: the run is not held at the expected place."""
     if now is None:
         return "the run has continued"
     return "the run has moved on to another stop"
 
 
-# The runs of a runtime that can be held: one stepper for each, and the breakpoints of all of them.
-
 _OVER = "the run is over"
 
 
 class Steppers:
-    """The steppers of all runs.
+    """The steppers of all runs of a runtime that can be held, and the breakpoints of these runs.
 
-    Use it on the engine's loop; only `breakpoints` may be set from any thread, and they count for runs under way too.
-    """
+    It belongs to the engine's loop; `breakpoints` may be set from any thread, and apply to runs under way as well."""
 
     def __init__(self, listener: BatchListener) -> None:
         self._listener = listener
         self.breakpoints: tuple[Breakpoint, ...] = ()
         self._waiting: dict[str, Until] = {}
-        """How far each run goes that has not begun: it waits for its turn or for its servers."""
+        """`until` of each run that has not begun, and waits for its turn or for its servers."""
         self._of_runs: dict[str, Stepper] = {}
 
     def expect(self, runs: Sequence[PlannedRun], until: Until) -> None:
-        """Expect runs to begin, and to go as far as `until` at first."""
+        """Prepare for runs that will begin and continue up to `until` at first."""
         self._waiting.update((run.run_id, until) for run in runs)
 
     def begin(self, planned: PlannedRun, grading: RunGrading) -> Stepper:
@@ -145,6 +141,7 @@ class Steppers:
             return await why_break(self.breakpoints, point, conditions.hold, conditions.failing)
 
         async def show_request(point: HoldPoint) -> None:
+            # Rendered again after each change: a message of the person is part of the request.
             if point.request is None:
                 return
             try:
@@ -160,28 +157,28 @@ class Steppers:
         return stepper
 
     def take(self, event: BatchEvent) -> None:
-        """Forget a run as soon as it is over; a listener of the batch."""
+        """Remove the stepper of a run that is over; this is a listener of the batch."""
         if isinstance(event, RunDone):
             self._end(event.result.run_id)
         elif isinstance(event, RunEvent) and isinstance(event.event.payload, RunFinished):
-            self._end(event.event.run_id)  # it is graded from now on, which may take its time
+            self._end(event.event.run_id)  # only grading follows, which cannot be held
 
     def go_on(self, run_id: str, until: Until, hold: int | None) -> str | None:
-        """Let a run continue from a hold, or a run that is not held only `until` a stop.
-
-        Returns why it cannot, if so."""
+        """Let a run continue up to `until`, as `Stepper.go_on` does; returns the reason if it cannot."""
         if run_id in self._waiting:
             self._waiting[run_id] = until
             return None
         stepper = self._of_runs.get(run_id)
-        return stepper.go_on(until, hold) if stepper is not None else _OVER
+        if stepper is None:
+            return _OVER
+        return stepper.go_on(until, hold)
 
     def do(self, run_id: str, command: Command, hold: int) -> str | None:
-        """Apply a command to a run at a hold.
-
-        Returns why that is impossible, if it is."""
+        """Apply a command to a held run, as `Stepper.do` does; returns the reason if it cannot."""
         stepper = self._of_runs.get(run_id)
-        return stepper.do(command, hold) if stepper is not None else _OVER
+        if stepper is None:
+            return _OVER
+        return stepper.do(command, hold)
 
     def _end(self, run_id: str) -> None:
         self._waiting.pop(run_id, None)
@@ -189,9 +186,9 @@ class Steppers:
 
 
 class _Conditions:
-    """The conditions of breakpoints for one run.
+    """Evaluates the conditions of breakpoints for one run.
 
-    They share the judge of the run's mocks and its case, so that nothing is judged twice."""
+    The judge is that of the run's grading, so that no value is judged twice."""
 
     def __init__(self, planned: PlannedRun, grading: RunGrading) -> None:
         self._planned = planned
@@ -205,7 +202,7 @@ class _Conditions:
 
         async def judged(check: Judged, value: JsonValue) -> CheckVerdict:
             assert judge is not None
-            limit.reschedule(None)  # judges, who are asked last, have a time limit of their own
+            limit.reschedule(None)  # a judge, which is asked last, has a time limit of its own
             return await judge.judge(check, value)
 
         try:
@@ -217,14 +214,16 @@ class _Conditions:
             raise ConditionError(str(error)) from error
 
     async def failing(self, point: HoldPoint) -> str | None:
-        """Return the problem of the call at a point, `None` if there is none.
+        """Return the problem of the call at a point; `None` if there is none.
 
         Raises ConditionError."""
         trajectory = point.so_far()
         assert point.call is not None
         ids = [record.call.id for record in trajectory.calls]
+        # The last call of this id: an answer that was regenerated may have used it before.
         call = len(ids) - 1 - ids[::-1].index(point.call.call.id)
         planned = self._planned
+        # In a tuple, because `attempted` returns its own error as a text as well.
         found = await self._grading.attempted(
             lambda outside: (fault_of_call(planned.suite, planned.case, trajectory, call, outside),), trajectory
         )
@@ -233,9 +232,7 @@ class _Conditions:
         return found[0]
 
     def _python(self, reference: str, value: JsonValue) -> object:
-        """Call a function that the suite names, and no other: trust covers only those.
-
-        Raises CheckError."""
+        """Call a Python function that the suite names; any other raises CheckError."""
         if reference not in needs_trust(self._planned.suite, self._planned.file.path).python:
             name = self._planned.file.path.name
             raise CheckError(f"{reference} is not called: trust covers only the functions that {name} names")

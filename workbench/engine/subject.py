@@ -1,4 +1,4 @@
-"""A run of a subject: a program that gets one request and does all of a case by itself."""
+"""Runs of a subject: a program, such as an agent, that receives one request and does a whole case by itself."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass, json_text, parsed_json
 from workbench.engine.agent_loop import RunRequest, start
-from workbench.engine.external_run import Told, ToldError, run_document, told_payloads
+from workbench.engine.external_run import ExternalRun, RunDocumentError, external_payloads, run_document
 from workbench.engine.recorder import Recorder, TimeLimit
 from workbench.engine.turns import opening_messages
 from workbench.limits import MAX_ERROR_BYTES, MAX_OUTPUT_BYTES
@@ -31,16 +31,16 @@ from workbench.trajectory.trajectory import Trajectory, TrajectoryError
 
 _CHUNK = 64 * 2**10
 _DRAIN_S = 1.0
-"""How long output may come after the program's end: of processes that it left behind, which are killed then."""
+"""The time for output after the end of the program, from processes that it left behind; they are killed then."""
 _REAP_S = 1.0
 _POLL_S = 0.01
 
 
 @dataclass(frozen=True)
 class Ended:
-    """The end of a program: its exit code (negative for a signal), and its output.
+    """The end of a program: its exit code, negative for a signal, its output and the end of its standard error.
 
-    Of standard error, the end is kept. `too_much` says that it wrote more than it may: it was killed then."""
+    With `too_much`, it was killed because it wrote more than the limit."""
 
     code: int
     output: bytes
@@ -49,13 +49,13 @@ class Ended:
 
     @property
     def last_error(self) -> str:
-        """The last line of standard error that holds something."""
+        """The last line of standard error that is not blank; empty without one."""
         lines = self.errors.decode("utf-8", "replace").splitlines()
         return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
     @property
     def how(self) -> str:
-        """How it ended, for a person."""
+        """A phrase for messages, such as "ended with exit code 2"."""
         if self.code < 0:
             return f"was ended by {signal.Signals(-self.code).name}"
         return f"ended with exit code {self.code}"
@@ -68,23 +68,29 @@ async def run_program(
     folder: Path,
     environment: Mapping[str, str],
 ) -> Ended:
-    """Run a command to its end.
+    """Run a command to its end, with `text` as its standard input.
 
-    Everything that it started is killed when it writes too much, when this is cancelled, and in any case at the end.
-    Raises OSError when the command cannot be started."""
+    All processes that it started are killed when it ends, writes too much, or when this is cancelled. Raises OSError
+    when the command cannot be started."""
     mark = new_mark()
-    words = (sys.executable if command[0] == "python" else command[0], *command[1:])
+    program = command[0]
+    # The interpreter of this program, which has the same packages; a path may hold another `python` or none.
+    if program == "python":
+        program = sys.executable
+    words = (program, *command[1:])
     process, watcher = await started_process(words, folder=folder, environment=environment, limit=_CHUNK, mark=mark)
     output, errors = _Collected(MAX_OUTPUT_BYTES), _Collected(MAX_ERROR_BYTES, keeps_end=True)
     code: int | None = None
     writing = asyncio.create_task(_write(process, text.encode("utf-8", "replace")))
     reading = {asyncio.create_task(output.read(process.stdout)), asyncio.create_task(errors.read(process.stderr))}
     try:
-        # The end of its output says nothing: processes that it left behind may hold that open.
+        # Polled, because the end of its output does not show the end of the program: processes that it left behind
+        # may hold the pipes open.
         while process.returncode is None and not output.too_much:  # noqa: ASYNC110
             await asyncio.sleep(_POLL_S)
         code = process.returncode
-        await asyncio.wait(reading, timeout=_DRAIN_S if code is not None else 0)
+        if code is not None:
+            await asyncio.wait(reading, timeout=_DRAIN_S)
     finally:
         signal_group(process, hard=True)
         for pid, left in left_behind(process, mark):
@@ -97,11 +103,13 @@ async def run_program(
             if watcher is not None:
                 watcher.close()
             process._transport.close()  # type: ignore[attr-defined]  # as in `StdioTransport`
-    return Ended(code if code is not None else -9, bytes(output.kept), bytes(errors.kept), output.too_much)
+    if code is None:
+        code = -signal.SIGKILL
+    return Ended(code, bytes(output.kept), bytes(errors.kept), output.too_much)
 
 
 class _Collected:
-    """Return the bytes of a pipe: up to `most`, or the last ones."""
+    """Collects the bytes of a pipe: the first `most`, or with `keeps_end` the last."""
 
     def __init__(self, most: int, *, keeps_end: bool = False) -> None:
         self.kept = bytearray()
@@ -121,10 +129,8 @@ class _Collected:
 
 
 async def _write(process: asyncio.subprocess.Process, content: bytes) -> None:
-    """Write all of the input and close it.
-
-    A program need not read it."""
     assert process.stdin is not None
+    # A program that does not read its input closes the pipe, which is no error.
     with suppress(OSError):
         process.stdin.write(content)
         await process.stdin.drain()
@@ -136,18 +142,18 @@ _logger = logging.getLogger(__name__)
 REQUEST_FORMAT = 1
 
 _SHOWN_OUTPUT = 80
-"""Characters of output that is no JSON in a message."""
+"""The most characters of invalid output that a message quotes."""
 
 
 class SubjectError(ToolsError):
-    """A subject did not keep the protocol.
+    """A subject could not be started, or broke the protocol.
 
     The message names the cause."""
 
 
 @dataclass(frozen=True)
 class SubjectRun:
-    """The needs of one run of a subject: the suite, where the subject is started, and the variables there.
+    """A subject to run: its suite, and the folder and the environment variables in which it is started.
 
     `repeat` counts from 0."""
 
@@ -162,22 +168,19 @@ class SubjectRun:
 async def run_subject(request: RunRequest, run: SubjectRun, tools: Toolbox, recorder: Recorder) -> Trajectory:
     """Make one run and return its trajectory, as `run_case` does.
 
-    The subject's actions are told when it is over."""
+    The events of the subject's calls are emitted after its end."""
     seconds = run.subject.timeout_s or request.settings.limits.timeout_s
     start(request, tools.definitions, recorder, None, tools.notices, tools.server_outputs)
     recorder.emit(RequestStarted(1))
     began = recorder.clock()
     try:
         async with TimeLimit(seconds):
-            told = await _ask(request, run, tools, recorder.run_id)
-        finish = _tell(told, request, recorder, recorder.ms_since(began))
+            answered = await _ask(request, run, tools, recorder.run_id)
+        finish = _tell(answered, request, recorder, recorder.ms_since(began))
     except TimeoutError:
         key = "subject" if run.subject.timeout_s else "limits"
-        finish = RunFinished(
-            "timed out",
-            f"the subject {run.subject.name!r} was ended after {seconds_text(seconds)}: "
-            f"raise {key}.timeout_s to wait longer",
-        )
+        ended = f"the subject {run.subject.name!r} was ended after {seconds_text(seconds)}"
+        finish = RunFinished("timed out", f"{ended}: raise {key}.timeout_s to wait longer")
     except asyncio.CancelledError:
         finish = RunFinished("stopped")
     except ToolsError as error:
@@ -191,21 +194,21 @@ async def run_subject(request: RunRequest, run: SubjectRun, tools: Toolbox, reco
     return recorder.trajectory
 
 
-def _tell(told: Told, request: RunRequest, recorder: Recorder, took_ms: float) -> RunFinished:
-    *before, last = told.rounds
-    if told.latency_ms is None:
+def _tell(answered: ExternalRun, request: RunRequest, recorder: Recorder, took_ms: float) -> RunFinished:
+    *before, last = answered.rounds
+    if answered.latency_ms is None:
         last = replace(last, latency_ms=took_ms)
-    first, *others = told_payloads([*before, last])
+    first, *others = external_payloads([*before, last])
     assert isinstance(first, RequestStarted)  # it was emitted when the subject was asked
     for payload in others:
         recorder.emit(payload)
-    if told.error is not None:
-        return RunFinished("error", told.error)
+    if answered.error is not None:
+        return RunFinished("error", answered.error)
     reason: FinishReason = "steps done" if request.case.steps else "answered"
     return RunFinished(reason)
 
 
-async def _ask(request: RunRequest, run: SubjectRun, tools: Toolbox, run_id: str) -> Told:
+async def _ask(request: RunRequest, run: SubjectRun, tools: Toolbox, run_id: str) -> ExternalRun:
     subject, command = run.subject, run.subject.command
     who = f"the subject {subject.name!r}"
     try:
@@ -214,6 +217,7 @@ async def _ask(request: RunRequest, run: SubjectRun, tools: Toolbox, run_id: str
             given[name] = filled(value, run.environment, run.secrets)
     except MissingVariableError as error:
         raise SubjectError(f"{who} is not started: the variable {error.name} is not set") from error
+    # Not the whole environment: it may hold keys that are no business of the subject.
     inherited = {}
     for name in INHERITED:
         if name in run.environment:
@@ -222,12 +226,14 @@ async def _ask(request: RunRequest, run: SubjectRun, tools: Toolbox, run_id: str
     try:
         ended = await run_program(command, f"{asked}\n", folder=run.folder, environment={**inherited, **given})
     except (OSError, ValueError) as error:
-        why = f"there is no program {command[0]!r}" if isinstance(error, FileNotFoundError) else str(error)
+        why = str(error)
+        if isinstance(error, FileNotFoundError):
+            why = f"there is no program {command[0]!r}"
         raise SubjectError(f"{who} cannot be started: {why}") from error
     return _read(ended, who)
 
 
-def _read(ended: Ended, who: str) -> Told:
+def _read(ended: Ended, who: str) -> ExternalRun:
     said = f": {ended.last_error}" if ended.last_error else ""
     if ended.too_much:
         raise SubjectError(MAX_OUTPUT_BYTES.reached(who=who))
@@ -238,8 +244,8 @@ def _read(ended: Ended, who: str) -> Told:
         wanted = '{"calls": […], "answer": "…"}'
         raise SubjectError(f"{who} wrote nothing to standard output, where {wanted} belongs{said}")
     try:
-        return run_document(parsed_json(text)).told
-    except ToldError as error:
+        return run_document(parsed_json(text)).external_run
+    except RunDocumentError as error:
         raise SubjectError(f"{who} wrote an answer that cannot be used: {error}") from error
     except ValueError as error:
         begins = " ".join(text[:_SHOWN_OUTPUT].split())
@@ -250,10 +256,16 @@ def _read(ended: Ended, who: str) -> Told:
 
 
 def request_document(request: RunRequest, run: SubjectRun, tools: Toolbox, run_id: str) -> dict[str, Any]:
-    """Return the subject's input: docs/your-agent.md describes it key by key."""
+    """Return the input of the subject as JSON; docs/your-agent.md describes its keys."""
     case = request.case
-    steps = [{"user": step.user, "system": step.system} for step in case.steps]
     messages = opening_messages(case)
+    steps = [{"user": step.user, "system": step.system} for step in case.steps]
+    # Mocks of the case come first, as they take precedence. Python mocks can only be called in this program.
+    mocks = [_mock(mock) for mock in (*case.mocks, *run.suite.mocks) if mock.python is None]
+    tool_documents = []
+    for tool in tools.definitions:
+        document = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+        tool_documents.append(document)
     return {
         "format": REQUEST_FORMAT,
         "case": case.id,
@@ -262,13 +274,10 @@ def request_document(request: RunRequest, run: SubjectRun, tools: Toolbox, run_i
         "repeat": run.repeat,
         "system": request.settings.system,
         "user": messages[-1].content if messages else "",
-        "messages": [_message(message) for message in messages],
+        "messages": list(map(_message, messages)),
         "steps": steps,
-        "tools": [
-            {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
-            for tool in tools.definitions
-        ],
-        "mocks": [_mock(mock) for mock in (*case.mocks, *run.suite.mocks) if mock.python is None],
+        "tools": tool_documents,
+        "mocks": mocks,
         "limits": asdict(request.settings.limits),
     }
 

@@ -1,6 +1,6 @@
-"""The secrets of suites, learnt before any of them is kept or shown.
+"""The secrets of suites, which are registered before a suite is stored or shown.
 
-A run learns its secrets only when it reaches its model and starts its servers, which would be too late for reports."""
+A run registers its secrets only when it reaches its model and starts its servers, which is too late for reports."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ def learn_secrets(program: Program, folder: Path, suite: Suite | None = None, te
     """Register the secrets of the suites in a folder.
 
     These are the values of its `.env`, the keys of the models named there, and the settings of the servers of `suite`.
-    A token in the suite's `text` is the user's own and is kept. Raises ConfigError."""
+    Tokens in `text`, which is that of the suite, are not redacted: the user has written them there. Raises ConfigError.
+    """
     program.secrets.keep(text)
     environment = program.environment.of(folder)
     names = {spec.api_key_env for spec in program.models.named(folder)}
-    for server in started_by(suite) if suite is not None else ():
+    servers = started_by(suite) if suite is not None else ()
+    for server in servers:
         learn_written(server, program.secrets)
-        for text in (*server.env.values(), *server.headers.values()):
-            names.update(environment_names(text))
+        for value in (*server.env.values(), *server.headers.values()):
+            names.update(environment_names(value))
     for name in names:
         _learn(program, name, environment)
 
 
 def keep_stored(program: Program, history: History, batch: BatchRow) -> None:
-    """Keep the tokens in the suites of a stored batch as they stand there.
-
-    A suite that cannot be read has none."""
-    from workbench.history.records import HistoryError  # on use: who asks has a history open
+    """Exempt from redaction the tokens in the stored suites of a batch, which are shown as they are stored."""
+    from workbench.history.records import HistoryError  # on use: most commands open no history
 
     for suite in batch.suites:
         with suppress(HistoryError):
@@ -60,9 +60,9 @@ def keep_stored(program: Program, history: History, batch: BatchRow) -> None:
 
 
 def learn_secrets_of_runs(program: Program, runs: Iterable[PlannedRun], specs: Specs) -> None:
-    """Register the secrets of some runs: those that `learn_secrets` finds, and the keys of every model and judge.
+    """Register the secrets of some runs: those that `learn_secrets` finds, and the keys of their models and judges.
 
-    Errors in the settings are left to the runs, which report them."""
+    Mistakes in the settings are left to the runs, which report them."""
     runs = tuple(runs)
     for run in {run.file.path: run for run in runs}.values():
         with suppress(ConfigError):
@@ -78,30 +78,35 @@ def learn_secrets_of_runs(program: Program, runs: Iterable[PlannedRun], specs: S
 
 
 def written_out(file: SuiteFile, secrets: Secrets) -> Iterator[str]:
-    """Return where a suite holds values of secrets, each of which should be a variable.
+    """Yield a message for each place of a suite that holds a secret instead of a variable.
 
-    Places are values, else lines (a comment, a text that is no TOML). No secret is quoted."""
+    The places are values, otherwise lines: of a comment, or of a text that is no TOML. No message quotes the secret."""
     text, found = file.text, False
-    if secrets.redact(text) is text and "\\" not in text:  # what is written with escapes is seen in values alone
+    # An escaped secret is not seen in the text, only in the parsed values.
+    if secrets.redact(text) is text and "\\" not in text:
         return
     with suppress(ValueError, RecursionError):
         for place, value in _leaves(tomllib.loads(text)):
             if (without := secrets.redacted(value)) is not value:
                 found = True
                 where = f"{file.path}:{file.positions.line(place)} ({written(place)})"
-                if place[-1] == "url":  # in which no variable is filled in
+                if place[-1] == "url":  # variables are not filled in there
                     yield f"{where} holds a secret: give it in headers, as ${{NAME}}"
                 else:
                     yield _way_out(where, str(value), str(without))
-    for number, line in enumerate(() if found else text.splitlines(), start=1):
+    if found:
+        return
+    for number, line in enumerate(text.splitlines(), start=1):
         if (shown := secrets.redact(line)) is not line:
             found = True
             yield _way_out(f"{file.path}:{number}", line, shown)
-    if not found and (shown := secrets.redact(text)) is not text:  # one over several lines
+    # A secret may extend over several lines.
+    if not found and (shown := secrets.redact(text)) is not text:
         yield _way_out(f"{file.path}", text, shown)
 
 
 def _way_out(where: str, before: str, shown: str) -> str:
+    # The redacted text names the variable of the secret; others may have been in the text before.
     names = (name for name in _NAMED.findall(shown) if f"${name}" not in before)
     return f"{where} holds a secret: write ${{{next(names, 'NAME')}}} in its place, or leave it out"
 

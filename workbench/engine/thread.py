@@ -1,4 +1,4 @@
-"""The engine's own thread and event loop, so that neither the engine nor the screen waits for the other."""
+"""The thread of the engine, with its own event loop, so that neither the engine nor the screen waits for the other."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
         import uvloop
     except ImportError:
         return asyncio.new_event_loop()
+    # A closed standard stream leaves its number to a socket, and uvloop aborts the program when it closes that.
     open_closed_descriptors()
     return uvloop.new_event_loop()
 
 
 class EngineThread:
-    """A thread that runs coroutines submitted from any thread.
+    """A thread that runs the coroutines that other threads submit.
 
-    It starts at once and ends with `close`."""
+    It starts when the object is made and ends with `close`."""
 
     def __init__(self) -> None:
         self._loop = new_event_loop()
@@ -41,7 +42,7 @@ class EngineThread:
 
     @property
     def alive(self) -> bool:
-        """Whether it still accepts coroutines."""
+        """Whether the thread still accepts coroutines."""
         return self._thread.is_alive()
 
     def submit(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
@@ -51,14 +52,14 @@ class EngineThread:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def close(self, timeout_s: float) -> None:
-        """End the loop and the thread.
+        """Cancel the running tasks, and end the loop and the thread.
 
-        Tasks that are still running are cancelled once. Waits about `timeout_s` at most."""
+        Waits about twice `timeout_s` at most."""
         if not self.alive:
             return
         self._loop.call_soon_threadsafe(lambda: self._loop.create_task(self._finish(timeout_s)))
         self._thread.join(timeout_s + 1)
-        # A thread of the executor that is busy ends when its work does, and nobody waits that long.
+        # `shutdown` waits for every busy thread of the executor, which may take long: hence a thread of its own.
         ending = threading.Thread(target=self._executor.shutdown, name="end of the engine", daemon=True)
         ending.start()
         ending.join(timeout_s)
@@ -70,6 +71,7 @@ class EngineThread:
         for task in asyncio.all_tasks():
             if task is not asyncio.current_task():
                 tasks.append(task)
+        # Cancelled once only: a second cancellation interrupts the orderly end of an MCP server and leaks its process.
         for task in tasks:
             task.cancel()
         if tasks:

@@ -1,4 +1,4 @@
-"""Decides which request comes next, in the rounds of an ordinary case and in the steps of a chain."""
+"""The order of a run's requests, in an ordinary case and in a chain of steps, and the conversation they carry."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from workbench.trajectory.events import FinishReason, Message, ToolCall
 from workbench.trajectory.trajectory import Round
 
 CONTINUE = "Continue the task to accomplish the original goal."
-"""The message of a step that has none of its own, after an answer without calls."""
+"""The user's message of a step without its own one, after an answer without calls: no API accepts two answers in a row.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +28,13 @@ class Turns(Protocol):
     """Plans the requests of one run, one after the other."""
 
     def next(self, rounds: int, last: Round | None) -> Turn | FinishReason:
-        """Return the request after `rounds` rounds, of which `last` is the last, or why there is none."""
+        """Return the next request after `rounds` rounds, the latest of which is `last`, or why the run ends."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RoundTurns:
-    """The requests of an ordinary case: until the model answers without calls, or `max_rounds` times.
-
-    A case that allows one round and does not check the answer looks at the first decision only."""
+    """The requests of an ordinary case: until the model answers without calls, or `max_rounds` times."""
 
     max_rounds: int
     checks_answer: bool
@@ -44,15 +43,17 @@ class RoundTurns:
         if last is not None and not last.calls:
             return "answered"
         if rounds >= self.max_rounds:
+            # With one round and no check of the answer, only the first decision of the model is tested.
             if self.max_rounds == 1 and not self.checks_answer:
                 return "decided"
             return "rounds exhausted"
+        # Calls of the last round are not answered, as no request would carry their results.
         return Turn(makes_calls=rounds + 1 < self.max_rounds)
 
 
 @dataclass(frozen=True, slots=True)
 class StepTurns:
-    """The requests of a chain: one for each step and, where the answer is checked and has not come yet, one more."""
+    """The requests of a chain: one for each step, and one more if the case checks an answer that is still missing."""
 
     case: Case
 
@@ -60,14 +61,17 @@ class StepTurns:
         steps = self.case.steps
         if rounds < len(steps):
             return Turn(rounds + 1, self._message(steps[rounds], last))
+        # The last step ended in calls: one more request lets the model answer with their results.
         if rounds == len(steps) and self.case.checks_answer and last is not None and last.calls:
             return Turn(makes_calls=False)
         return "steps done"
 
     def _message(self, step: Step, last: Round | None) -> str | None:
         if last is None:
-            return None  # the conversation begins with it
-        return step.user if step.user is not None or last.calls else CONTINUE
+            return None  # the message of the first step is among the opening messages
+        if step.user is None and not last.calls:
+            return CONTINUE
+        return step.user
 
 
 def turns_of(case: Case, max_rounds: int) -> Turns:
@@ -75,9 +79,6 @@ def turns_of(case: Case, max_rounds: int) -> Turns:
     if case.steps:
         return StepTurns(case)
     return RoundTurns(max_rounds, case.checks_answer)
-
-
-# The conversation that a case begins with, and how it grows during a run.
 
 
 def opening_messages(case: Case) -> tuple[Message, ...]:
@@ -93,7 +94,7 @@ def conversation_after(messages: tuple[Message, ...], rounds: Iterable[Round]) -
     """Return a conversation extended by these rounds."""
     conversation = list(messages)
     for done in rounds:
-        conversation += messages_before(done.step.user if done.step is not None else None, done.added)
+        conversation += messages_before(done.step_message, done.added)
         conversation += (answer_message(done), *result_messages(done))
     return tuple(conversation)
 
@@ -113,15 +114,15 @@ def _message(message: PriorMessage) -> Message:
 
 def answer_message(answer: Round) -> Message:
     """Return a finished answer as the message that goes back to the model, with arguments as edited by a person."""
-    return Message(
-        "assistant", answer.text, tuple(record.sent for record in answer.calls), provider_state=answer.provider_state
-    )
+    calls = tuple(record.sent for record in answer.calls)
+    return Message("assistant", answer.text, calls, provider_state=answer.provider_state)
 
 
 def result_messages(answer: Round) -> tuple[Message, ...]:
     """Return the tool messages that answer the calls of a round."""
-    return tuple(
-        Message("tool", record.result.content, call_id=record.call.id, is_error=record.result.is_error)
-        for record in answer.calls
-        if record.result is not None
-    )
+    messages = []
+    for record in answer.calls:
+        result = record.result
+        if result is not None:
+            messages.append(Message("tool", result.content, call_id=record.call.id, is_error=result.is_error))
+    return tuple(messages)

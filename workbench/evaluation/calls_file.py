@@ -17,14 +17,14 @@ from pydantic import Discriminator, Field, Tag
 
 from workbench.dataclasses import dataclass, parsed_json
 from workbench.engine.external_run import (
+    ExternalRun,
     Made,
     RunDocument,
-    Told,
-    ToldError,
+    RunDocumentError,
     document,
+    external_payloads,
+    external_run_of,
     started_elsewhere,
-    told_of,
-    told_payloads,
 )
 from workbench.engine.plan import PlannedRun, next_run_id, with_grader
 from workbench.engine.planned_run import result_of
@@ -126,7 +126,7 @@ class GivenCalls:
     """
 
     agent: str
-    runs: Mapping[str, tuple[Told, ...]]
+    runs: Mapping[str, tuple[ExternalRun, ...]]
     places: Mapping[str, str]
 
 
@@ -146,7 +146,7 @@ def read_calls(path: Path) -> GivenCalls:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise RecordingError(f"{path}:{line}: is not UTF-8") from error
-    except ToldError as error:
+    except RunDocumentError as error:
         raise RecordingError(f"{path}: {error}") from error
 
 
@@ -156,7 +156,7 @@ _Lines = list[tuple[int, Any]]
 def _parsed(text: str, of_lines: bool) -> object:
     """Return the value of a JSON text, or the numbers and values of its lines."""
     if not text.strip():
-        raise ToldError('the file is empty: write {"cases": {"ID": [{"tool": "…", "arguments": {…}}]}}')
+        raise RunDocumentError('the file is empty: write {"cases": {"ID": [{"tool": "…", "arguments": {…}}]}}')
     if not of_lines:
         try:
             value = parsed_json(text)
@@ -165,26 +165,26 @@ def _parsed(text: str, of_lines: bool) -> object:
         except json.JSONDecodeError as error:
             # A complete value with more behind it: JSON lines under the wrong name.
             if error.msg != "Extra data":
-                raise ToldError(f"line {error.lineno}, column {error.colno} is not JSON: {error.msg}") from None
-        except ToldError:
+                raise RunDocumentError(f"line {error.lineno}, column {error.colno} is not JSON: {error.msg}") from None
+        except RunDocumentError:
             raise
         except ValueError as error:
-            raise ToldError(f"is not JSON: {error}") from None
+            raise RunDocumentError(f"is not JSON: {error}") from None
     lines: _Lines = []
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             try:
                 lines.append((number, parsed_json(line)))
             except ValueError as error:
-                raise ToldError(f"line {number} is not JSON: {error}") from None
+                raise RunDocumentError(f"line {number} is not JSON: {error}") from None
             _no_key_twice(line, number)
     return tuple(lines)
 
 
 def _no_key_twice(text: str, first_line: int = 1) -> None:
-    """Raise ToldError for repeated keys, of which one would be lost: a case id, an argument."""
+    """Raise RunDocumentError for repeated keys, of which one would be lost: a case id, an argument."""
     if found := "; ".join(islice(repeated_keys(text, first_line), _MAX_REPEATED)):
-        raise ToldError(found)
+        raise RunDocumentError(found)
 
 
 _MAX_REPEATED = 20
@@ -194,7 +194,7 @@ _MAX_REPEATED = 20
 def calls_of(value: object) -> GivenCalls:
     """Convert a JSON value: an object with `cases`, or records, each with its `case`.
 
-    Raises ToldError.
+    Raises RunDocumentError.
     """
     if isinstance(value, tuple):  # numbered lines, as `_parsed` returns them
         return _of_records((f"line {number}", f"line {number}: $", record) for number, record in value)
@@ -205,14 +205,14 @@ def calls_of(value: object) -> GivenCalls:
 
 def _of_records(records: Iterable[tuple[str, str, object]]) -> GivenCalls:
     """Return the runs of records, each with its place for messages and the root of paths into it."""
-    runs: dict[str, list[Told]] = {}
+    runs: dict[str, list[ExternalRun]] = {}
     places: dict[str, str] = {}
     for place, root, value in records:
         try:
             record = document(RecordDocument, value)
-        except ToldError as error:
-            raise ToldError(str(error).replace("$", root)) from None
-        runs.setdefault(record.case, []).append(record.told)
+        except RunDocumentError as error:
+            raise RunDocumentError(str(error).replace("$", root)) from None
+        runs.setdefault(record.case, []).append(record.external_run)
         places.setdefault(record.case, place)
     return GivenCalls(AGENT, {case: tuple(each) for case, each in runs.items()}, places)
 
@@ -220,21 +220,21 @@ def _of_records(records: Iterable[tuple[str, str, object]]) -> GivenCalls:
 def _of_document(given: CallsDocument) -> GivenCalls:
     runs = {}
     for case, value in given.cases.items():
-        runs[case] = tuple(_told_in(value))
+        runs[case] = tuple(_runs_in(value))
     places = {}
     for case in given.cases:
         places[case] = f"$.cases[{json.dumps(case, ensure_ascii=False)}]"
     return GivenCalls(given.agent or AGENT, runs, places)
 
 
-def _told_in(value: Any) -> Iterator[Told]:
+def _runs_in(value: Any) -> Iterator[ExternalRun]:
     if isinstance(value, RunDocument):
-        yield value.told
+        yield value.external_run
     elif isinstance(value, RunsDocument):
         for run in value.runs:
-            yield run.told
+            yield run.external_run
     elif value is not None:
-        yield told_of(value, RunDocument())
+        yield external_run_of(value, RunDocument())
 
 
 @dataclass(frozen=True)
@@ -278,13 +278,15 @@ def _unknown(case: str, place: str, cases: Mapping[str, Case], file: SuiteFile) 
     return f"{place}: {file.path} has no case {case!r}: {hint}"
 
 
-def run_given(told: Told, file: SuiteFile, case: Case, path: Path, agent: str = AGENT, repeat: int = 0) -> GivenRun:
+def run_given(
+    run: ExternalRun, file: SuiteFile, case: Case, path: Path, agent: str = AGENT, repeat: int = 0
+) -> GivenRun:
     """Return a run that happened elsewhere as an ungraded recording."""
     planned = PlannedRun(next_run_id(), file, case, agent, repeat)
     events: list[Event] = []
-    for payload in payloads_given(told, planned):
-        # All time passes before the last event: how it divides among the calls was not told.
-        at_ms = told.latency_ms or 0.0 if isinstance(payload, RunFinished) else 0.0
+    for payload in payloads_given(run, planned):
+        # All time passes before the last event: how it divides among the calls is not known.
+        at_ms = run.latency_ms or 0.0 if isinstance(payload, RunFinished) else 0.0
         events.append(Event(planned.run_id, len(events), at_ms, payload))
     header = Header(
         program=__version__,
@@ -301,12 +303,12 @@ def run_given(told: Told, file: SuiteFile, case: Case, path: Path, agent: str = 
     return GivenRun(recording, result_of(planned, Status.ERROR, trajectory), case)
 
 
-def payloads_given(told: Told, planned: PlannedRun) -> Iterator[EventPayload]:
+def payloads_given(run: ExternalRun, planned: PlannedRun) -> Iterator[EventPayload]:
     """Yield the events of a run that happened elsewhere."""
     suite, case = planned.suite, planned.case
     yield started_elsewhere(suite, case, planned.model, planned.file.hash, definitions_for(suite, case))
-    yield from told_payloads(told.rounds)
-    if told.error is not None:
-        yield RunFinished("error", told.error)
+    yield from external_payloads(run.rounds)
+    if run.error is not None:
+        yield RunFinished("error", run.error)
     else:
         yield RunFinished("steps done" if case.steps else "answered")

@@ -562,7 +562,7 @@ def rounds_of_steps(case: Case, trajectory: Trajectory) -> tuple[StepRound | Non
     found: list[StepRound | None] = [None] * len(case.steps)
     first_call = 0
     for place, round_ in enumerate(rounds):
-        step = place + 1 if not said else round_.step.step if round_.step is not None else 0
+        step = (round_.step_number or 0) if said else place + 1
         if 1 <= step <= len(found):
             found[step - 1] = StepRound(round_, first_call)
         first_call += len(round_.calls)

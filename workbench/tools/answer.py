@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import ValidationError
 
@@ -33,6 +33,11 @@ class ToolAnswer:
     content: str
     is_error: bool = False
     code: int | None = None
+
+    @property
+    def outcome(self) -> Literal["ok", "tool error"]:
+        """The outcome of the execution that gave this answer, for the audit log."""
+        return "tool error" if self.is_error else "ok"
 
 
 class ToolsError(Exception):

@@ -123,6 +123,16 @@ class Round:
     replayed: bool = False
     """Whether the round is replayed from another run: no model was asked in this one."""
 
+    @property
+    def step_number(self) -> int | None:
+        """The step of a chain that the request belongs to, counted from 1; `None` outside of a chain."""
+        return self.step.step if self.step is not None else None
+
+    @property
+    def step_message(self) -> str | None:
+        """The user's message with which the step of the request begins; `None` if there is none."""
+        return self.step.user if self.step is not None else None
+
     def response(self) -> ResponseFinished:
         """Return the event with which its answer was complete."""
         assert self.stop_reason is not None, "otherwise it has no answer"

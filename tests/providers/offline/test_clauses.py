@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from tests.providers.offline.asking import choice, number, text, tool
-from workbench.providers.offline.language import Clause, ToolIndex, clauses_of
+from workbench.providers.offline.clauses import Clause, clauses_of
+from workbench.providers.offline.language import ToolIndex
 
 INDEX = ToolIndex(
     (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from workbench.engine.external_run import ToldResult
+from workbench.engine.external_run import ExternalResult
 from workbench.exchange.importers.conversations import (
     NO_TOOLS,
     Conversation,
@@ -135,7 +135,7 @@ def _cases(name: str, turns: list[Node]) -> Iterator[ImportedCase]:
         results = {}
         for each in said[asked:]:
             if each.call_id is not None:
-                results[each.call_id] = ToldResult(each.content)
+                results[each.call_id] = ExternalResult(each.content)
         calls = [call for message in said[asked:] for call in message.tool_calls]
         case = of_reference(case, calls, results, exact=True)
         notes.append(Note(turn.place, "exactly these calls are asked for, as ADK's EXACT match does"))

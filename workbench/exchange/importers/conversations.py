@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, cast
 from workbench.authoring.form.typed import holds_null, items_at
 from workbench.authoring.from_calls import case_expecting, case_with_mock
 from workbench.dataclasses import dataclass, json_text
-from workbench.engine.external_run import ToldResult, ToldRound
+from workbench.engine.external_run import ExternalResult, ExternalRound
 from workbench.exchange.importers.source_files import Node, RefusedError, Source
 from workbench.limits import MAX_MILLISECONDS
 from workbench.numerals import counted, figure
@@ -84,7 +84,7 @@ class ImportedRun:
     `started_at` is ISO 8601 text, empty where the file does not say it."""
 
     model: str
-    rounds: tuple[ToldRound, ...]
+    rounds: tuple[ExternalRound, ...]
     started_at: str = ""
     scores: tuple[SourceScore, ...] = ()
     """The verdicts of the system that made the run."""
@@ -368,9 +368,9 @@ def tool_of(node: Node) -> Table:
     return tool_table(name, inner.text_of("description"), parameters)
 
 
-def rounds_of(conversation: Conversation, first: int, end: int) -> tuple[ToldRound, ...]:
+def rounds_of(conversation: Conversation, first: int, end: int) -> tuple[ExternalRound, ...]:
     """Return the answers among the messages from `first` to before `end`, with the results of their calls."""
-    rounds: list[ToldRound] = []
+    rounds: list[ExternalRound] = []
     for index in range(first, end):
         message = conversation.messages[index]
         if message.role == "assistant":
@@ -380,13 +380,13 @@ def rounds_of(conversation: Conversation, first: int, end: int) -> tuple[ToldRou
             first_ms = conversation.first_token_ms.get(index)
             deviations = conversation.deviations.get(index, ())
             calls = message.tool_calls
-            rounds.append(ToldRound(message.content, reasoning, calls, {}, latency_ms, usage, first_ms, deviations))
+            rounds.append(ExternalRound(message.content, reasoning, calls, {}, latency_ms, usage, first_ms, deviations))
         elif message.call_id is not None:
-            _add_result(rounds, message.call_id, ToldResult(message.content, message.is_error))
+            _add_result(rounds, message.call_id, ExternalResult(message.content, message.is_error))
     return tuple(rounds)
 
 
-def _add_result(rounds: list[ToldRound], call_id: str, result: ToldResult) -> None:
+def _add_result(rounds: list[ExternalRound], call_id: str, result: ExternalResult) -> None:
     for at, each in enumerate(rounds):
         if any(call.id == call_id for call in each.calls):
             rounds[at] = replace(each, results={**each.results, call_id: result})
@@ -394,14 +394,14 @@ def _add_result(rounds: list[ToldRound], call_id: str, result: ToldResult) -> No
 
 
 def _expecting(
-    table: Table, rounds: tuple[ToldRound, ...], place: str
+    table: Table, rounds: tuple[ExternalRound, ...], place: str
 ) -> tuple[Table, tuple[Mapped, ...], tuple[Note, ...]]:
     """Return a case that expects the calls of a run, with mocks of their results; the mapped parts; notes."""
     notes: list[Note] = []
     mapped: list[Mapped] = []
     ordered: list[Table] = []
     calls: list[ToolCall] = []
-    results: dict[str, ToldResult] = {}
+    results: dict[str, ExternalResult] = {}
     for each in rounds:
         calls += each.calls
         results.update(each.results)
@@ -467,7 +467,7 @@ def unless_wrong(case: ImportedCase) -> ImportedCase:
 def of_reference(
     case: ImportedCase,
     calls: Sequence[ToolCall],
-    results: Mapping[str, ToldResult],
+    results: Mapping[str, ExternalResult],
     *,
     key: Literal["ordered", "unordered"] = "ordered",
     exact: bool = False,
@@ -517,7 +517,7 @@ def _expected_call(call: ToolCall, place: str, notes: list[Note]) -> Table:
 def _with_mocks(
     table: Table,
     calls: Iterable[ToolCall],
-    results: Mapping[str, ToldResult],
+    results: Mapping[str, ExternalResult],
     place: str,
     mapped: list[Mapped],
     notes: list[Note],

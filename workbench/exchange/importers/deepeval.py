@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from workbench.engine.external_run import ToldResult, ToldRound
+from workbench.engine.external_run import ExternalResult, ExternalRound
 from workbench.exchange.importers.conversations import (
     Calls,
     Conversation,
@@ -88,10 +88,10 @@ def _case(record: Node) -> ImportedCase:
     return replace(case.noted(*notes), runs=(run,) if run is not None else ())
 
 
-def _calls(record: Node, key: str, ids: Calls) -> tuple[list[ToolCall], dict[str, ToldResult]]:
+def _calls(record: Node, key: str, ids: Calls) -> tuple[list[ToolCall], dict[str, ExternalResult]]:
     """Return tools of a golden as calls, and their results. In CSV they are a JSON text."""
     calls: list[ToolCall] = []
-    results: dict[str, ToldResult] = {}
+    results: dict[str, ExternalResult] = {}
     if not record.value_of(key):
         return calls, results
     for each in record.at(key).parsed().listed():
@@ -99,16 +99,16 @@ def _calls(record: Node, key: str, ids: Calls) -> tuple[list[ToolCall], dict[str
         call = ids.call(each, "", each.text_of("name"), arguments.value)
         calls.append(call)
         if each.has("output"):
-            results[call.id] = ToldResult(as_text(each.value_of("output")))
+            results[call.id] = ExternalResult(as_text(each.value_of("output")))
     return calls, results
 
 
-def _run(record: Node, made: list[ToolCall], results: dict[str, ToldResult]) -> ImportedRun | None:
-    rounds: list[ToldRound] = []
+def _run(record: Node, made: list[ToolCall], results: dict[str, ExternalResult]) -> ImportedRun | None:
+    rounds: list[ExternalRound] = []
     if made:
-        rounds.append(ToldRound(calls=tuple(made), results=results))
+        rounds.append(ExternalRound(calls=tuple(made), results=results))
     if answer := record.text_of("actual_output"):
-        rounds.append(ToldRound(answer))
+        rounds.append(ExternalRound(answer))
     if not rounds:
         return None
     return ImportedRun("imported", tuple(rounds))

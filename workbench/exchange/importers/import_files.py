@@ -17,7 +17,7 @@ from workbench.authoring.proposal import places_without_secrets, table_without_s
 from workbench.checks.check import CheckContext
 from workbench.config.secrets import Secrets, keys_in
 from workbench.dataclasses import dataclass
-from workbench.engine.external_run import started_elsewhere, told_payloads
+from workbench.engine.external_run import external_payloads, started_elsewhere
 from workbench.engine.plan import PlannedRun, next_run_id
 from workbench.engine.planned_run import result_of
 from workbench.engine.recordings import save_recording
@@ -247,7 +247,7 @@ def _payloads(planned: PlannedRun, run: ImportedRun) -> Iterator[EventPayload]:
             tools.append(tool)
     notice = "imported: the run was made elsewhere"
     yield started_elsewhere(suite, case, run.model, planned.file.hash, tools, (notice,), run.scores)
-    yield from told_payloads(run.rounds)
+    yield from external_payloads(run.rounds)
     # A conversation that ends with calls was cut off there, unless the case is one decision and asks for no answer.
     reason: FinishReason = "answered"
     if run.rounds and run.rounds[-1].calls:

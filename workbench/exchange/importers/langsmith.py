@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from workbench.engine.external_run import ToldResult
+from workbench.engine.external_run import ExternalResult
 from workbench.exchange.importers.conversations import (
     NO_TOOLS,
     Format,
@@ -170,7 +170,9 @@ def _case(record: Node) -> ImportedCase:
             Note(record.place, "the reference answer is compared by `similar`; evaluators of LangSmith are code")
         )
     if wanted:
-        results = {each.call_id: ToldResult(each.content, each.is_error) for each in said if each.call_id is not None}
+        results = {
+            each.call_id: ExternalResult(each.content, each.is_error) for each in said if each.call_id is not None
+        }
         case = of_reference(case, [call for each in said for call in each.tool_calls], results)
     elif answer:
         case = replace(case, table=case.table_without("expect_nothing_yet"), notes=about)

@@ -1,25 +1,25 @@
-"""Fill a tool's arguments from the content of a clause, and from the results of earlier calls."""
+"""Arguments for a call of a tool, found in a clause of the request and in the results of earlier calls."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cache
 from zoneinfo import available_timezones
 
 from workbench.dataclasses import dataclass
+from workbench.providers.offline.clauses import Clause
 from workbench.providers.offline.language import (
     REQUEST_VERBS,
     STOP_STEMS,
     STOPWORDS,
     VERB_STEMS,
-    Clause,
     Evidence,
     Kind,
     Word,
     joined_groups,
+    numbers_in,
     operation_of,
     split_name,
     stem,
@@ -27,107 +27,9 @@ from workbench.providers.offline.language import (
     word_set,
 )
 from workbench.providers.offline.schemas import Parameter, Role, parameter_of, parameters_of
+from workbench.providers.offline.tool_result import ToolResult
 from workbench.startup import late_pattern
 from workbench.trajectory.events import JsonValue, ToolDefinition
-
-_NUMBER = re.compile(r"(?<![\w.])-?\d{1,18}(?:\.\d{1,15})?(?![\w]|\.\d)", re.ASCII)
-_TELLING_KEYS = ("result", "value", "answer", "total", "output", "sum")
-_MAX_TOLD_CHARS = 400
-_DEEPEST = 6
-_MAX_PARSED = 200_000
-
-
-@dataclass(frozen=True)
-class ToolResult:
-    """The content of a tool message."""
-
-    content: str
-    is_error: bool = False
-
-    @cached_property
-    def data(self) -> JsonValue:
-        """The content as JSON, or as text."""
-        if len(self.content) > _MAX_PARSED:
-            return self.content
-        try:
-            return _finite(json.loads(self.content))
-        except (ValueError, RecursionError):
-            return self.content
-
-    @cached_property
-    def number(self) -> int | float | None:
-        """The single number of the result, if there is one."""
-        return _number_in(self.data, _DEEPEST)
-
-    def named(self, name: str) -> JsonValue:
-        """Return the first value in the result under a name, however that is spelt; None without one."""
-        return _under(self.data, split_name(name), _DEEPEST)
-
-    @property
-    def line(self) -> str:
-        """The result in one readable line of bounded length."""
-        text = " ".join(_readable(self.data).split())
-        if len(text) <= _MAX_TOLD_CHARS:
-            return text
-        return text[: _MAX_TOLD_CHARS - 1] + "…"
-
-
-def _finite(data: JsonValue) -> JsonValue:
-    """Parse JSON that can be written again: NaN and Infinity, which Python reads, are refused."""
-    json.dumps(data, allow_nan=False)
-    return data
-
-
-def _number_in(data: JsonValue, depth: int) -> int | float | None:
-    if isinstance(data, bool) or data is None or depth == 0:
-        return None
-    if isinstance(data, int | float):
-        return data
-    if isinstance(data, str):
-        found = _NUMBER.findall(data[:_MAX_TOLD_CHARS])
-        if not found:
-            return None
-        return float(found[-1]) if "." in found[-1] else int(found[-1])
-    if isinstance(data, list):
-        return _number_in(data[0], depth - 1) if len(data) == 1 else None
-    for key in _TELLING_KEYS:
-        if key in data and (number := _number_in(data[key], depth - 1)) is not None:
-            return number
-    numbers = []
-    for value in data.values():
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            numbers.append(value)
-    return numbers[0] if len(numbers) == 1 else None
-
-
-def _under(data: JsonValue, words: list[str], depth: int) -> JsonValue:
-    if depth == 0:
-        return None
-    if isinstance(data, dict):
-        for key, value in data.items():
-            if split_name(key) == words and value is not None:
-                return value
-        inner = list(data.values())
-    elif isinstance(data, list):
-        inner = data
-    else:
-        return None
-    return next((found for one in inner if (found := _under(one, words, depth - 1)) is not None), None)
-
-
-def _readable(data: JsonValue) -> str:
-    if isinstance(data, str):
-        return data
-    if isinstance(data, dict) and all(not isinstance(value, dict | list) for value in data.values()):
-        return ", ".join(f"{key} {_plain(value)}" for key, value in data.items()) or "{}"
-    return json.dumps(data, ensure_ascii=False)
-
-
-def _plain(value: JsonValue) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-# Converts evidence to the value of a parameter.
 
 ACCEPTED: dict[Role, tuple[Kind, ...]] = {
     "number": ("number",),
@@ -144,7 +46,7 @@ ACCEPTED: dict[Role, tuple[Kind, ...]] = {
     "opaque": ("quoted", "name", "id", "number", "url", "path", "pair"),
     "other": ("quoted", "name", "id", "pair", "path", "handle", "number"),
 }
-"""The kinds of evidence that a role takes, the likeliest first; other roles take none."""
+"""The kinds of evidence that fill a parameter of a role, the likeliest first. Other roles take none."""
 
 _DIGIT_MEANING = late_pattern(r"(-?\d{1,9}(?:\.\d{1,9})?)\s*(?:\(|=|is|:|means)\s*([a-z]+)", re.ASCII)
 _MAX_CHOICES = 200
@@ -154,7 +56,7 @@ _REGIONS = frozenset(
 
 
 def value_for(parameter: Parameter, one: Evidence) -> JsonValue:
-    """Return the value of a piece of evidence in the parameter's type; None when it has none."""
+    """Return the value of a piece of evidence as the parameter's schema requires it; None if it does not fit."""
     if one.kind not in ACCEPTED.get(parameter.role, ()):
         return None
     value: JsonValue = one.value
@@ -179,6 +81,7 @@ def zone_of(text: str) -> str | None:
 
 @cache
 def _zones() -> dict[str, str]:
+    # Cities of the areas of the IANA database; its other areas, such as `Etc`, hold offsets and old names.
     zones: dict[str, str] = {}
     for key in sorted(available_timezones()):
         region, _, city = key.rpartition("/")
@@ -195,11 +98,13 @@ def _moment(parameter: Parameter, one: Evidence) -> str | None:
         return {"date": text[:10], "time": text[11:16]}.get(wanted, text)
     if one.kind == "date":
         return {"date-time": f"{text}T00:00:00", "time": None}.get(wanted, text)
-    return text if wanted in ("time", "any") else None
+    if wanted in ("time", "any"):
+        return text
+    return None
 
 
 def _wanted_moment(parameter: Parameter) -> str:
-    """Return `date`, `time`, `date-time`, or `any` when the schema does not say."""
+    """Return `date`, `time` or `date-time` by the schema's format or description; `any` without either."""
     stated = parameter.schema.get("format")
     if stated in ("date", "time", "date-time"):
         return str(stated)
@@ -209,14 +114,15 @@ def _wanted_moment(parameter: Parameter) -> str:
         return "date-time"
     if has_date:
         return "date"
-    return "time" if has_time else "any"
+    if has_time:
+        return "time"
+    return "any"
 
 
 def mentioned(parameter: Parameter, clause: Clause, known: frozenset[str]) -> list[tuple[Evidence, JsonValue]]:
-    """Return the parameter's listed values (or examples) that a clause names, the longest first, with their places.
+    """Return the parameter's listed values, or its examples, that a clause contains, the longest first.
 
-    `known` are stems of the tool itself: for an optional parameter they prove nothing, and neither do small words or
-    the clause's first verb."""
+    `known` are stems of the tool itself."""
     examples = parameter.schema.get("examples")
     values = parameter.choices
     if not values and isinstance(examples, list):
@@ -224,17 +130,18 @@ def mentioned(parameter: Parameter, clause: Clause, known: frozenset[str]) -> li
     outside = []
     for one in clause.evidence:
         if one.kind not in ("name", "number"):
-            outside.append((one.start, one.end))
+            outside.append(one.span)
     words = [word for word in clause.words if not _within(word, outside)]
     stems = [word.stem for word in words]
     hits: list[tuple[int, Evidence, JsonValue]] = []
     for value in values[:_MAX_CHOICES]:
+        if isinstance(value, bool):
+            continue
         if not isinstance(value, str):
-            numbers = []
-            for one in clause.evidence:
-                if one.kind == "number" and one.value == value:
-                    numbers.append(one)
-            hits += [(1, one, value) for one in numbers[:1] if not isinstance(value, bool)]
+            for one in numbers_in(clause.evidence):
+                if one.value == value:
+                    hits.append((1, one, value))
+                    break
             continue
         if operation_of(value) in clause.operations and parameter.choices:
             hits.append((1, Evidence("name", value, 0, 0), value))
@@ -243,6 +150,7 @@ def mentioned(parameter: Parameter, clause: Clause, known: frozenset[str]) -> li
         if not own:
             continue
         for place in range(len(stems) - len(own) + 1):
+            # For an optional parameter, small words, words of the tool and the verb at the beginning prove nothing.
             plain = place == 0 or all(word in STOPWORDS or word in known for word in own)
             if stems[place : place + len(own)] == own and (parameter.required or not plain):
                 span = words[place].start, words[place + len(own) - 1].end
@@ -251,7 +159,7 @@ def mentioned(parameter: Parameter, clause: Clause, known: frozenset[str]) -> li
     ordered = sorted(hits, key=lambda hit: (-hit[0], hit[1].start))
     found_values: list[tuple[Evidence, JsonValue]] = []
     for _, one, value in ordered:
-        if not overlaps(one, [(other.start, other.end) for other, _ in found_values]):
+        if not overlaps(one, [other.span for other, _ in found_values]):
             found_values.append((one, value))
     return found_values
 
@@ -263,8 +171,9 @@ def number_meant(parameter: Parameter, clause: Clause) -> int | float | None:
     meanings = {word: float(number) for number, word in _DIGIT_MEANING.findall(parameter.description)}
     for word in clause.words:
         number = meanings.get(word.text.lower())
-        if number is not None:
-            return int(number) if number.is_integer() else number
+        if number is None:
+            continue
+        return int(number) if number.is_integer() else number
     return None
 
 
@@ -273,10 +182,11 @@ def overlaps(one: Evidence, spans: Iterable[tuple[int, int]]) -> bool:
     return any(start < one.end and one.start < end for start, end in spans)
 
 
-# Finds values in the rest of a clause, after all other evidence has found its parameter: search words, prose, and
-# loose phrases.
+# Search words, prose and phrases have no form of their own: they are the rest of a clause, after all other evidence
+# has found its parameter.
 
 Span = tuple[int, int]
+"""The start and the end of a place in a text."""
 
 _INTRODUCED = late_pattern(
     r"(?:\b(?:saying|says?|that\s+says|reading|called|named|titled|entitled|that)\b(?:\s+that\b)?\s*[:,]?|:)\s+(?P<content>\S.*)",
@@ -292,13 +202,10 @@ _MAX_PHRASE_WORDS = 4
 
 
 def search_words(clause: Clause, used: Collection[Span], known: Collection[str]) -> str:
-    """Return the words of a search: without the request's verb and small words.
+    """Return the words of a search in a clause, without small words and the verb of the request.
 
-    Words of the tool itself (`known`, as stems) are left out too, unless nothing else is left."""
-    words = []
-    for word in _unused(clause, used):
-        if word.stem not in STOP_STEMS:
-            words.append(word)
+    Words of the tool itself (`known`, as stems) are left out as well, unless nothing else is left."""
+    words = [word for word in _unused(clause, used) if word.stem not in STOP_STEMS]
     if words and words[0].stem in VERB_STEMS:
         words = words[1:]
     telling = [word for word in words if word.stem not in known] or words
@@ -306,10 +213,10 @@ def search_words(clause: Clause, used: Collection[Span], known: Collection[str])
 
 
 def prose(clause: Clause, used: Collection[Span], known: Collection[str]) -> str:
-    """Return the content of a message or a title, as written.
+    """Return the content of a message or a title in a clause, as written.
 
-    It is the text behind "that", "saying", "called" or a colon; else the action ("remind me to …") or the topic
-    ("about …"); else the clause without its verb and its tool's words."""
+    It is the text after "that", "saying", "called" or a colon; otherwise the action ("remind me to …") or the topic
+    ("about …"); otherwise the clause without its verb and the words of the tool."""
     text = clause.text
     for start, end in used:
         text = text[:start] + "\x00" * (end - start) + text[end:]
@@ -320,9 +227,9 @@ def prose(clause: Clause, used: Collection[Span], known: Collection[str]) -> str
 
 
 def _tidied(content: str) -> str:
-    """Return the text without the gaps of used words, and without the small words before them."""
-    *before_holes, last = content.split("\x00")
-    pieces = [*(_without_lead(piece) for piece in before_holes), last.strip(_TRIMMED)]
+    """Return the text without the gaps of used words, and without the small words before each gap."""
+    *before_gaps, last = content.split("\x00")
+    pieces = [*map(_without_lead, before_gaps), last.strip(_TRIMMED)]
     return " ".join(piece for piece in pieces if not _says_nothing(piece))
 
 
@@ -334,9 +241,9 @@ def _without_lead(piece: str) -> str:
 
 
 def phrases(clause: Clause, used: Collection[Span], known: Collection[str]) -> list[list[Evidence]]:
-    """Return groups of words behind a preposition, which may be names in lower case.
+    """Return the words after prepositions, which may be names in lower case, as groups.
 
-    "in tokyo and paris" is one group."""
+    "in tokyo and paris" gives one group of two."""
     groups: list[list[Evidence]] = []
     words = list(_unused(clause, used))
     position = 0
@@ -400,7 +307,7 @@ def _without_beginning(clause: Clause, text: str, known: Collection[str]) -> str
 
 
 def _with_article(text: str, start: int) -> str:
-    """Return the rest from a place on, with the article right before it."""
+    """Return the text from a place on, with the article right before it."""
     before = text[:start].rsplit(maxsplit=1)
     if before and before[-1].lower() in _ARTICLES:
         return f"{before[-1]} {text[start:]}"
@@ -415,7 +322,7 @@ _DEEPEST_OBJECT = 3
 _GAP = late_pattern(
     r"[\s:=#(]*(?:(?:of|is|are|to|as|at|on|by|for|the|a|an|in|with|name|id|number|be|about|around|from)\s+){0,3}#?"
 )
-_GENERIC_WORDS = frozenset(stem(word) for word in ("name", "id", "number", "value"))
+_GENERIC_WORDS = frozenset(map(stem, ("name", "id", "number", "value")))
 _CALLED = word_set("called named titled entitled")
 _ALSO_CALLED: tuple[tuple[frozenset[str], frozenset[str]], ...] = (
     (word_set("title name subject headline"), _CALLED),
@@ -445,9 +352,9 @@ _TYPED: tuple[Role, ...] = ("email", "url", "zone", "moment", "path", "person", 
 class Filled:
     """Arguments for a tool, as far as a clause gives them.
 
-    `missing` are required parameters without evidence; `instead` are alternative values of one parameter, listed
-    together with the chosen one ("Seattle and Portland"). `loose_ends` counts the evidence against the tool: values in
-    the text that no parameter took, and parameters whose value was guessed."""
+    `missing` are required parameters without evidence. `instead` are further values of one parameter, enumerated with
+    the chosen one ("Seattle and Portland"). `loose_ends` counts evidence against the tool: values in the text that no
+    parameter took, and parameters with a guessed value."""
 
     arguments: dict[str, JsonValue]
     missing: tuple[str, ...] = ()
@@ -455,11 +362,12 @@ class Filled:
     loose_ends: int = 0
 
     def calls(self) -> list[dict[str, JsonValue]]:
-        """Return one set of arguments for each value."""
-        if self.instead is None:
-            return [self.arguments]
-        name, values = self.instead
-        return [self.arguments, *({**self.arguments, name: value} for value in values)]
+        """Return the arguments of each call: one, and one more for each further value."""
+        calls = [self.arguments]
+        if self.instead is not None:
+            name, values = self.instead
+            calls += [{**self.arguments, name: value} for value in values]
+        return calls
 
 
 def fill(
@@ -467,8 +375,8 @@ def fill(
 ) -> Filled:
     """Return arguments for a call of `tool`.
 
-    `recalled` is the evidence of earlier messages, for a clause that refers back to them; `result` is the result of an
-    earlier call, for a clause that continues from it."""
+    `recalled` is the evidence of earlier messages, if the clause refers back to them; `result` is the result of an
+    earlier call, if the clause continues from it."""
     parameters = parameters_of(dict(tool.parameters))
     filling = _Filling(parameters, _with_result(clause, parameters, result), tool_words(tool), dict(tool.parameters))
     filling.run(recalled, result)
@@ -476,13 +384,14 @@ def fill(
 
 
 def _with_result(clause: Clause, parameters: Iterable[Parameter], result: ToolResult | None) -> Clause:
-    """Return the clause with the result's number where the result is mentioned, or first when a number is missing."""
+    """Return the clause with the number of the result as further evidence.
+
+    Its place is the mention of the result, or the beginning if the clause lacks a required number."""
     if result is None or result.number is None:
         return clause
     mention = clause.result_mention
-    numbers = [one for one in clause.evidence if one.kind == "number"]
     wanted = sum(one.role == "number" and one.required for one in parameters)
-    if mention is None and len(numbers) >= wanted:
+    if mention is None and len(numbers_in(clause.evidence)) >= wanted:
         return clause
     start, end = mention.span() if mention else (0, 0)
     evidence = (*clause.evidence, Evidence("number", result.number, start, end))
@@ -490,7 +399,9 @@ def _with_result(clause: Clause, parameters: Iterable[Parameter], result: ToolRe
 
 
 class _Filling:
-    """Parameters being filled: which evidence is still free, and which places of the text are used."""
+    """The state while the parameters of a tool are filled: their values, and the evidence and places that are used.
+
+    `beside` holds the evidence enumerated with the value of a parameter, `known` the stems of the tool's own words."""
 
     def __init__(
         self, parameters: Sequence[Parameter], clause: Clause, known: frozenset[str], root: Mapping[str, JsonValue]
@@ -507,7 +418,8 @@ class _Filling:
         self.guesses = 0
 
     def run(self, recalled: Sequence[Evidence], result: ToolResult | None, depth: int = 0) -> None:
-        """Fill as many arguments as possible, the most certain first."""
+        """Fill as many arguments as possible."""
+        # The most certain evidence comes first: each step takes only values and places that the earlier ones left.
         self._choices()
         self._flags()
         self._introduced()
@@ -526,34 +438,33 @@ class _Filling:
         self._without_evidence()
 
     def filled(self) -> Filled:
-        ordered = {}
-        for one in self.parameters:
-            if one.name in self.values:
-                ordered[one.name] = self.values[one.name]
+        # In the order of the schema, not in that in which they were found.
+        ordered = {one.name: self.values[one.name] for one in self.parameters if one.name in self.values}
         missing = tuple(one.name for one in self._open(required=True) if "default" not in one.schema)
-        beside = [one for others in self.beside.values() for one, _ in others]
+        beside = []
+        for others in self.beside.values():
+            beside += [one for one, _ in others]
         untaken = [one for one in self.free if not one.weak and one not in beside]
         return Filled(ordered, missing, self._instead(), len(untaken) + self.guesses)
 
     def _instead(self) -> tuple[str, tuple[JsonValue, ...]] | None:
-        """Return values listed together with one parameter's, if no other parameter took any of them."""
+        """Return the values enumerated with that of one parameter, if no other parameter took any of them."""
         for name, others in self.beside.items():
             if others and not any(overlaps(one, self.used) for one, _ in others):
                 return name, tuple(value for _, value in others[:_MAX_INSTEAD])
         return None
 
     def _open(self, *roles: Role, required: bool | None = None) -> list[Parameter]:
-        """Return parameters without a value, by role and by whether they are required."""
+        """Return the parameters without a value; `roles` and `required` restrict them."""
         unfilled = []
         for one in self.parameters:
-            if one.name not in self.values:
+            is_meant = (not roles or one.role in roles) and required in (None, one.required)
+            if is_meant and one.name not in self.values:
                 unfilled.append(one)
-        if required is not None:
-            unfilled = [one for one in unfilled if one.required == required]
-        return [one for one in unfilled if not roles or one.role in roles]
+        return unfilled
 
     def _is_tool_word(self, one: Evidence) -> bool:
-        """Return whether a capitalised word only names the tool's action, such as "DM", and so is not a name."""
+        """Return whether a capitalised word is one of the tool's own words, such as "DM", and so no name."""
         return one.kind == "name" and all(stem(word) in self.known for word in split_name(str(one.value)))
 
     def _claim(self, start: int, end: int) -> None:
@@ -561,10 +472,10 @@ class _Filling:
         self.free = [one for one in self.free if one.end <= start or one.start >= end]
 
     def _give(self, parameter: Parameter, one: Evidence, start: int | None = None) -> bool:
-        """Fill a parameter from evidence, with the introducing words from `start` on.
+        """Fill a parameter from evidence, whose introducing words begin at `start`.
 
-        Returns False if it does not fit. Evidence listed together with it goes into the list, or is kept as
-        alternatives."""
+        Evidence enumerated with it goes into the same list, or is kept as further values. Returns False if it does not
+        fit."""
         reader = self._reader(parameter)
         value = value_for(reader, one)
         if value is None:
@@ -583,14 +494,14 @@ class _Filling:
         if parameter.role == "list":
             for other, _ in others:
                 self._claim(other.start, other.end)
-            self.values[parameter.name] = [value, *(found for _, found in others)]
+            self.values[parameter.name] = _with_others(value, others)
         else:
             self.values[parameter.name] = value
             self.beside[parameter.name] = others
         return True
 
     def _reader(self, parameter: Parameter) -> Parameter:
-        """Return the schema that a single value has to fit: the parameter's own, or that of a list's items."""
+        """Return the parameter that a single value has to fit: for a list, one with the schema of its items."""
         if parameter.role != "list":
             return parameter
         return parameter_of(parameter.name, parameter.schema.get("items"), parameter.required, self.root)
@@ -602,15 +513,13 @@ class _Filling:
             if not hits:
                 continue
             first, value = hits[0]
-            groups = joined_groups(self.clause.text, sorted((one for one, _ in hits), key=lambda one: one.start))
+            found = sorted([one for one, _ in hits], key=lambda one: one.start)
+            groups = joined_groups(self.clause.text, found)
             group = next(group for group in groups if first in group)
-            others = []
-            for hit in hits[1:]:
-                if hit[0] in group and hit[1] != value:
-                    others.append(hit)
+            others = [hit for hit in hits[1:] if hit[0] in group and hit[1] != value]
             self._claim(first.start, first.end)
             if parameter.role == "list":
-                self.values[parameter.name] = [value, *(other for _, other in others)]
+                self.values[parameter.name] = _with_others(value, others)
             else:
                 self.values[parameter.name] = value
                 self.beside[parameter.name] = others
@@ -618,16 +527,14 @@ class _Filling:
     def _flags(self) -> None:
         stems = [word.stem for word in self.clause.words]
         for parameter in self._open("flag"):
-            asked = []
-            for word in parameter.words:
-                if word not in _FLAG_FILLERS:
-                    asked.append(word)
-            if asked and all(word in stems for word in asked) and not set(asked) <= self.known:
+            asked = [word for word in parameter.words if word not in _FLAG_FILLERS]
+            # Words that are the tool's own prove nothing about the flag.
+            if asked and set(asked) <= set(stems) and not set(asked) <= self.known:
                 place = stems.index(asked[0])
-                self.values[parameter.name] = not any(word in _NEGATION for word in stems[max(0, place - 2) : place])
+                self.values[parameter.name] = _NEGATION.isdisjoint(stems[max(0, place - 2) : place])
 
     def _introduced(self) -> None:
-        """Take values right behind a word of the parameter's name, and numbers right before one.
+        """Take values right after a word of the parameter's name, and numbers right before one.
 
         Examples are "subject 'X'" and "5 days"."""
         pairs: list[tuple[int, int, Parameter, Evidence, Word]] = []
@@ -637,6 +544,7 @@ class _Filling:
                     distance = self._distance(word, one, parameter)
                     if distance is not None and value_for(self._reader(parameter), one) is not None:
                         pairs.append((distance, number, parameter, one, word))
+        # The closest pair first: a value belongs to the nearest word that introduces it.
         for _, _, parameter, one, word in sorted(pairs, key=lambda pair: pair[:2]):
             if parameter.name not in self.values and one in self.free:
                 self._give(parameter, one, word.start)
@@ -644,14 +552,15 @@ class _Filling:
             self._plain_word(parameter)
 
     def _introducers(self, parameter: Parameter) -> list[Word]:
-        raw = set(split_name(parameter.name))
-        also = {word for names, words in _ALSO_CALLED if raw & names for word in words}
-        own = {word for word in parameter.words if word not in STOPWORDS}
+        """Return the words of the clause that introduce the parameter's value, such as "from" for an origin."""
+        name_words = set(split_name(parameter.name))
+        also: set[str] = set()
+        for names, words in _ALSO_CALLED:
+            if name_words & names:
+                also |= words
+        own = set(parameter.words) - STOPWORDS
         own = own - _GENERIC_WORDS or own
-        inside = []
-        for one in self.clause.evidence:
-            if one.kind != "name":
-                inside.append((one.start, one.end))
+        inside = [one.span for one in self.clause.evidence if one.kind != "name"]
         found: list[Word] = []
         previous = ""
         for word in self.clause.words:
@@ -670,22 +579,20 @@ class _Filling:
         return None
 
     def _plain_word(self, parameter: Parameter) -> None:
-        """Take a word in lower case right behind the parameter's name ("tagged gothic")."""
+        """Take a word in lower case right after the parameter's name, as in "tagged gothic"."""
         for word in self._introducers(parameter):
             match = _PLAIN_VALUE.match(self.clause.text, word.end)
             if match is None or word.text.lower() in STOPWORDS:
                 continue
             one = Evidence("name", match[1], match.start(1), match.end(1))
-            taken = [*self.used, *((other.start, other.end) for other in self.clause.evidence)]
+            taken = self.used + [other.span for other in self.clause.evidence]
             stemmed = stem(match[1])
             telling = match[1].lower() not in STOPWORDS and stemmed not in VERB_STEMS and stemmed not in self.known
             if telling and not overlaps(one, taken) and self._give(parameter, one, word.start):
                 return
 
     def _owners(self, found: Sequence[Evidence]) -> Evidence | None:
-        """Read `owner/name` as two parameters.
-
-        Returns the evidence that was used, if any."""
+        """Fill two parameters from a pair `owner/name`, and return the pair; None without one."""
         required_first = sorted(self._open(), key=lambda one: not one.required)
         owners = [one for one in required_first if not _OWNERS.isdisjoint(split_name(one.name))]
         owned = [one for one in required_first if not _OWNED.isdisjoint(split_name(one.name))]
@@ -700,7 +607,8 @@ class _Filling:
 
     def _numbers(self) -> None:
         wanted = self._open("number", required=True)
-        numbers = [one for one in self.free if one.kind == "number"]
+        numbers = numbers_in(self.free)
+        # "subtract 3 from 10" names the second operand first.
         if len(wanted) == len(numbers) == 2 and _TAKEN_FROM.search(self.clause.text):
             numbers.reverse()
         for parameter in wanted:
@@ -727,11 +635,13 @@ class _Filling:
         kinds = ACCEPTED.get(reader.role, ())
         if "path" in kinds and parameter.of_path:
             first: tuple[Kind, ...] = ("path",) if reader.role == "path" else ("path", "pair")
-            kinds = (*first, *(kind for kind in kinds if kind not in first))
+            kinds = tuple(dict.fromkeys(first + kinds))
+        # A pair such as `owner/name` may be a path, but is too weak to fill an optional parameter.
         if reader.role == "path" and not parameter.required:
             kinds = tuple(kind for kind in kinds if kind != "pair")
         for kind in kinds:
-            candidates = sorted((one for one in self.free if one.kind == kind), key=lambda one: one.weak)
+            candidates = [one for one in self.free if one.kind == kind]
+            candidates.sort(key=lambda one: one.weak)
             if any(self._give(parameter, one) for one in candidates):
                 return True
         return False
@@ -746,7 +656,7 @@ class _Filling:
                 self.values[parameter.name] = value
 
     def _recalled(self, recalled: Sequence[Evidence]) -> None:
-        """Take evidence of earlier messages, each once."""
+        """Fill required parameters from the evidence of earlier messages, each piece once."""
         taken = self._owners(recalled)
         left = [one for one in recalled if one is not taken]
         for parameter in self._open(*_TYPED, required=True):
@@ -770,23 +680,20 @@ class _Filling:
     def _lists(self) -> None:
         for parameter in self._open("list", required=True):
             if self._reader(parameter).role == "number":
-                numbers = [one for one in self.free if one.kind == "number"]
-                values = []
-                for one in numbers:
-                    values.append((one, value_for(self._reader(parameter), one)))
                 fitting: list[JsonValue] = []
-                for _, value in values:
+                for one in numbers_in(self.free):
+                    value = value_for(self._reader(parameter), one)
                     if value is not None:
                         fitting.append(value)
+                    self._claim(one.start, one.end)
                 if fitting:
                     self.values[parameter.name] = fitting
-                for one in numbers:
-                    self._claim(one.start, one.end)
             else:
                 self._first_of_kind(parameter)
 
     def _texts(self, result: ToolResult | None) -> None:
         wanted = self._open("query", "prose", "opaque", "expression", required=True)
+        # A search without required parameters and without any value would find everything.
         if not wanted and not self.values and not any(one.required for one in self.parameters):
             wanted = self._open("query")[:1]
         for parameter in wanted:
@@ -817,7 +724,8 @@ class _Filling:
                 self.free = inner.free
 
     def _without_evidence(self) -> None:
-        """Give a required choice its first listed value, as the usual one, and a required flag false."""
+        """Fill a required choice with its first listed value, and a required flag with false."""
+        # Schemas usually list the commonest value first. Each of these values counts as a guess.
         for parameter in self._open(required=True):
             if "default" in parameter.schema:
                 continue
@@ -827,6 +735,10 @@ class _Filling:
             elif parameter.role == "flag":
                 self.values[parameter.name] = False
                 self.guesses += 1
+
+
+def _with_others(value: JsonValue, others: Iterable[tuple[Evidence, JsonValue]]) -> list[JsonValue]:
+    return [value, *(other for _, other in others)]
 
 
 def _within(word: Word, spans: Iterable[Span]) -> bool:

@@ -1,13 +1,12 @@
-"""English read without understanding it: clauses, recognisable values, stems and words without meaning."""
+"""English text read by rules: stems, synonyms and stop words, a ranking of tools, and recognisable values."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import islice, pairwise
 from typing import Literal
 
@@ -34,7 +33,7 @@ class Word:
 
 
 def word_set(words: str) -> frozenset[str]:
-    """Return a set of words written with blanks between them."""
+    """Return the words of a text, separated by blanks, as a set."""
     return frozenset(words.split())
 
 
@@ -65,6 +64,8 @@ REQUEST_VERBS: frozenset[str] = word_set(
 )
 """Verbs with which a request often begins."""
 
+# Each line lists words that tools and requests use for one thing. The relation is not transitive: a word may stand in
+# several lines, whose other words stay unrelated.
 _SAME_MEANING = """
 search find look lookup seek query locate
 get fetch show display read view retrieve give see check obtain tell
@@ -151,6 +152,7 @@ del NUMBER_WORDS["one"]  # more often a pronoun than a number
 @lru_cache(maxsize=16_384)
 def stem(word: str) -> str:
     """Return a word in lower case without its commonest endings: `policies` → `policy`, `tagged` → `tag`."""
+    # A light stemmer: it only has to map the forms of a word to one text, which need not be a word.
     word = word.lower()
     if len(word) > _MAX_STEMMED_CHARS:
         return word
@@ -169,18 +171,25 @@ def stem(word: str) -> str:
 
 
 def words_of(text: str) -> Iterator[Word]:
-    """Return the words of a text with their places; a possessive `'s` and other short forms are cut off."""
+    """Yield the words of a text with their places and stems."""
     for match in _WORD.finditer(text):
         yield Word(match[0], match.start(), match.end(), _stem_of_written(match[0]))
 
 
 def stems_of(text: str) -> dict[str, None]:
     """Return the distinct stems of a text, in order, without numbers and words without meaning of their own."""
-    return {found: None for word in _WORD.findall(text) if _tells(found := _stem_of_written(word))}
+    # A dict, because it keeps the order and holds each stem once.
+    stems = {}
+    for word in _WORD.findall(text):
+        found = _stem_of_written(word)
+        if _tells(found):
+            stems[found] = None
+    return stems
 
 
 @lru_cache(maxsize=16_384)
 def _stem_of_written(word: str) -> str:
+    # Of "don't" the negation counts, of "it's" and "lunch's" the beginning.
     if word.lower().endswith(("n't", "n’t")):
         return "not"
     return stem(re.split("['’]", word, maxsplit=1)[0])
@@ -197,25 +206,29 @@ def split_name(name: str) -> list[str]:
 
 
 def _meanings() -> dict[str, frozenset[str]]:
-    related: dict[str, set[str]] = {}
+    related: dict[str, frozenset[str]] = {}
     for line in _SAME_MEANING.strip().splitlines():
-        stems = {stem(word) for word in line.split()}
+        stems = _stem_set(line.split())
         for one in stems:
-            related.setdefault(one, set()).update(stems - {one})
-    return {one: frozenset(others) for one, others in related.items()}
+            related[one] = related.get(one, frozenset()) | (stems - {one})
+    return related
+
+
+def _stem_set(words: Iterable[str]) -> frozenset[str]:
+    return frozenset(map(stem, words))
 
 
 RELATED: dict[str, frozenset[str]] = _meanings()
 """Maps a stem to its synonyms."""
 
-STOP_STEMS: frozenset[str] = frozenset(stem(word) for word in STOPWORDS) | STOPWORDS
-VERB_STEMS: frozenset[str] = frozenset(stem(word) for word in REQUEST_VERBS)
-GENERAL_VERB_STEMS: frozenset[str] = frozenset(stem(word) for word in GENERAL_VERBS)
-CHANGING_VERB_STEMS: frozenset[str] = frozenset(stem(word) for word in CHANGING_VERBS)
+STOP_STEMS: frozenset[str] = _stem_set(STOPWORDS) | STOPWORDS
+VERB_STEMS: frozenset[str] = _stem_set(REQUEST_VERBS)
+GENERAL_VERB_STEMS: frozenset[str] = _stem_set(GENERAL_VERBS)
+CHANGING_VERB_STEMS: frozenset[str] = _stem_set(CHANGING_VERBS)
 
 
 def operation_of(word: str) -> str | None:
-    """Return the arithmetic operation of a word or a sign."""
+    """Return the arithmetic operation of a word or a sign, such as `divide` for "/"; None without one."""
     lowered = word.lower()
     root = stem(lowered)
     for operation, forms in ARITHMETIC.items():
@@ -224,11 +237,11 @@ def operation_of(word: str) -> str | None:
     return None
 
 
-# Ranks the offered tools by how well they fit a text: words of the text against words of the tools, rare words
-# counting more.
+# Tools are ranked as documents are in a search by TF-IDF: each word that a text shares with a tool counts by its place
+# in the tool and its rarity among all offered tools. https://en.wikipedia.org/wiki/Tf-idf
 
 CALL_THRESHOLD = 0.5
-"""A tool with a lower score is not called."""
+"""The least score with which a tool is called."""
 
 _IN_NAME, _IN_SUMMARY, _IN_ENUM, _IN_PARAMETER, _IN_DETAILS = 1.0, 0.6, 0.6, 0.45, 0.25
 """The weight of a word by its place in the tool; the summary is the description's first sentence."""
@@ -239,9 +252,9 @@ _FUZZY_WORTH = 0.8
 _MIN_FUZZY_CHARS = 5
 _GENERAL_VERB_WORTH = 0.4
 _UNASKED_CHANGE = 0.6
-"""The penalty for tools that change something when the text is a question."""
+"""The factor for tools that change something if the text is a question."""
 _HALF_WAY = 0.35
-"""The raw weight at which a score is one half."""
+"""The weight at which a score is one half."""
 
 _NAMED = 0.9
 """The weight of a parameter's name when the text gives a value with it."""
@@ -249,21 +262,21 @@ _NAMED = 0.9
 _MAX_DESCRIPTION_CHARS = 1_500
 _MAX_PARAMETERS = 100
 _MAX_WORDS = 60
-"""How much of a description, of a schema and of a text is read."""
+"""The most words of a text that are compared with the tools."""
 
 _FIRST_SENTENCE = late_pattern(r"(?:[^.\n]|\.(?=\S))*")
 
 
 @dataclass(frozen=True, slots=True)
 class RankedTool:
-    """A tool and its score, 0..1."""
+    """A tool and its score, from 0 to 1."""
 
     tool: ToolDefinition
     score: float
 
 
 class ToolIndex:
-    """The words of a list of tools, computed once for many rankings."""
+    """The words of a list of tools, read once for many rankings."""
 
     def __init__(self, tools: Sequence[ToolDefinition]) -> None:
         self.tools = tuple(tools)
@@ -281,12 +294,12 @@ class ToolIndex:
     def rank(
         self, text: str, hints: Iterable[str] = (), named: Iterable[str] = (), *, question: bool = False
     ) -> list[RankedTool]:
-        """Return all tools, best first, equal ones in the order offered.
+        """Return all tools by their fit to a text, best first, equal ones in the order offered.
 
-        `hints` are words that the text implies; `named` are stems that name a value given with them, as in "subject
-        'Lunch'", and so indicate a parameter rather than a tool."""
+        `hints` are words that the text implies. `named` are stems that name a value beside them, as in "subject
+        'Lunch'": they point to a parameter rather than to a tool."""
         named = frozenset(named)
-        stems = list(dict.fromkeys([*stems_of(text), *(stem(hint) for hint in hints)]))[:_MAX_WORDS]
+        stems = list(dict.fromkeys([*stems_of(text), *map(stem, hints)]))[:_MAX_WORDS]
         totals = [0.0] * len(self.tools)
         matched: list[dict[str, float]] = [{} for _ in self.tools]
         for asked in stems:
@@ -300,6 +313,7 @@ class ToolIndex:
                     totals[number] += _NAMED * self._rarity_of(len(having))
                 if having:
                     continue
+            # Several words of a tool may be like one word of the text: only the best of them counts.
             for word, likeness in self._alike(asked).items():
                 weight = likeness * _importance(word)
                 for number, place_worth in self._worth[word].items():
@@ -314,13 +328,13 @@ class ToolIndex:
         return sorted(ranked, key=lambda one: -one.score)
 
     def _rarity_of(self, having: int) -> float:
-        """Return the inverse document frequency of a word that `having` tools have, scaled.
+        """Return the inverse document frequency of a word that `having` tools contain, scaled to 1 at most.
 
-        It is 1 for a word of one tool alone, near 0 for one that each of many tools has."""
+        It is 1 for a word of a single tool, and near 0 for one that all of many tools contain."""
         return math.log(1 + len(self.tools) / having) / math.log(1 + len(self.tools))
 
     def _alike(self, asked: str) -> dict[str, float]:
-        """Return words of the tools with their likeness to a word: the same, synonyms and similar spellings."""
+        """Return the words of the tools that are equal to a word, its synonyms or spelt alike, each with a likeness."""
         alike = {}
         for word in RELATED.get(asked, ()):
             if word in self._worth:
@@ -339,14 +353,15 @@ class ToolIndex:
         whole = sum(self._rarity[word] * _importance(word) for word in name)
         known = sum(self._rarity[word] * _importance(word) * likeness for word, likeness in matched.items())
         coverage = known / whole if whole else 0.0
-        raw = total * (0.5 + 0.5 * coverage)
+        weight = total * (0.5 + 0.5 * coverage)
         if question and changes_something(self.tools[number]):
-            raw *= _UNASKED_CHANGE
-        return raw / (raw + _HALF_WAY)
+            weight *= _UNASKED_CHANGE
+        # Saturates: a long text must not reach a high score by many weak words.
+        return weight / (weight + _HALF_WAY)
 
 
 def changes_something(tool: ToolDefinition) -> bool:
-    """Return whether a tool changes something, by its annotations, or else by the first word of its name."""
+    """Return whether a tool changes something, by its annotation, otherwise by the first word of its name."""
     hint = tool.annotations.get("readOnlyHint")
     if isinstance(hint, bool):
         return not hint
@@ -378,7 +393,8 @@ def _places(tool: ToolDefinition) -> Iterable[tuple[float, str]]:
 
 def _parameter_stems(tool: ToolDefinition) -> frozenset[str]:
     names = islice(properties_of(tool.parameters), _MAX_PARAMETERS)
-    return frozenset(found for name in names for found in stems_of(" ".join(split_name(name))))
+    words = " ".join(" ".join(split_name(name)) for name in names)
+    return frozenset(stems_of(words))
 
 
 def _choices(schema: Mapping[str, JsonValue]) -> str:
@@ -387,7 +403,11 @@ def _choices(schema: Mapping[str, JsonValue]) -> str:
         listed = schema.get(key)
         if isinstance(listed, list):
             values += listed
-    return " ".join(" ".join(split_name(value)) for value in values[:_MAX_PARAMETERS] if isinstance(value, str))
+    words = []
+    for value in values[:_MAX_PARAMETERS]:
+        if isinstance(value, str):
+            words += split_name(value)
+    return " ".join(words)
 
 
 def _text(value: JsonValue) -> str:
@@ -398,13 +418,13 @@ def _importance(stemmed: str) -> float:
     return _GENERAL_VERB_WORTH if stemmed in GENERAL_VERB_STEMS else 1.0
 
 
-# Finds what can be recognised in a text without understanding it: quoted words, numbers, dates, addresses, names.
-# No clock is read: a date without a year, or a relative one such as "tomorrow", is not evidence.
+# Evidence is a value in a text that its form alone identifies: quoted words, numbers, dates, addresses, names. The
+# clock is not read, so that runs repeat: a date without a year, and words such as "tomorrow", are no evidence.
 
 Kind = Literal["quoted", "url", "email", "date", "datetime", "time", "handle", "pair", "path", "id", "number", "name"]
 
 MAX_CHARS = 20_000
-"""The characters of a text that are searched."""
+"""The most characters of a text that are searched."""
 
 _MONTHS = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
@@ -467,7 +487,8 @@ _PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("number", late_pattern(r"(?<![\w.])(?:(?<![\d)]\s)[-−])?\d{1,18}(?:\.\d{1,15})?(?!\d)", re.ASCII)),
     ("number", late_pattern(rf"\b(?:{'|'.join(NUMBER_WORDS)})\b", re.I)),
 )
-"""Applied in this order, each to the text that those before it left."""
+"""The patterns in the order in which they are applied, each to the text that the earlier ones have left. Repetitions
+are bounded, so that no text takes more than linear time."""
 
 _CAPITAL_RUN_LINK = word_set("of de da do del la le du van von der den")
 _UNPUNCTUATED = late_pattern(r"[^\n\x00,;:.!?()\"“”]+")
@@ -488,9 +509,9 @@ _NO_CLOCK = datetime(2000, 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One thing found: its kind, its value as it would be sent (dates and times as ISO text), and its place.
+    """A value in a text, with its kind and its place; dates and times are ISO text.
 
-    `weak` marks a capitalised word that begins a sentence and so may not be a name."""
+    `weak` marks a capitalised word at the beginning of a sentence, which may be no name."""
 
     kind: Kind
     value: str | int | float
@@ -498,10 +519,20 @@ class Evidence:
     end: int
     weak: bool = False
 
+    @property
+    def span(self) -> tuple[int, int]:
+        """The start and the end of its place."""
+        return self.start, self.end
+
+
+def numbers_in(evidence: Iterable[Evidence]) -> list[Evidence]:
+    """Return the numbers among some evidence."""
+    return [one for one in evidence if one.kind == "number"]
+
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """Two numbers with an operation between them: `15 * 23`."""
+    """Two numbers with an operation between them, such as `15 * 23`."""
 
     operation: str
     text: str
@@ -524,10 +555,9 @@ def find_evidence(text: str) -> tuple[Evidence, ...]:
 
 
 def find_expressions(text: str, evidence: Iterable[Evidence]) -> tuple[Expression, ...]:
-    """Return arithmetic between consecutive numbers."""
-    numbers = [one for one in evidence if one.kind == "number"]
+    """Return the operations between neighbouring numbers of a text."""
     found = []
-    for left, right in pairwise(numbers):
+    for left, right in pairwise(numbers_in(evidence)):
         between = _ARITHMETIC.fullmatch(text, left.end, right.start)
         if between is None:
             continue
@@ -538,7 +568,7 @@ def find_expressions(text: str, evidence: Iterable[Evidence]) -> tuple[Expressio
 
 
 def joined_groups(text: str, evidence: Iterable[Evidence]) -> list[list[Evidence]]:
-    """Group evidence of one kind strung together by commas and conjunctions.
+    """Return evidence grouped into enumerations: values of one kind, joined by commas and conjunctions.
 
     `Seattle, Portland and Boise` is one group."""
     groups: list[list[Evidence]] = []
@@ -562,8 +592,8 @@ def _read(kind: Kind, match: re.Match[str]) -> Evidence | None:
         return _moment(kind, text, start, end)
     if kind == "handle":
         return Evidence("handle", text[1:], start, end)
-    if kind == "id":
-        return Evidence("id", text, start, end) if any(letter.isdigit() for letter in text) else None
+    if kind == "id" and not any(letter.isdigit() for letter in text):
+        return None
     if kind == "number":
         return Evidence("number", _number(text), start, end)
     return Evidence(kind, text, start, end)
@@ -578,6 +608,7 @@ def _moment(kind: Kind, text: str, start: int, end: int) -> Evidence | None:
         return None
     if kind == "time":
         return Evidence("time", moment.strftime("%H:%M:%S" if moment.second else "%H:%M"), start, end)
+    # The parser gives a date without a time of day midnight, so the text has to tell whether there is one.
     if ":" in text or re.search(r"\d\s?[ap]\.?m\b", text, re.I):
         return Evidence("datetime", moment.isoformat(), start, end)
     return Evidence("date", moment.date().isoformat(), start, end)
@@ -603,7 +634,7 @@ def _names(text: str) -> Iterable[Evidence]:
 
 
 def _capital_runs(text: str, start: int, end: int) -> Iterable[Evidence]:
-    """Yield names: runs of capitalised words between two punctuation marks, linked by small words such as `of`."""
+    """Yield names: runs of capitalised words between two punctuation marks, such as "Bank of England"."""
     run: list[re.Match[str]] = []
     waiting: list[re.Match[str]] = []
     for word in _NOT_BLANK.finditer(text, start, end):
@@ -619,6 +650,7 @@ def _capital_runs(text: str, start: int, end: int) -> Iterable[Evidence]:
 
 
 def _name(text: str, run: list[re.Match[str]]) -> Iterable[Evidence]:
+    # The first word of a sentence is capitalised in any case: a stop word or a verb is dropped, another one is weak.
     weak = False
     if run and _SENTENCE_START.search(text, max(0, run[0].start() - 8), run[0].start()):
         first = re.split("['’]", run[0][0], maxsplit=1)[0].lower()
@@ -642,180 +674,3 @@ def _capitalised(word: str) -> bool:
 def _bare(word: str) -> str:
     """Return the word without a possessive ending."""
     return re.split("['’](?=s?$)", word, maxsplit=1)[0]
-
-
-# Splits a request into clauses, each of which may ask for a tool of its own.
-
-_MAX_CLAUSES = 12
-_MAX_PARTS = 40
-
-_BOUNDARY = late_pattern(
-    r"(?P<then>[\s,;]{0,4}\b(?:and\s{1,4})?(?:then|after\s+that|afterwards|finally)\b,?\s{1,4})"
-    r"|(?P<sentence>[.!?]{1,4}(?=\s|$)|\n|;)"
-    r"|(?P<join>,?\s{1,4}(?:and|but)\s{1,4}|,\s)",
-    re.I,
-)
-_FILLER = late_pattern(
-    r"\s*(?:please|kindly|hey|hi|hello|ok(?:ay)?|thanks|also|and|but|now|first|just|let\s+me\s+know|tell\s+me"
-    r"|(?:can|could|would|will)\s+you|i(?:\s+want|\s+need|\s+would\s+like|['’]d\s+like)(?:\s+you)?\s+to|let['’]?s)"
-    r"\b[\s,:!]*|\s+",
-    re.I,
-)
-_THEN = late_pattern(r"\s*(?:and\s+)?(?:then|next|finally|afterwards|after\s+that)\b[\s,]*", re.I)
-_REFUSAL = late_pattern(r"(?:don['’]t|do\s+not|never|without|no\s+need\s+to)\b(?!\s+(?:forget|hesitate))", re.I)
-_CONTENT = late_pattern(r"\b(?:that|saying|says?|reading|called|named|titled|entitled)\b|:\s", re.I)
-_BACK = late_pattern(
-    r"\b(?:there|it|its|that|this|them|they|their|those|these|him|her|his|he|she|same|again|what\s+about|how\s+about)\b",
-    re.I,
-)
-_RESULT = late_pattern(
-    r"\b(?:the|that|this|its)\s+(?:result|answer|outcome|output)\b|\b(?:that|this)\s+(?:number|sum|product|total|value)\b"
-    r"|\bresult\b",
-    re.I,
-)
-_UNRANKED = frozenset({"quoted", "url", "email", "handle", "pair", "path", "date", "datetime"})
-"""Kinds of evidence whose words say nothing about which tool is meant."""
-
-
-@dataclass(frozen=True)
-class Clause:
-    """A part of a request with its evidence; places are counted from the start of its text.
-
-    `after` means that it is to follow the part before it ("then"), `joined` that it belongs with it ("and")."""
-
-    text: str
-    evidence: tuple[Evidence, ...] = ()
-    after: bool = False
-    joined: bool = False
-
-    @cached_property
-    def words(self) -> tuple[Word, ...]:
-        return tuple(words_of(self.text))
-
-    @cached_property
-    def expressions(self) -> tuple[Expression, ...]:
-        return find_expressions(self.text, self.evidence)
-
-    @cached_property
-    def operations(self) -> tuple[str, ...]:
-        """The requested arithmetic, in signs or words between numbers."""
-        numbers = sum(one.kind == "number" for one in self.evidence) + bool(self.result_mention)
-        found: list[str | None] = []
-        for expression in self.expressions:
-            found.append(expression.operation)
-        # "add the files" is no arithmetic: words count only beside two numbers, or one and an earlier result.
-        if numbers >= 2 or (numbers == 1 and (self.after or self.refers_back)):
-            found += [operation_of(word.text) for word in self.words]
-        return tuple(dict.fromkeys(operation for operation in found if operation))
-
-    @property
-    def question(self) -> bool:
-        return bool(self.words) and re.split("['’]", self.words[0].text.lower())[0] in QUESTION_WORDS
-
-    @property
-    def refers_back(self) -> bool:
-        """Whether a word such as "there" or "it" refers to an earlier part."""
-        return _BACK.search(blanked(self.text, self.evidence, frozenset({"quoted"}))) is not None
-
-    @property
-    def result_mention(self) -> re.Match[str] | None:
-        """Where the result of an earlier call is mentioned."""
-        return _RESULT.search(blanked(self.text, self.evidence, frozenset({"quoted"})))
-
-    def rank(self, index: ToolIndex) -> list[RankedTool]:
-        """Rank the offered tools by how well they fit this clause."""
-        text = blanked(self.text, self.evidence, _UNRANKED)
-        content = _CONTENT.search(text)
-        if content and len(list(words_of(text[: content.start()]))) > 1:
-            text = text[: content.end()]
-        hints = [hint for one in self.evidence for hint in _HINTS.get(one.kind, ())]
-        if self.operations:
-            hints += [*self.operations, "calculate"]
-        return index.rank(text, hints, self._naming_words(), question=self.question)
-
-    def _naming_words(self) -> Iterator[str]:
-        """Stems of the words right before something quoted: "subject 'Lunch'" names the subject."""
-        for one in self.evidence:
-            if one.kind == "quoted":
-                before = [word for word in self.words if word.end <= one.start]
-                if before and self.text[before[-1].end : one.start].strip(" \t:=-") == "":
-                    yield before[-1].stem
-
-
-_HINTS: dict[str, tuple[str, ...]] = {"email": ("email",), "handle": ("user",), "url": ("url",)}
-"""Words that a kind of evidence implies."""
-
-
-def blanked(text: str, evidence: Iterable[Evidence], kinds: frozenset[str], blank: str = " ") -> str:
-    """Return the text with blanks in place of the evidence of some kinds; all other places stay."""
-    for one in evidence:
-        if one.kind in kinds:
-            text = text[: one.start] + blank * (one.end - one.start) + text[one.end :]
-    return text
-
-
-def clauses_of(text: str, index: ToolIndex) -> list[Clause]:
-    """Return the clauses of a request, in order.
-
-    A part becomes a clause of its own only if some tool fits it; otherwise it belongs to its neighbour. Parts that
-    forbid something ("but don't …") are left out."""
-    text = text[:MAX_CHARS]
-    whole = Clause(text, find_evidence(text))
-    found: list[Clause] = []
-    beginning = 0
-    for start, end, joint in _parts(whole):
-        part = _cut(whole, start, end, after=joint == "then", joined=joint == "join")
-        if _REFUSAL.match(part.text):
-            outside = tuple(one for one in whole.evidence if not start <= one.start < end)
-            whole = Clause(whole.text[:start] + " " * (end - start) + whole.text[end:], outside)
-        elif not found or (
-            _fits(found[-1], index) and _stands_alone(part, joint, found[-1], index) and len(found) < _MAX_CLAUSES
-        ):
-            found.append(part)
-            beginning = start
-        else:
-            found[-1] = _cut(whole, beginning, end, after=found[-1].after, joined=found[-1].joined)
-    return found
-
-
-def _parts(whole: Clause) -> Iterator[tuple[int, int, str]]:
-    """Yield start, end and joint of every part between two boundaries; evidence is never cut."""
-    text = blanked(whole.text, whole.evidence, frozenset(one.kind for one in whole.evidence), "x")
-    start, joint = 0, "sentence"
-    for match in islice(_BOUNDARY.finditer(text), _MAX_PARTS):
-        if text[start : match.start()].strip():
-            yield start, match.start(), joint
-            joint = match.lastgroup or "join"
-        elif match.lastgroup == "then":
-            joint = "then"
-        start = match.end()
-    if text[start:].strip():
-        yield start, len(text), joint
-
-
-def _cut(whole: Clause, start: int, end: int, *, after: bool, joined: bool) -> Clause:
-    """Return a part as a clause, without polite words at its beginning, and noting a leading "then"."""
-    while match := _FILLER.match(whole.text, start, end) or _THEN.match(whole.text, start, end):
-        after = after or match.re is _THEN
-        start = match.end()
-    inside = tuple(
-        replace(one, start=one.start - start, end=one.end - start)
-        for one in whole.evidence
-        if start <= one.start and one.end <= end
-    )
-    return Clause(whole.text[start:end].rstrip(), inside, after, joined)
-
-
-def _stands_alone(part: Clause, joint: str, before: Clause, index: ToolIndex) -> bool:
-    if not _fits(part, index):
-        return False
-    if joint != "join" or (part.words and part.words[0].stem in VERB_STEMS) or part.question:
-        return True
-    if _CONTENT.search(before.text):
-        return False
-    return before.rank(index)[0].tool.name != part.rank(index)[0].tool.name
-
-
-def _fits(clause: Clause, index: ToolIndex) -> bool:
-    ranked = clause.rank(index)
-    return bool(ranked) and ranked[0].score >= CALL_THRESHOLD

@@ -15,19 +15,19 @@ from typing import Final, cast
 from workbench.dataclasses import dataclass
 from workbench.numerals import score_text
 from workbench.providers.model import AnswerFinished, ModelRequest
-from workbench.providers.offline.arguments import ACCEPTED, Filled, ToolResult, fill
+from workbench.providers.offline.arguments import ACCEPTED, Filled, fill
+from workbench.providers.offline.clauses import Clause, clauses_of
 from workbench.providers.offline.language import (
     CALL_THRESHOLD,
-    Clause,
     Evidence,
     ToolIndex,
-    clauses_of,
     find_evidence,
     split_name,
     stems_of,
     word_set,
 )
 from workbench.providers.offline.schemas import parameters_of
+from workbench.providers.offline.tool_result import ToolResult
 from workbench.startup import late_pattern
 from workbench.trajectory.events import (
     CallArgumentsDelta,

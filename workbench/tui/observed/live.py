@@ -13,7 +13,7 @@ from workbench.config.models import Provider
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.engine.events import Inbox
-from workbench.engine.external_run import told_payloads
+from workbench.engine.external_run import external_payloads
 from workbench.engine.thread import EngineThread
 from workbench.exchange.importers.conversations import Conversation, last_request, rounds_of
 from workbench.exchange.importers.import_files import learn_keys
@@ -80,7 +80,7 @@ class Seen:
                 messages=conversation.messages[:first],
                 tools=tuple(tools),
             ),
-            *told_payloads(rounds),
+            *external_payloads(rounds),
         ]
         if self.state == "asking":
             payloads.append(RequestStarted(len(rounds) + 1))
