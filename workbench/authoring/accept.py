@@ -138,7 +138,7 @@ def _taken(record: CallRecord, table: Table, pair: _Pair | None) -> AcceptedCall
 
 
 def _is_as_expected(case: Case, calls: Sequence[AcceptedCall]) -> bool:
-    """Whether a run has exactly the expected calls, in an allowed order."""
+    """Return whether a run has exactly the expected calls, in an allowed order."""
     places = [call.place for call in calls]
     if None in places or len(places) != sum(1 for _ in case.expected_calls()) or not places:
         return False
@@ -154,21 +154,14 @@ def _position_for(call: int, paired: Mapping[int, _Pair], count: int) -> int:
 
     It comes after the expectation that was met before it, otherwise before the one met after it, otherwise last.
     """
-    met = {}
+    before: list[int] = []
+    after: list[int] = []
     for index, pair in paired.items():
         if pair.place[0] == "ordered":
-            met[index] = pair.place[1]
-    before = []
-    for index, position in met.items():
-        if index < call:
-            before.append(int(position))
-    after = []
-    for index, position in met.items():
-        if index > call:
-            after.append(int(position))
+            (before if index < call else after).append(int(pair.place[1]))
     if before:
         return max(before) + 1
-    return min(after) if after else count
+    return min(after, default=count)
 
 
 # Acceptance of several runs of a case: the loosest expectation that all of them meet. It holds the calls that every
@@ -220,11 +213,11 @@ def why_not_met(suite: Suite, proposal: Proposal, table: Table, runs: Sequence[R
             return f"what it would expect cannot be graded: {error}"
         if not status.good:
             grade = grades[0]
-            deciding = []
+            why = grade.reason
             for issue in grade.issues:
                 if issue.decides:
-                    deciding.append(f"{issue.kind}: {issue.why}")
-            why = deciding[0] if deciding else grade.reason
+                    why = f"{issue.kind}: {issue.why}"
+                    break
             return f"run {number} of {len(runs)} would be {status} by {grade.grader}: {why}"
     return None
 
@@ -235,9 +228,7 @@ def accept_runs(case: Case, table: Table, runs: Sequence[RunToAccept], *, lists_
     With `lists_all`, arguments that are not always given are optional, and not left out. Raises AcceptError, also if
     the runs do not call the same tools.
     """
-    proposals = []
-    for run in runs:
-        proposals.append(accept_run(case, table, run.trajectory, run.pairings))
+    proposals = [accept_run(case, table, run.trajectory, run.pairings) for run in runs]
     if len(proposals) == 1:
         return proposals[0]
     if case.steps:
@@ -427,7 +418,7 @@ def why_left_out(result: RunResult) -> str | None:
 
 
 def left_out(result: RunResult, why: str) -> str:
-    """Word the note on a run that is left out."""
+    """Return the note on a run that is left out."""
     return f"run {result.repeat + 1} with {result.model}: {why}"
 
 
@@ -440,6 +431,7 @@ def case_table(file: SuiteFile, case: Case) -> tuple[int, Table]:
 
 def captured_suite(file: SuiteFile, cases: Sequence[CaseToCapture], secrets: Secrets) -> CapturedSuite:
     """Propose expectations for cases of a valid suite. All other text of the suite stays as it is."""
+    # Case by case in one document, which keeps the text of all other cases and their comments.
     document, captured = Document.of(file.text), []
     for each in cases:
         came_to = _captured(file, each, secrets)

@@ -56,7 +56,7 @@ def read_now(suite: OpenSuite, outline: CaseOutline) -> CaseNow | None:
 
 
 def graded_alike(run: PlannedRun, suite: Suite, case: Case) -> bool:
-    """Whether a run is graded by the expectations and options that the case has now, under the run's variant."""
+    """Return whether a run is graded by the expectations and options that the case has now, under the run's variant."""
     try:
         variant = variant_of(suite, run.model)
     except UnknownVariantError:
@@ -78,12 +78,13 @@ def graded_alike(run: PlannedRun, suite: Suite, case: Case) -> bool:
 
 
 def stops_alike(case: Case, result: RunResult) -> bool:
-    """Whether a chain that stops at its first failed step would have ended where this run of it ended."""
+    """Return whether a chain that stops at its first failed step would have ended where this run of it ended."""
     if not case.stop_on_failure:
         return True
     failed = next((step.step for step in result.steps if step.status == Status.FAILED), None)
     if failed is None:
         return result.trajectory.finish is None or result.trajectory.finish.reason != "step failed"
+    # Steps that the run never reached have no status.
     return all(step.status is None for step in result.steps[failed:])
 
 
@@ -171,6 +172,7 @@ def with_name(suite: OpenSuite, index: int, name: str) -> Restructured:
         return Restructured(document.with_header("name", name), f"Renamed the suite to {name}", None)
     case, outline = _sound(document, index), document.cases[index]
     renamed = {**case, "name": name}
+    # The id made from the old name is written out; of a case that was never saved, no run knows it.
     if "id" not in case and suite.is_saved(outline.id):
         renamed = {"id": outline.id, **renamed}
     elif "id" not in case:
@@ -237,6 +239,7 @@ def free_id(wanted: str, taken: Collection[str]) -> str:
 def free_name(name: str, taken: Iterable[str]) -> str:
     """Return the name with the first number appended, starting at 2, that makes both it and its id unique."""
     match = _NUMBERED.fullmatch(name)
+    # "Copy 3" is numbered on as "Copy 4", not as "Copy 3 2".
     base = match[1] if match else name
     names = set(taken)
     ids = {derived_id(other) for other in names}
@@ -282,6 +285,7 @@ def _with_free_id(case: Table, taken: Collection[str]) -> Table:
         return case
     if "id" in case:
         return {**case, "id": free_id(wanted, taken)}
+    # First, as a person would write it; a key that is in the table already keeps its place.
     return {"id": free_id(wanted, taken), **case}
 
 

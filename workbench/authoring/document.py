@@ -27,14 +27,13 @@ def with_unparsed(document: Document, sound: SuiteFile) -> SuiteFile:
             remaining.append(problem)
     if remaining:
         # Problems below an unparsed text move by the lines that it has grown since its last valid version.
-        ends = {at: _end(parts, at) for at in document.unparsed}
-        grown = {}
+        ends: dict[int, int] = {}
+        grown: dict[int, int] = {}
         for at, text in document.unparsed.items():
+            ends[at] = _end(parts, at)
             grown[at] = text.rstrip("\n").count("\n") - _lines(parts, at)
         remaining = [_moved(problem, ends, grown) for problem in remaining]
-    problems = []
-    for at in document.unparsed:
-        problems.append(_problem(document, parts, at, sound.path))
+    problems = [_problem(document, parts, at, sound.path) for at in document.unparsed]
     ordered = sorted((*problems, *remaining), key=lambda problem: problem.line or 0)
     return replace(sound, suite=None, text=document.text, problems=tuple(ordered))
 
@@ -252,10 +251,8 @@ class Document:
         """
         if self.parts is None or not self.in_blocks:
             raise SpliceError("the cases of this file are not written as [[cases]] blocks: edit the whole file")
-        unparsed = {}
-        for at, other in self.unparsed.items():
-            if at != index:
-                unparsed[at] = other
+        unparsed = dict(self.unparsed)
+        unparsed.pop(index, None)
         try:
             parts = _replaced(self.parts, index, text)
         except SpliceError:
@@ -269,7 +266,8 @@ class Document:
         Raises like `SuiteText.with_case`.
         """
         if expects_something(case):
-            case = {key: value for key, value in case.items() if key != "expect_nothing_yet"}
+            case = dict(case)
+            case.pop("expect_nothing_yet", None)
         elif expects_something(self.table(index)) and "expect_nothing_yet" not in case and "steps" not in case:
             case = {**case, "expect_nothing_yet": True}
         return self._with(self._sound_parts().with_case(index, case), {index: None})
@@ -295,9 +293,8 @@ class Document:
     def without_case(self, index: int) -> Document:
         """Remove a case. Raises IndexError."""
         parts = self._sound_parts().without_case(index)
-        places: dict[int, int | None] = {}
-        for at in self.unparsed:
-            places[at] = at - (at > index)
+        # The cases after the removed one move up by one.
+        places: dict[int, int | None] = {at: at - (at > index) for at in self.unparsed}
         places[index] = None
         document = self._with(parts, places)
         if HEAD in self.unparsed and not parts.cases:
@@ -357,6 +354,7 @@ class Document:
             yield gap
 
     def _head_written(self, parts: SuiteText, line_end: str) -> str:
+        # The byte order mark and the blank lines before the first case are no part of the edited text.
         before = parts.between[0]
         mark = before[: before.startswith(_BYTE_ORDER_MARK)]
         ending = before[len(before.rstrip()) :] if parts.blocks else line_end
@@ -364,7 +362,7 @@ class Document:
 
 
 def expects_something(case: Table) -> bool:
-    """Whether the table of a case, valid or not, has an expectation."""
+    """Return whether the table of a case, valid or not, has an expectation."""
     if any(case.get(key) for key in EXPECTATIONS):
         return True
     steps = case.get("steps")
@@ -384,7 +382,9 @@ def _outline(index: int, case: Table) -> CaseOutline:
     tags = tuple(tag for tag in _list(case.get("tags")) if isinstance(tag, str))
     steps = tuple(map(_tool, _list(case.get("steps"))))
     skip = case.get("skip")
-    return CaseOutline(index, case_id, case_id, name, tags, skip if isinstance(skip, str) else None, steps)
+    if not isinstance(skip, str):
+        skip = None
+    return CaseOutline(index, case_id, case_id, name, tags, skip, steps)
 
 
 def _text(value: object) -> str:

@@ -1,4 +1,4 @@
-"""Detection of changes of files and folders, at the cost of one `stat` for each."""
+"""Detection of changes of files and folders, at the cost of one `stat` each, without a service of the system."""
 
 from __future__ import annotations
 
@@ -50,19 +50,14 @@ class FolderWatch:
         stamp = stamp_of(path)
         if stamp is None or path in found or self._is_stopped:  # roots may lie inside each other
             return
+        # A folder's modification time changes with its entries, not with their content: those get a stamp each.
         known = self._known.get(path)
         if known is None or known.stamp != stamp or time.time_ns() - stamp[1] < _SURE_AFTER_NS:
             entries = tuple(_entries(path))
             if not is_root and is_installed(path.name, {entry.name for entry in entries}):
                 entries = ()
-            folders = []
-            for entry in entries:
-                if not entry.name.startswith(".") and _is_folder(entry):
-                    folders.append(entry)
-            files = []
-            for entry in entries:
-                if entry.name.endswith(".toml"):
-                    files.append(entry)
+            folders = [entry for entry in entries if not entry.name.startswith(".") and _is_folder(entry)]
+            files = [entry for entry in entries if entry.name.endswith(".toml")]
             known = _Folder(stamp, tuple(map(Path, folders)), tuple(map(Path, files)))
         found[path] = known
         for folder in known.folders:

@@ -36,7 +36,9 @@ def case_with_mock(
     the case's mocks, since a step cannot express them. Raises ValueError if there is no such step, or if a mock would
     fill in arguments in the answer.
     """
-    result = None if answer.is_error else _result(answer.content, arguments)
+    result: JsonValue = None
+    if not answer.is_error:
+        result = _result(answer.content, arguments)
     if step is not None:
         place, before = _step(case, step)
         if not answer.is_error:
@@ -52,11 +54,12 @@ def case_with_mock(
         mock["result"] = result
     # The first mock that fits answers, so that a new one has to stand before more general ones.
     mocks = items_at(case, ("mocks",))
-    same = [at for at, other in enumerate(mocks) if _is_of(other, tool)]
-    for index in same:
+    of_tool = [at for at, other in enumerate(mocks) if _is_of(other, tool)]
+    for index in of_tool:
         if isinstance(other := mocks[index], dict) and other.get("when") == mock.get("when"):
             return with_value(case, ("mocks", index), mock)
-    return with_item(case, ("mocks", same[0] if same else len(mocks)), mock)
+    first = of_tool[0] if of_tool else len(mocks)
+    return with_item(case, ("mocks", first), mock)
 
 
 def case_expecting(case: Table, tool: str, arguments: Mapping[str, JsonValue], step: int | None = None) -> Table:
@@ -67,10 +70,8 @@ def case_expecting(case: Table, tool: str, arguments: Mapping[str, JsonValue], s
     call: Table = {"tool": tool, "args": {name: _expected(value) for name, value in arguments.items()}}
     if step is not None:
         place, before = _step(case, step)
-        forbidden = []
-        for name in items_at(before, ("forbidden_args",)):
-            if name not in arguments:
-                forbidden.append(name)
+        # An argument that is expected now must not be forbidden any longer.
+        forbidden = [name for name in items_at(before, ("forbidden_args",)) if name not in arguments]
         before.pop("forbidden_args", None)
         if forbidden:
             call["forbidden_args"] = forbidden
@@ -176,8 +177,9 @@ def mock_of_call(table: Table, trajectory: Trajectory, index: int) -> Addition:
     table = case_with_mock(table, tool, record.arguments, ToolAnswer(answer.content, answer.is_error), step)
     if step is not None and not answer.is_error:
         return Addition(table, f"Mock of {tool} in step {step}")
-    written = ", for the arguments as the model wrote them" if record.edited is not None else ""
-    return Addition(table, f"Mock of {tool}{written}")
+    if record.edited is not None:
+        return Addition(table, f"Mock of {tool}, for the arguments as the model wrote them")
+    return Addition(table, f"Mock of {tool}")
 
 
 def expectation_of_call(
@@ -195,18 +197,16 @@ def expectation_of_call(
     # Only a call of the same tool replaces an expectation; any other would remove one by the way.
     pairings: list[CallPairing] = []
     if not case.steps:
-        pairings = []
-        for each in _pairings(case, settings, as_sent):
-            if each.same_tool:
-                pairings.append(each)
+        pairings = [each for each in _pairings(case, settings, as_sent) if each.same_tool]
     proposal = accept_call(case, table, as_sent, pairings, index)
     changed, tool = proposal.applied(table), record.tool
     if same(changed, table):
         return None
     if case.steps:
         return Addition(changed, f"Step {step_of(trajectory, index)} expects {tool} as it was sent")
-    replaced = "as one more call" if proposal.added_at is not None else "in place of what was expected"
-    return Addition(changed, f"{tool} is expected as it was sent, {replaced}")
+    if proposal.added_at is not None:
+        return Addition(changed, f"{tool} is expected as it was sent, as one more call")
+    return Addition(changed, f"{tool} is expected as it was sent, in place of what was expected")
 
 
 def _check(record: CallRecord) -> None:

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Literal, TypeAlias
 
 from workbench.authoring.document import Document
@@ -130,7 +131,7 @@ def _text_of(units: _Units, key: Key) -> str | None:
 
 
 def news(before: SuiteText, after: SuiteText) -> str:
-    """Describe the changes of a text: `1 case changed, 1 added; limits changed`."""
+    """Return a description of the changes of a text: `1 case changed, 1 added; limits changed`."""
     if not (before.in_blocks and after.in_blocks):
         return "reloaded"
     old = _units(before)
@@ -139,6 +140,7 @@ def news(before: SuiteText, after: SuiteText) -> str:
         return "reloaded"
     kept = [key for key in new if key in old]
     changed = [key for key in kept if new[key].text != old[key].text]
+    # Cases are counted; other tables are named once each.
     counts = (
         (sum(map(_is_case, changed)), "changed"),
         (sum(map(_is_case, new.keys() - old.keys())), "added"),
@@ -150,18 +152,11 @@ def news(before: SuiteText, after: SuiteText) -> str:
             parts.append(f"{count} {what}" if parts else f"{counted(count, 'case')} {what}")
     if not parts and [key for key in old if key in new] != kept:
         parts = ["the order changed"]
-    others = []
-    for key in (*changed, *(new.keys() ^ old.keys())):
-        if not _is_case(key):
-            others.append(key)
-    names = sorted({_section(key) for key in others})
+    names = sorted({_section(key) for key in (*changed, *(new.keys() ^ old.keys())) if not _is_case(key)})
     sentences = [", ".join(parts)] if parts else []
     if names:
         sentences.append(f"{', '.join(names)} changed")
     return "; ".join(sentences) or "only blank lines and comments"
-
-
-# Taking apart
 
 
 def _units(version: SuiteText) -> _Units:
@@ -221,7 +216,7 @@ def _known_as(before: _Units, version: SuiteText) -> _Units | None:
     """Return the units of a version, by the keys of the same units in `before`.
 
     A case that was only renamed keeps its key, and so does a unit that shares its name with others, wherever it is now.
-    `None` if it is ambiguous which of these became which.
+    `None` if units of one name cannot be paired without doubt.
     """
     units = _units(version)
     gone: dict[str, list[Key]] = {}
@@ -232,13 +227,17 @@ def _known_as(before: _Units, version: SuiteText) -> _Units | None:
     for key, unit in units.items():
         if unit.case is not None and key not in before and (known := gone.get(_nameless(unit.case))):
             names[key] = known.pop(0)
-    units = {names.get(key, key): unit for key, unit in units.items()}
+    units = _renamed(units, names)
     names = {}
     for group in dict.fromkeys(_group(key) for key in (*before, *units) if _AGAIN in key):
         found = _partners(_in_group(before, group), _in_group(units, group))
         if found is None:
             return None
         names |= found
+    return _renamed(units, names)
+
+
+def _renamed(units: _Units, names: Mapping[Key, Key]) -> _Units:
     return {names.get(key, key): unit for key, unit in units.items()}
 
 
@@ -286,7 +285,7 @@ def _nameless(case: Table) -> str:
 
 
 def _all(*versions: _Units) -> Iterable[Key]:
-    return dict.fromkeys(key for units in versions for key in units)
+    return dict.fromkeys(chain.from_iterable(versions))
 
 
 def _section(key: Key) -> str:
@@ -308,9 +307,6 @@ def _what(key: Key, title: str) -> str:
     return f"[[{section}]] {name[0] or 'without a name'}"
 
 
-# Deciding
-
-
 _Texts: TypeAlias = tuple[str | None, str | None]
 """The text of both sides, mine first."""
 
@@ -325,10 +321,9 @@ def _decided(old: str | None, mine: str | None, theirs: str | None) -> tuple[str
 
 
 def _head(old: str, mine: str, theirs: str) -> tuple[str | None, _Texts | None]:
-    """Return the same for the pairs above all tables, each of which is merged by itself.
-
-    The text is that of the side that changed more than values, so that no comment is lost.
-    """
+    """Return the text of the head, or both if they are in conflict, after merging its values one by one."""
+    # The values of one side are put into the text of the side that changed more than values, so that no comment is
+    # lost.
     text, conflict = _decided(old, mine, theirs)
     if conflict is None:
         return text, None
@@ -367,9 +362,6 @@ def _with(head: str, values: Table, keys: Iterable[str]) -> str:
     return text.text
 
 
-# Putting together
-
-
 def _is_moved(before: _Units, after: _Units) -> bool:
     kept = [key for key in before if key in after]
     return kept != [key for key in after if key in before]
@@ -385,8 +377,11 @@ def _ordered(wanted: Iterable[Key], spine: _Units, other: _Units) -> list[Key]:
             continue
         if key not in spine:
             order.insert(at, key)
-        # To look for each key would take the square of the number of cases; most are at their place.
-        at = at + 1 if order[at : at + 1] == [key] else order.index(key) + 1
+        # Looking for each key would take the square of the number of cases; most are at their place.
+        if order[at : at + 1] == [key]:
+            at += 1
+        else:
+            at = order.index(key) + 1
     return order
 
 
@@ -422,11 +417,14 @@ def _lone_of(units: _Units) -> Counter[str]:
 
 
 def _lone(gaps: Iterable[str]) -> Counter[str]:
-    return Counter(comment for gap in gaps for comment in _COMMENTS.findall(gap))
+    comments: Counter[str] = Counter()
+    for gap in gaps:
+        comments.update(_COMMENTS.findall(gap))
+    return comments
 
 
 def _keep_comments(gaps: list[str], before: Counter[str], here: Counter[str], there: Counter[str]) -> None:
-    """Have the gaps hold each lone comment as often as a three-way merge of its counts says.
+    """Change the gaps so that each lone comment stands there as often as a three-way merge of its counts gives.
 
     A comment that has lost its place ends the text.
     """
@@ -439,7 +437,9 @@ def _keep_comments(gaps: list[str], before: Counter[str], here: Counter[str], th
         elif mine == old:
             wanted = theirs
         surplus = found[comment] - wanted
-        for at, gap in enumerate(gaps if surplus > 0 else ()):
+        for at, gap in enumerate(gaps):
+            if surplus <= 0:
+                break
             comments = _COMMENTS.findall(gap)
             while surplus > 0 and comment in comments:
                 comments.remove(comment)
@@ -456,13 +456,17 @@ def _gap(comments: Sequence[str], *, is_last: bool) -> str:
 
 
 def _holds(text: str, order: Sequence[Key], texts: Mapping[Key, str], mine: SuiteText, theirs: SuiteText) -> bool:
-    """Whether a text is a suite with the meaning of its units, and with no more equal ids than either side has."""
+    """Return whether a text is a suite that reads as its units, with no more equal ids than either side has."""
     try:
         version = SuiteText.of(text)
     except SpliceError:
         return False
-    if not version.in_blocks or [unit.text for unit in _units(version).values()] != [texts[key] for key in order]:
+    if not version.in_blocks:
         return False
+    read = [unit.text for unit in _units(version).values()]
+    if read != [texts[key] for key in order]:
+        return False
+    # Both sides may have added a case of the same id, which is an error that neither of them had.
     allowed = max(_repeated_ids(mine), _repeated_ids(theirs))
     return _repeated_ids(version) <= allowed
 

@@ -188,7 +188,7 @@ class OpenSuite:
         """
         if not self.invalid_texts:
             return
-        # While a document is not TOML, places are compared with the last one that was.
+        # While the document is not TOML, it has no places, so the last version that was TOML is kept for comparison.
         before, after = self._places_of or before, self.document
         if before.parts is None or after.parts is None:
             self._places_of = before
@@ -225,7 +225,7 @@ class OpenSuite:
         return bool(self._history) and self._history[self._at].readings < self._readings  # saving would lose that edit
 
     def is_changed(self, index: int) -> bool:
-        """Whether a case differs from every case on disk."""
+        """Return whether a case differs from every case on disk."""
         if not self.dirty or self.document.parts is None:
             return False
         if index in self.document.unparsed:
@@ -240,7 +240,7 @@ class OpenSuite:
         return id(parts.cases[index]) not in self._cases_on_disk[2]
 
     def is_saved(self, case_id: str) -> bool:
-        """Whether a case with this id is on disk."""
+        """Return whether a case with this id is on disk."""
         if self.disk.suite is not None:
             return any(case.id == case_id for case in self.disk.suite.cases)
         outlines = Document.of_parts(self.disk.parts, self.disk.text).cases
@@ -266,13 +266,13 @@ class OpenSuite:
         document = self.document
         if document.parts is None or HEAD in document.unparsed or not document.in_blocks:
             return None
-        asked = []
-        for case in self.cases:
-            if case.key in case_ids:
-                asked.append(case.index)
-        wanted = frozenset(index for index in asked if index not in document.unparsed)
+        asked = [case.index for case in self.cases if case.key in case_ids]
+        wanted = frozenset(asked).difference(document.unparsed)
         if self._cut is None or self._cut[0] is not document or self._cut[1] != wanted:
-            self._cut = (document, wanted, parse_suite(document.only(wanted), self.path) if wanted else None)
+            suite: SuiteFile | None = None
+            if wanted:
+                suite = parse_suite(document.only(wanted), self.path)
+            self._cut = (document, wanted, suite)
         cut = self._cut[2]
         if cut is None or cut.suite is None:
             return None
@@ -302,7 +302,8 @@ class OpenSuite:
         if document is now or document.text == now.text:
             return False
         top = self._history[self._at]
-        now.forget()  # a history of long suites would hold every version's text
+        now.forget()  # otherwise the history of a long suite holds the text of every version
+        # A change after an undo ends the possibility to redo.
         del self._history[self._at + 1 :]
         if group is not None and group == top.group:  # such as the keystrokes in one cell
             if self._at and document.text == self._history[self._at - 1].document.text:
@@ -352,7 +353,7 @@ class OpenSuite:
         self._history[self._at] = replace(self._history[self._at], part_of=whole)
 
     def stands(self, whole: object) -> bool:
-        """Whether this suite's part of a shared change has not been undone."""
+        """Return whether this suite's part of a shared change has not been undone."""
         return any(change.part_of is whole for change in self._history[1 : self._at + 1])
 
     def undo(self) -> Change | None:
@@ -380,9 +381,8 @@ class OpenSuite:
         self.disk, self.on_disk = self.file, state
         self._made_here = False  # from now on it differs from the disk only if its text does
         self._remember_disk(self.document.parts)
-        self._readings = min(
-            self._readings, self._history[self._at].readings
-        )  # earlier readings were confirmed on saving
+        # Saving over an external edit was confirmed by the user, so that edit no longer counts.
+        self._readings = min(self._readings, self._history[self._at].readings)
         self.end_group()
 
     def reloaded(self, disk: SuiteFile, on_disk: FileState | None) -> None:
@@ -412,7 +412,8 @@ class OpenSuite:
         self.reloaded(disk, None)
         if not asked:
             self._readings = max(self._readings, self._history[self._at].readings) + 1
-        self.take_disk(summary, Document.of(text) if text != disk.text else None, case)
+        merged = None if text == disk.text else Document.of(text)
+        self.take_disk(summary, merged, case)
 
     def take_disk(self, summary: str, merged: Document | None = None, case: str | None = None) -> bool:
         """Replace the document with the file on disk, or with a merge, as a step that can be undone.
@@ -471,12 +472,10 @@ class OpenSuite:
         return found
 
     def _keep(self, parts: SuiteText, file: SuiteFile) -> None:
+        # A version with errors has no cases to reuse, so the last one without errors is kept beside it.
         runnable: list[tuple[SuiteText, SuiteFile]] = []
         if file.suite is None:
-            runnable = []
-            for known in self._known:
-                if known[1].suite is not None:
-                    runnable.append(known)
+            runnable = [known for known in self._known if known[1].suite is not None]
         self._known = [*runnable[:1], (parts, file)]
 
 

@@ -193,15 +193,12 @@ def merged_call(
         written = _table(value_at(table, place))
         if written.get("tool") == first.tool:
             checks = _table(written.get("args"))
-    by_call: list[dict[str, AcceptedArgument]] = []
+    by_name: dict[str, list[AcceptedArgument]] = {}
     for call in calls:
-        by_call.append({each.name: each for each in call.arguments})
+        for each in call.arguments:
+            by_name.setdefault(each.name, []).append(each)
     arguments = []
-    for name in dict.fromkeys(chain.from_iterable(by_call)):
-        found = []
-        for given in by_call:
-            if name in given:
-                found.append(given[name])
+    for name, found in by_name.items():
         in_all = len(found) == len(calls)
         always = in_all and all(each.given for each in found)
         kept = in_all and place is not None and all(each.choice.kind == KEPT for each in found)
@@ -209,6 +206,7 @@ def merged_call(
         arguments.append(
             _merged_argument(found, options, always=always, kept=kept, enumerated=enumerated(name), lists_all=lists_all)
         )
+    # Keys beside the arguments, such as `only_args`, stay if the calls of all runs have them.
     other_keys: Table = {}
     for key, value in others[0].items():
         if all(each.get(key) == value for each in others):
@@ -275,10 +273,7 @@ def _expected_argument(
 def _options_of(check: object, weight: object) -> dict[str, object]:
     options: dict[str, object] = {}
     if isinstance(check, dict):
-        options = {}
-        for key in OF_EVERY_CHECK:
-            if key in check:
-                options[key] = check[key]
+        options = {key: check[key] for key in OF_EVERY_CHECK if key in check}
     if weight is not None:
         options.setdefault("weight", weight)
     return options
@@ -416,7 +411,7 @@ def _can_be_written(written: object) -> bool:
 
 
 def _is_met(written: object, value: JsonValue) -> bool:
-    """Whether the check, read as the suite would read it, holds for the value in full."""
+    """Return whether the check, read as the suite would read it, holds for the value in full."""
     try:
         verdict = judge(read_check(written), value, True, arcade_compatible=False)
     except (ValueError, RecursionError, CheckError):
@@ -526,6 +521,7 @@ _OF_CALL = ("tool", "args", "forbidden_args", "only_args")
 
 def _positions(calls: Sequence[AcceptedCall]) -> Iterable[Table]:
     for _, answer in groupby(calls, key=lambda call: call.answer):
+        # Calls of one answer have no order among themselves.
         expected = [call.expectation for call in answer]
         yield expected[0] if len(expected) == 1 else {"any_order": expected}
 
@@ -609,7 +605,7 @@ def _judged(step: Step, record: CallRecord) -> tuple[ArgumentVerdict, ...]:
 
 
 def _no_longer(case: Case, number: int, taken: AcceptedCall | None) -> tuple[str, ...]:
-    """Name the tool that a step no longer expects, with the step's number."""
+    """Return the tool that a step no longer expects, with the number of the step."""
     tool = case.steps[number].tool
     if tool is None or (taken is not None and taken.tool == tool):
         return ()
@@ -667,6 +663,7 @@ def places_without_secrets(before: object, after: object, place: Place = ()) -> 
 def _call(call: AcceptedCall, secrets: Secrets) -> AcceptedCall:
     _check_name(call.tool, secrets)
     arguments: list[AcceptedArgument] = []
+    # An argument whose name holds a secret cannot be written at all, unless the suite has it already.
     for each in call.arguments:
         if each.was_expected or secrets.redact(each.name) is each.name:
             arguments.append(_argument(each, secrets))

@@ -101,9 +101,10 @@ def to_begin(paths: Sequence[Path]) -> tuple[Path, ...]:
     """
     found = []
     for path in paths:
-        if path.suffix == ".toml" and path.parent.is_dir():
+        # `lexists`, because a link to a missing file is taken as well.
+        if path.suffix == ".toml" and path.parent.is_dir() and not os.path.lexists(path):
             found.append(path)
-    return tuple(path for path in found if not os.path.lexists(path))
+    return tuple(found)
 
 
 def read_again(workspace: Workspace, models: ModelBook, search: Search | None = None) -> Workspace:
@@ -113,7 +114,7 @@ def read_again(workspace: Workspace, models: ModelBook, search: Search | None = 
 
 
 def is_stale(file: SuiteFile) -> bool:
-    """Whether the file on disk has changed since it was read."""
+    """Return whether the file on disk has changed since it was read."""
     if is_recording(file.path):
         return _opened(file.path)[0].hash != file.hash
     try:
@@ -184,7 +185,7 @@ def _read(roots: tuple[Path, ...], found: Sequence[Path], samples: bool, models:
 
 
 def is_recording(path: Path) -> bool:
-    """Whether a file is a recording, by its name or by its first line."""
+    """Return whether a file is a recording, by its name or by its first line."""
     if path.name.endswith((SUFFIX, SUFFIX + UNFINISHED)):
         return True
     try:
@@ -226,7 +227,7 @@ def _opened(path: Path, models: ModelBook | None = None) -> tuple[SuiteFile, Rec
 
 
 def _is_known(model: str, file: SuiteFile, models: ModelBook) -> bool:
-    """Whether a recorded model is the offline one, or one that the suite or its configuration names.
+    """Return whether a recorded model is the offline one, or one that the suite or its configuration names.
 
     A model described only by a recording is not known, because it could point anywhere.
     """
@@ -452,11 +453,8 @@ def _in_order(suites: list[OpenSuite], placed: int) -> list[OpenSuite]:
     """Insert all suites after the first `placed` behind the last suite in the same folder."""
     ordered = suites[:placed]
     for suite in suites[placed:]:
-        beside = []
-        for at, other in enumerate(ordered):
-            if other.path.parent == suite.path.parent:
-                beside.append(at)
-        # Where the tree would list it once it is saved.
+        beside = [at for at, other in enumerate(ordered) if other.path.parent == suite.path.parent]
+        # At the place where the tree lists it after it is saved.
         ordered.insert(beside[-1] + 1 if beside else len(ordered), suite)
     return ordered
 
@@ -525,9 +523,13 @@ def _reported(went: list[SuiteChange], open_suites: OpenSuites) -> list[SuiteCha
 
 def _undone(suite: OpenSuite) -> list[SuiteChange]:
     change = suite.undo()
-    return [(suite, change)] if change is not None else []
+    if change is None:
+        return []
+    return [(suite, change)]
 
 
 def _redone(suite: OpenSuite) -> list[SuiteChange]:
     change = suite.redo()
-    return [(suite, change)] if change is not None else []
+    if change is None:
+        return []
+    return [(suite, change)]

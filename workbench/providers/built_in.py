@@ -1,4 +1,4 @@
-"""The models that need no endpoint: their names, and the offline model and replayed recordings behind them."""
+"""The built-in models, which need no endpoint: the offline model and replayed recordings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WEAKNESSES = {
     "stubborn": "repeats a call that failed for ever",
     "hasty": "chooses by the first word of descriptions",
 }
-"""The planted weaknesses of the offline model, by the word behind `offline:`."""
+"""The planted weaknesses of the offline model, by the word after `offline:`."""
 PLANTED = tuple(f"{OFFLINE}:{weakness}" for weakness in WEAKNESSES)
 REPLAY = "replay:"
 MODEL_SIGN = "#"
@@ -37,14 +37,10 @@ class ModelInfo:
 
 def built_in_models() -> tuple[ModelInfo, ...]:
     """Return all built-in models."""
-    return (
-        ModelInfo(OFFLINE, "baseline, not a language model: matches words, needs no network and no key"),
-        *(
-            ModelInfo(f"{OFFLINE}:{weakness}", f"the same with a planted weakness: {what}")
-            for weakness, what in WEAKNESSES.items()
-        ),
-        ModelInfo(f"{REPLAY}FILE", "replays a recorded run"),
-    )
+    models = [ModelInfo(OFFLINE, "baseline, not a language model: matches words, needs no network and no key")]
+    for weakness, behaviour in WEAKNESSES.items():
+        models.append(ModelInfo(f"{OFFLINE}:{weakness}", f"the same with a planted weakness: {behaviour}"))
+    return (*models, ModelInfo(f"{REPLAY}FILE", "replays a recorded run"))
 
 
 def is_built_in(name: str) -> bool:
@@ -55,8 +51,10 @@ def is_built_in(name: str) -> bool:
 class BuiltInModels:
     """The built-in models of one batch.
 
-    `pace_ms` is the pause between two pieces of the offline model's answers, `own_pace` plays recordings at the pace at
-    which they were made."""
+    `pace_ms` is the pause between two pieces of an answer of the offline model. With `own_pace`, recordings are played
+    at the speed of the recorded answers."""
+
+    # The models are imported on first use: rapidfuzz, or the reader of recordings, would slow every start.
 
     def __init__(self, *, pace_ms: float = 0, own_pace: bool = False) -> None:
         self._pace_ms = pace_ms
@@ -65,7 +63,8 @@ class BuiltInModels:
     def open(self, name: str, folder: Path, case_id: str) -> Model:
         """Return the model for a run of the case; the path of a recording is relative to `folder`.
 
-        Raises ModelError when there is no recording of that case, it cannot be read, or its model is ambiguous.
+        Raises ModelError for an unknown name, and for a recording of the case that is missing, unreadable or one of
+        several models.
         """
         if name == OFFLINE:
             return self._offline
@@ -74,7 +73,7 @@ class BuiltInModels:
         return self._replays.open(name, *_recorded_at(name, folder), case_id)
 
     def check(self, name: str, folder: Path) -> None:
-        """Raise ModelError where `open` would do so for every case."""
+        """Raise ModelError if `open` would do so for every case."""
         if name != OFFLINE and name not in PLANTED:
             self._replays.check(name, *_recorded_at(name, folder))
 
@@ -97,9 +96,7 @@ class BuiltInModels:
 
 
 def _recorded_at(name: str, folder: Path) -> tuple[Path, str | None]:
-    """Return the path of the recordings that a name means, and the model chosen behind the `#` after a folder.
-
-    An existing path is meant as a whole, because names of files, folders and models may contain a `#`."""
+    """Return the path of the recordings in a model's name, and the recorded model chosen after `#`, if there is one."""
     from workbench.providers.model import ModelError  # the app's first screen needs the names alone
 
     path = name.removeprefix(REPLAY)
@@ -109,10 +106,15 @@ def _recorded_at(name: str, folder: Path) -> tuple[Path, str | None]:
         raise ModelError(
             f"{REPLAY} is not followed by a recording: write {REPLAY}FILE, {REPLAY}FOLDER or {REPLAY}FOLDER#MODEL"
         )
-    signs = [at for at, sign in enumerate(path) if sign == MODEL_SIGN]
     try:
-        whole = (folder / path).exists()
-        at = next((at for at in reversed(signs) if (folder / path[:at]).is_dir()), None)
+        # Files, folders and models may have a `#` in their names: an existing path is taken as a whole, otherwise the
+        # longest part that is a folder.
+        if not (folder / path).exists():
+            at = path.rfind(MODEL_SIGN)
+            while at >= 0:
+                if (folder / path[:at]).is_dir():
+                    return folder / path[:at], path[at + 1 :]
+                at = path.rfind(MODEL_SIGN, 0, at)
     except OSError as error:
         raise ModelError(f"{folder / path} cannot be read: {error.strerror}") from error
-    return (folder / path, None) if whole or at is None else (folder / path[:at], path[at + 1 :])
+    return folder / path, None

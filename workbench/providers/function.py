@@ -1,4 +1,4 @@
-"""A model made of an async Python function, so that an agent of one's own can be the subject of a suite."""
+"""A model made of an async Python function, so that a user's own agent can run the cases of a suite."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _logger = logging.getLogger(__name__)
 class AgentRequest:
     """A request to an agent to continue a conversation, with some tools on offer.
 
-    `messages` is the conversation so far, its last message the newest. A message has a `role` and a `content`; an
-    assistant's may have `tool_calls` (each with `id`, `tool` and `arguments`), and a tool's has the `call_id` that it
-    answers and says by `is_error` whether the call failed. A tool has a `name`, a `description` and `parameters`, which
-    is a JSON Schema. `round` counts the requests of a run from 1. `run` is the same for all requests of one run and
-    different for any other: an agent that keeps conversations itself can know them by it. `case` is the id of the case.
+    `messages` is the conversation so far. A message has a `role` and a `content`; that of an assistant may have
+    `tool_calls` (each with `id`, `tool` and `arguments`), and that of a tool has the `call_id` that it answers, and
+    `is_error` if the call failed. A tool has a `name`, a `description` and `parameters`, a JSON Schema. `round` counts
+    the requests of a run from 1. `run` identifies the run, for agents that keep conversations themselves; `case` is the
+    id of the case.
     """
 
     system: str | None
@@ -53,12 +53,12 @@ class AgentRequest:
 
     @property
     def prompt(self) -> str:
-        """The text of the newest message of the user; empty where there is none."""
+        """The text of the newest message of the user; empty without one."""
         return next((message.content for message in reversed(self.messages) if message.role == "user"), "")
 
     @property
     def results(self) -> tuple[Message, ...]:
-        """The results of the calls that were made last; empty where the newest message is no result."""
+        """The results of the agent's last calls; empty if the newest message is no result."""
         newest = list(self.messages)
         while newest and newest[-1].role == "tool":
             newest.pop()
@@ -67,9 +67,7 @@ class AgentRequest:
 
 @dataclass(frozen=True, slots=True)
 class AgentAnswer:
-    """An agent's answer: text, calls, or both.
-
-    After calls, the agent is asked again with their results.
+    """An agent's answer: text, calls, or both; after calls, the agent is asked again with their results.
 
     A call without an `id` is given one. `reasoning` is shown and never graded, `usage` counts tokens.
     """
@@ -79,11 +77,11 @@ class AgentAnswer:
     reasoning: str = ""
     usage: Usage | None = None
     stop_reason: StopReason | None = None
-    """Why the answer ends, where that is neither the text's end nor the calls: `truncated` or `refused`."""
+    """`truncated` or `refused`; `None` for an answer that ends with its text or with calls."""
 
 
 AgentReply = str | ToolCall | Sequence[ToolCall] | AgentAnswer
-"""A text, a call, several calls, or all that an answer can hold."""
+"""The reply of an agent: a text, a call, several calls, or a whole answer."""
 
 AgentFunction = Callable[[AgentRequest], Awaitable[AgentReply]]
 """An agent: an async function from a request to a reply."""
@@ -92,7 +90,9 @@ AgentFunction = Callable[[AgentRequest], Awaitable[AgentReply]]
 class CallerLoop:
     """The event loop of the caller, on which agents run, with the context variables at the time of creation.
 
-    Create it on that loop."""
+    It must be created on that loop."""
+
+    # Agents use clients that belong to the caller's loop, while the engine has a loop on another thread.
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -100,9 +100,9 @@ class CallerLoop:
         self._running: set[asyncio.Task[AgentReply]] = set()
 
     async def run(self, agent: Callable[[], Coroutine[Any, Any, AgentReply]]) -> AgentReply:
-        """Run a coroutine on that loop, from another one.
+        """Run a coroutine on the caller's loop, and wait for it on another loop.
 
-        Cancelling this cancels it there."""
+        Cancelling the wait cancels the coroutine."""
 
         async def tracked() -> AgentReply:
             task = asyncio.current_task()
@@ -117,7 +117,7 @@ class CallerLoop:
         return await asyncio.wrap_future(context.run(asyncio.run_coroutine_threadsafe, tracked(), self._loop))
 
     async def settle(self) -> None:
-        """Wait for agents that were cancelled and still clean up."""
+        """Wait for cancelled agents that are still cleaning up."""
         if self._running:
             await asyncio.wait(self._running)
 
@@ -125,8 +125,7 @@ class CallerLoop:
 class FunctionModel:
     """A model that asks an async function on the loop of its caller, for one run.
 
-    An exception of the function ends the run with an error. A ModelError is passed on, so that a retryable one is tried
-    again.
+    An exception of the function ends the run with an error; after a retryable ModelError, the request is repeated.
     """
 
     seed = None
@@ -168,9 +167,9 @@ class FunctionModel:
 
 
 def answer_of(reply: object) -> AgentAnswer:
-    """Return the answer that a function's reply stands for.
+    """Return the reply of a function as an answer.
 
-    Raises TypeError where it is no reply."""
+    Raises TypeError for a value that is no reply."""
     match reply:
         case AgentAnswer():
             answer = reply
@@ -188,9 +187,9 @@ def answer_of(reply: object) -> AgentAnswer:
 
 
 def checked_call(call: object) -> ToolCall:
-    """Return a copy of a call with plain JSON as arguments, in which tuples became lists.
+    """Return a copy of a call whose arguments are plain JSON, with lists in place of tuples.
 
-    Raises TypeError for anything but a call, and for arguments that JSON does not have."""
+    Raises TypeError for a value that is no call, and for arguments that JSON cannot express."""
     if not isinstance(call, ToolCall):
         raise TypeError(f"calls are made with workbench.call(TOOL, …), not {_kind(call)}")
     arguments = {}
@@ -218,7 +217,9 @@ def _name(name: object, where: str) -> str:
 
 
 def _kind(value: object) -> str:
-    return "None" if value is None else f"a value of type {type(value).__name__}"
+    if value is None:
+        return "None"
+    return f"a value of type {type(value).__name__}"
 
 
 def with_ids(calls: Iterable[ToolCall], taken: Iterable[str] = (), first: int = 1) -> Iterator[tuple[str, ToolCall]]:
@@ -240,6 +241,7 @@ def _events(answer: AgentAnswer, request: ModelRequest) -> Iterator[ModelEvent]:
         yield ReasoningDelta(request.round, answer.reasoning)
     if answer.text:
         yield TextDelta(request.round, answer.text)
+    # An agent may number its calls anew in every answer, but APIs want ids that are unique in a conversation.
     taken = set()
     for message in request.messages:
         for call in message.tool_calls:
@@ -251,5 +253,8 @@ def _events(answer: AgentAnswer, request: ModelRequest) -> Iterator[ModelEvent]:
 def call_events(call_id: str, call: ToolCall, number: int) -> Iterator[CallStarted | CallArgumentsDelta | CallFinished]:
     """Yield a call of a round as the events of a model."""
     yield CallStarted(number, call_id, call.tool)
-    yield CallArgumentsDelta(call_id, call.raw if call.raw is not None else json.dumps(dict(call.arguments)))
+    text = call.raw
+    if text is None:
+        text = json.dumps(dict(call.arguments))
+    yield CallArgumentsDelta(call_id, text)
     yield CallFinished(call_id, call.arguments, call.raw, call.problem)

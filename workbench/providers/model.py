@@ -1,4 +1,4 @@
-"""The interface of every model to the engine: a request in, a stream of model events out."""
+"""The interface between models and the engine: a request in, a stream of model events out."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class ModelRequest:
 class AnswerFinished:
     """The end of a model's answer, always its last event.
 
-    `provider_state` is what the provider expects back with it, `deviations` were repaired in it. `prompt_ms` is how
-    long the endpoint says it took for the prompt, `waited_ms` how long the request waited at the endpoint before that,
-    as far as known."""
+    `provider_state` is data that the provider requires back with the answer; `deviations` from its format were repaired
+    in the answer. `prompt_ms` is the time for the prompt as the endpoint reports it, `waited_ms` the wait at the
+    endpoint before that, 0 if unknown."""
 
     stop_reason: StopReason
     usage: Usage | None = None
@@ -54,8 +54,11 @@ class AnswerFinished:
     waited_ms: float = 0.0
 
     def response(self, round_number: int, first_token_ms: float | None, latency_ms: float) -> ResponseFinished:
-        """Return the event of a run, with both times in milliseconds since the request was sent."""
-        first_ms = None if first_token_ms is None else round(max(first_token_ms - self.waited_ms, 0.0), 3)
+        """Return the event of a run, from both times in milliseconds since the request was sent."""
+        # Waiting for other requests is no property of the model, so its times are without it.
+        first_ms: float | None = None
+        if first_token_ms is not None:
+            first_ms = round(max(first_token_ms - self.waited_ms, 0.0), 3)
         return ResponseFinished(
             round_number,
             self.stop_reason,
@@ -69,7 +72,7 @@ class AnswerFinished:
 
 
 FIRST_TOKENS = (TextDelta, ReasoningDelta, CallStarted)
-"""The events with which an answer begins."""
+"""The events of which the first ends the time to the first token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +90,9 @@ class HttpRequest:
 class ModelError(Exception):
     """A model could not be asked, or its answer is invalid.
 
-    Causes are an unknown name, a missing key, an unreachable endpoint or a cut stream; the message names the way out.
-    `retryable` means that the same request may well succeed a little later; `retry_after_s` is how long the endpoint
-    asks to wait before that."""
+    Causes are an unknown name, a missing key, an unreachable endpoint or a cut stream; the message names the remedy.
+    `retryable` is whether the same request may succeed a little later, `retry_after_s` the wait that the endpoint asks
+    for."""
 
     def __init__(self, message: str, *, retryable: bool = False, retry_after_s: float | None = None) -> None:
         super().__init__(message)
@@ -117,25 +120,23 @@ class Model(Protocol):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """One sentence for each of the user's settings without effect, such as a parameter that the API lacks."""
+        """A sentence for each of the user's settings that has no effect, such as a parameter that the API lacks."""
         ...
 
     async def start(self) -> None:
-        """Prepare the first request, such as by imports, so that the time is not part of a run.
+        """Prepare the first request, for example by imports, whose time counts for no run.
 
         May be called more than once. Raises ModelError."""
         ...
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """Return a context to hold during each request; entering it waits until the endpoint may be asked again."""
+        """Return a context for one request; entering it waits until the endpoint accepts a further request."""
         ...
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
         """Answer a request piece by piece, ending with `AnswerFinished`.
 
-        Raises ModelError when that is impossible.
-
-        Closing the generator early releases what the request holds.
+        Closing the generator early ends the request and releases its connection. Raises ModelError.
         """
         ...
 
@@ -145,14 +146,14 @@ class OverHttp(Protocol):
     """A model that may be behind HTTP."""
 
     async def http_request(self, request: ModelRequest) -> HttpRequest | None:
-        """Return the request that `stream` would send, `None` if that is not HTTP.
+        """Return the request that `stream` would send; `None` for a model without HTTP.
 
         Raises ModelError when the request cannot be sent."""
         ...
 
 
 async def http_request_of(model: Model, request: ModelRequest) -> HttpRequest | None:
-    """Return the request that a model would send, `None` for a model without HTTP.
+    """Return the request that a model would send; `None` for a model without HTTP.
 
     Raises ModelError."""
     if not isinstance(model, OverHttp):
@@ -187,11 +188,11 @@ class ModelWithNotices:
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """Exponential backoff.
+    """Exponential backoff with jitter.
 
-    Waits double from `first_wait_s` up to `longest_wait_s`, each spread by up to a quarter so that runs that failed
-    together do not retry together. A wait that the endpoint asks for takes precedence, up to `longest_asked_s`.
-    `attempts` includes the first one. `sleep` waits seconds, `spread` returns a number in 0..1."""
+    Waits double from `first_wait_s` up to `longest_wait_s`, and are shortened at random by up to a quarter. A wait that
+    the endpoint asks for takes precedence, up to `longest_asked_s`. `attempts` includes the first one. `sleep` waits
+    seconds, `spread` returns a number from 0 to 1."""
 
     attempts: int = 5
     first_wait_s: float = 0.5
@@ -201,12 +202,13 @@ class RetryPolicy:
     spread: Callable[[], float] = random.random
 
     def wait_s(self, attempt: int, asked_s: float | None) -> float | None:
-        """Return the seconds to wait after failed attempt number `attempt` (from 1); `None` when it was the last."""
+        """Return the seconds to wait after failed attempt number `attempt` (from 1); `None` if it was the last one."""
         if attempt >= self.attempts:
             return None
         if asked_s is not None:
             return min(max(asked_s, 0.0), self.longest_asked_s)
         grown = min(self.first_wait_s * 2.0 ** (attempt - 1), self.longest_wait_s)
+        # Without the jitter, runs that failed together would retry together.
         return grown * (1 - 0.25 * self.spread())
 
 

@@ -1,7 +1,7 @@
-"""A model that plays a recorded run: the same answers, one for each request, whatever the request contains.
+"""A model that plays a recorded run: it gives the recorded answers in their order and ignores the requests.
 
-A recording is of one case; from a folder, the newest one of each case is played, all of one model, because answers of
-several models in turn belong to none.
+A recording is of one case. From a folder, the newest recording of each case is played, all of one model, because a
+result over several models would belong to none of them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from workbench.trajectory.events import (
 from workbench.trajectory.recording import Recording, RecordingError, read_header, read_recording, recordings_in
 
 MAX_MODELS_NAMED = 8
-"""With more models in a folder, the rest are counted."""
+"""The most models of a folder that a message names; it counts the others."""
 
 _PIECES = (TextDelta, ReasoningDelta, TextWasReasoning, CallStarted, CallArgumentsDelta, CallFinished)
 
@@ -50,8 +50,8 @@ class _Attempt:
 class ReplayModel:
     """Plays the rounds of a recording; of retried requests, only the last attempt.
 
-    A recorded error is raised again, and a request beyond the last recorded one raises ModelError. With `own_pace`,
-    pieces come as long after the request as recorded; `sleep` waits seconds, `clock` returns monotonic seconds.
+    A recorded error is raised again, and a request after the last recorded one raises ModelError. With `own_pace`,
+    pieces keep their recorded times. `sleep` waits seconds, `clock` returns monotonic seconds.
     """
 
     seed = None
@@ -75,7 +75,7 @@ class ReplayModel:
 
     @property
     def case_id(self) -> str:
-        """The case whose run was recorded."""
+        """The id of the recorded case."""
         return self._recording.header.case
 
     async def start(self) -> None:
@@ -92,7 +92,10 @@ class ReplayModel:
             raise ModelError(self._why_it_ends(request.round))
         began_s = self._clock()
         for offset_ms, piece in attempt.pieces:
-            wait_s = began_s + offset_ms / 1000 - self._clock() if self._own_pace else 0.0
+            wait_s = 0.0
+            if self._own_pace:
+                wait_s = began_s + offset_ms / 1000 - self._clock()
+            # Sleeping for no time lets other runs go on.
             await self._sleep(max(wait_s, 0.0))
             yield piece
         if attempt.error is not None:
@@ -101,13 +104,14 @@ class ReplayModel:
             raise ModelError(self._why_it_ends(request.round))
 
     def _why_it_ends(self, number: int) -> str:
-        """Return why there is no whole answer for the request of a round."""
+        """Return why the recording has no whole answer for the request of a round."""
         path, finish = self._recording.path.name, self._recording.trajectory.finish
-        if finish is not None and finish.error is not None:
+        if finish is None:
+            return f"{path} has no whole answer for request {number}: the recorded run breaks off before it"
+        if finish.error is not None:
             return finish.error
-        if finish is None or finish.reason == "stopped":
-            why = "breaks off" if finish is None else "was stopped"
-            return f"{path} has no whole answer for request {number}: the recorded run {why} before it"
+        if finish.reason == "stopped":
+            return f"{path} has no whole answer for request {number}: the recorded run was stopped before it"
         if finish.reason == "step failed":
             return (
                 f"{path} has no answer for request {number}, the recorded chain stopped at a step that failed, and "
@@ -120,7 +124,7 @@ class ReplayModel:
 
 
 class Replays:
-    """The recordings that one batch plays, each read once, and those of a folder searched once."""
+    """The recordings that one batch plays; each file is read once, and each folder searched once."""
 
     def __init__(self, *, own_pace: bool = False) -> None:
         self._own_pace = own_pace
@@ -130,11 +134,13 @@ class Replays:
     def open(self, name: str, path: Path, of_model: str | None, case_id: str) -> ReplayModel:
         """Return the model that plays a recording of the case.
 
-        `path` is a file, or a folder of which the newest recording of the case is played, made on `of_model`; `None` is
-        the only model there is. Raises ModelError if there is no such recording, it cannot be read, or the folder has
+        `path` is a file, or a folder in which the newest recording of the case on `of_model` is played. Raises
+        ModelError if there is no such recording, if it cannot be read, or if `of_model` is `None` and the folder has
         recordings of several models."""
         try:
-            file = self._newest_in(path, of_model, name).of(case_id) if path.is_dir() else path
+            file = path
+            if path.is_dir():
+                file = self._newest_in(path, of_model, name).of(case_id)
             if (name, file) not in self._models:
                 self._models[name, file] = ReplayModel(name, read_recording(file), own_pace=self._own_pace)
         except RecordingError as error:
@@ -148,7 +154,7 @@ class Replays:
         return model
 
     def check(self, name: str, path: Path, of_model: str | None) -> None:
-        """Raise ModelError where `open` would do so for every case."""
+        """Raise ModelError if `open` would do so for every case."""
         try:
             if path.is_dir():
                 self._newest_in(path, of_model, name)
@@ -164,7 +170,7 @@ class Replays:
 
 
 class _Folder:
-    """The recordings in a folder, by their header lines.
+    """The recordings in a folder, found by their header lines alone.
 
     Raises RecordingError when there are none."""
 
@@ -183,6 +189,7 @@ class _Folder:
                 self._unreadable.append(error)
                 continue
             cases = found.setdefault(header.model, {})
+            # Times as ISO 8601 text sort as the times do.
             cases[header.case] = max(cases.get(header.case, ("", file)), (header.started_at, file))
         if not found:
             raise RecordingError(f"{folder} contains no recording: *.run.jsonl{self._trouble}")
@@ -191,9 +198,10 @@ class _Folder:
             self._models[model] = {case_id: file for case_id, (_, file) in cases.items()}
 
     def newest(self, of_model: str | None, name: str) -> _Newest:
-        """Return the recordings of a model, or of the only one.
+        """Return the recordings of a model; `None` is the only model in the folder.
 
-        Raises RecordingError when there are none of that model, or several models under a `name` that chooses none."""
+        Raises RecordingError when there are none of that model, or of several models. `name` is that of the replayed
+        model, for messages."""
         if of_model is None and len(self._models) > 1:
             first = next(iter(self._models))
             raise RecordingError(
@@ -205,8 +213,10 @@ class _Folder:
                 f"{self._folder} contains no recording of the model {of_model!r}, but of {_listed(self._models)}"
                 f"{self._trouble}"
             )
-        files = next(iter(self._models.values())) if of_model is None else self._models[of_model]
-        return _Newest(files, str(self._folder), f" on {of_model}{self._trouble}" if of_model else self._trouble)
+        if of_model is None:
+            [files] = self._models.values()
+            return _Newest(files, str(self._folder), self._trouble)
+        return _Newest(self._models[of_model], str(self._folder), f" on {of_model}{self._trouble}")
 
     @property
     def _trouble(self) -> str:
@@ -215,7 +225,7 @@ class _Folder:
 
 @dataclass(frozen=True)
 class _Newest:
-    """The newest recording of each case in a folder, and the addition to the message that a case has none."""
+    """The newest recording of each case in a folder; `added` ends the message about a case without one."""
 
     files: Mapping[str, Path]
     folder: str
@@ -231,7 +241,7 @@ class _Newest:
 
 
 def _listed(models: Iterable[str]) -> str:
-    """Return models in words: the first of very many."""
+    """Return the names of models as a phrase: the first ones, and the number of the others."""
     *most, last = models
     if len(most) >= MAX_MODELS_NAMED:
         return f"{', '.join(most[:MAX_MODELS_NAMED])} and {len(most) + 1 - MAX_MODELS_NAMED} more"

@@ -99,14 +99,14 @@ def tool_named(tools: Iterable[ToolDefinition], name: str) -> ToolDefinition | N
     Otherwise it is the first whose name matches as graders compare names, ignoring case and the difference between `.`,
     `-` and `_`.
     """
-    alike = []
+    wanted = comparable_name(name)
+    alike: ToolDefinition | None = None
     for tool in tools:
-        if comparable_name(tool.name) == comparable_name(name):
-            alike.append(tool)
-    for tool in alike:
         if tool.name == name:
             return tool
-    return alike[0] if alike else None
+        if alike is None and comparable_name(tool.name) == wanted:
+            alike = tool
+    return alike
 
 
 def arguments_of(tool: ToolDefinition) -> tuple[ArgumentInfo, ...]:
@@ -153,9 +153,13 @@ def mark_name(tool: ToolDefinition | None, name: str) -> str | None:
     if tool is None or name in _arguments.of(tool):
         return None
     parts = list(parts_of(tool.parameters, tool.parameters))
-    patterns = [pattern for part in parts for pattern in _mapping(part.get("patternProperties"))]
+    patterns: list[str] = []
+    for part in parts:
+        patterns += _mapping(part.get("patternProperties"))
     # A schema without properties describes nothing, and JSON Schema then allows any name.
-    if not any("properties" in part for part in parts) or any(_found(pattern, name) for pattern in patterns):
+    if not any("properties" in part for part in parts):
+        return None
+    if any(_found(pattern, name) for pattern in patterns):
         return None
     if any(part.get("additionalProperties") not in (None, False) for part in parts):
         return None
@@ -179,7 +183,9 @@ def mark_tool(tools: Sequence[ToolDefinition], name: str) -> str | None:
 
 def _read_arguments(tool: ToolDefinition) -> Mapping[str, ArgumentInfo]:
     parts = list(parts_of(tool.parameters, tool.parameters))
-    required = {name for part in parts for name in required_names(part)}
+    required: set[str] = set()
+    for part in parts:
+        required.update(required_names(part))
     found: dict[str, ArgumentInfo] = {}
     for part in parts:
         for name, written_schema in properties_of(part).items():
@@ -188,15 +194,10 @@ def _read_arguments(tool: ToolDefinition) -> Mapping[str, ArgumentInfo]:
             own = written_schema if isinstance(written_schema, Mapping) else {}
             schema = with_definitions(own, tool.parameters)
             description = keyword(schema, "description")
-            found[name] = ArgumentInfo(
-                name,
-                type_words(schema),
-                name in required,
-                allowed_values(schema) or (),
-                description if isinstance(description, str) else "",
-                keyword(schema, "default"),
-                schema,
-            )
+            if not isinstance(description, str):
+                description = ""
+            enum, default = allowed_values(schema) or (), keyword(schema, "default")
+            found[name] = ArgumentInfo(name, type_words(schema), name in required, enum, description, default, schema)
     # Sorting is stable: required ones first, each kind in the order of the schema.
     return dict(sorted(found.items(), key=lambda entry: not entry[1].required))
 
@@ -238,8 +239,10 @@ def _refused(value: object, schema: Schema) -> str | None:
     if type_of(value) not in types:
         given = "null" if value is None else described(value)
         return f"must be {_in_words(types)}, not {given}{_way_out(value, schema)}"
-    path, why = written(error.absolute_path), _in_plain_words(error)
-    return f"{path}: {why}" if path else why
+    why = _in_plain_words(error)
+    if path := written(error.absolute_path):
+        return f"{path}: {why}"
+    return why
 
 
 def _way_out(value: object, schema: Schema) -> str:
@@ -251,7 +254,7 @@ def _way_out(value: object, schema: Schema) -> str:
 
 
 def _in_plain_words(error: ValidationError) -> str:
-    """Word a validator's error in plain English."""
+    """Return a validator's error in plain English."""
     wanted: Any = error.validator_value
     instance: Any = error.instance
     bound = "least" if str(error.validator).startswith("min") else "most"
@@ -299,10 +302,12 @@ def _enumeration(words: Sequence[str]) -> str:
 def _one_of(value: object, listed: Iterable[object]) -> str:
     values = list(listed)
     shown = _enumeration([_shown(each) for each in values])
+    if len(values) > 1:
+        shown = f"one of {shown}"
     hint = ""
     if isinstance(value, str):
         hint = did_you_mean(value, [item for item in values if isinstance(item, str)])
-    return _with_hint(f"must be one of {shown}" if len(values) > 1 else f"must be {shown}", hint)
+    return _with_hint(f"must be {shown}", hint)
 
 
 def _beyond(number: float, schema: Schema) -> str | None:
@@ -318,7 +323,8 @@ def _beyond(number: float, schema: Schema) -> str | None:
 
 def _in_words(types: Iterable[str]) -> str:
     given = set(types)
-    if "number" in given:  # which includes whole numbers
+    # "a number or a whole number" would say the same twice.
+    if "number" in given:
         given.discard("integer")
     return " or ".join(words for name, words in _IN_WORDS.items() if name in given) or "nothing"
 
@@ -327,11 +333,15 @@ def _shown(value: object) -> str:
     try:
         return render.one_line(value)
     except ValueError:
-        return "null" if value is None else str(value)
+        if value is None:
+            return "null"
+        return str(value)
 
 
 def _count(number: object, what: str) -> str:
-    return f"{_shown(number)} {what}{'' if number == 1 else 's'}"
+    if number == 1:
+        return f"1 {what}"
+    return f"{_shown(number)} {what}s"
 
 
 def _line(text: str) -> str:
@@ -339,6 +349,7 @@ def _line(text: str) -> str:
 
 
 def _found(pattern: str, name: str) -> bool:
+    # A pattern that cannot be searched may allow the name, so nothing is said against it.
     try:
         return found(pattern, name)
     except SearchError:

@@ -74,7 +74,7 @@ class OptionCell:
 
 
 def form_names() -> tuple[str, ...]:
-    """Return all checks by their name in the form, in the order of the format's documentation."""
+    """Return the names of all checks in the form, in the order of the format's documentation."""
     return tuple(cls.form_name for cls in CHECK_CLASSES.values())
 
 
@@ -87,7 +87,7 @@ def class_named(name: str) -> type[CheckBase] | None:
 
 
 def lists_values(name: str | None) -> bool:
-    """Whether a check, by its name in the form, has several values."""
+    """Return whether a check, by its name in the form, has several values."""
     return any(cls.form_name == name and cls.editor().reads == "values" for cls in CHECK_CLASSES.values())
 
 
@@ -161,6 +161,7 @@ def options_of(value: object) -> tuple[OptionCell, ...]:
     cls, table = class_of(value), _table(value)
     cells = []
     for option in cls.options:
+        # An unwritten option has an empty cell, which shows the default.
         text = ""
         if option in table:
             text = _shown(cls.editor(option), table[option])
@@ -189,6 +190,7 @@ def with_option(value: object, option: str, text: str | None) -> object:
     if text is None or not text.strip():
         return _without(value, option)
     table = _table(value)
+    # Options that exclude each other are an error when both are written.
     if option in cls.exclusive:
         table = {name: each for name, each in table.items() if name == option or name not in cls.exclusive}
     table.setdefault(cls.kind, expected_of(value))  # a plain value becomes a check, so that it can have options
@@ -210,8 +212,9 @@ def with_weight(value: object, text: str | None) -> object:
     """Set the weight from the text of its cell; empty text removes it. Raises CellError."""
     if text is None or not text.strip():
         return _without(value, "weight")
+    # Names of weights may be typed with blanks or hyphens.
     name = read_text(text).lower().replace(" ", "_").replace("-", "_")
-    if name in NAMED_WEIGHTS:  # typed with blanks or hyphens, too
+    if name in NAMED_WEIGHTS:
         return _with(value, "weight", name)
     try:
         weight = read_number(text, 0)
@@ -223,7 +226,7 @@ def with_weight(value: object, text: str | None) -> object:
 
 
 def is_optional(value: object) -> bool:
-    """Whether the argument may be left out."""
+    """Return whether the argument may be left out."""
     return _table(value).get("optional") is True
 
 
@@ -290,10 +293,7 @@ def _alone(value: object) -> object:
 def _with_check(value: object, check: Mapping[str, object]) -> object:
     """Replace the check and drop the options of the old one."""
     table = _table(value)
-    kept = {}
-    for key in OF_EVERY_CHECK:
-        if key in table:
-            kept[key] = table[key]
+    kept = {key: table[key] for key in OF_EVERY_CHECK if key in table}
     return _plain({**check, **kept})
 
 
@@ -326,25 +326,20 @@ def _shown(editor: Editor, value: object, schema: Schema | None = None) -> str:
 
 def _suggested(schema: Schema | None) -> list[object]:
     first = sample_value(schema)
-    others = []
-    for value in allowed_values(schema) or ():
-        if value != first:
-            others.append(value)
-    return [first, *others]
+    return [first, *(value for value in allowed_values(schema) or () if value != first)]
 
 
 def _ends(value: object, schema: Schema | None) -> list[object]:
     """Return the ends of a range that contains the old value, otherwise the schema's bounds."""
-    ends = []
-    for end in class_of(value).ends(_table(value) or {"equals": value}):
-        if is_number(end):
-            ends.append(end)
+    ends = list(filter(is_number, class_of(value).ends(_table(value) or {"equals": value})))
     if ends:
         return [whole(min(ends)), whole(max(ends))]
     low, high = keyword(schema, "minimum"), keyword(schema, "maximum")
     if not is_number(low):
         low = -math.inf
-    return [low, high if is_number(high) else math.inf]
+    if not is_number(high):
+        high = math.inf
+    return [low, high]
 
 
 def _as_text(value: object) -> str:

@@ -77,9 +77,9 @@ def complete(
     found: Iterable[Completion]
     match what:
         case "tool" | "tools":
-            found = (_named(tool.name, tool.description) for tool in tools)
+            found = map(_tool, tools)
         case "expected tool":
-            found = (*(_named(tool.name, tool.description) for tool in tools), _named(ANY_TOOL, "a call of any tool"))
+            found = (*map(_tool, tools), _named(ANY_TOOL, "a call of any tool"))
         case "argument":
             found = _arguments(tool)
         case "value":
@@ -96,6 +96,7 @@ def complete(
             found = (_named(name, f"counts {count} to 1 of minimal") for name, count in NAMED_WEIGHTS.items())
         case "word" | "words":
             found = (_named(word) for word, _ in Counter(words).most_common())
+    # Of a list, only the last item is completed, and the items before it are not offered again.
     head = ""
     if what in ("tools", "words") or (what == "value" and (lists_values(kind) or is_list(schema))):
         head, typed = last_item(typed)
@@ -106,6 +107,10 @@ def complete(
     return tuple(replace(one, text=head + one.text) for one in ranked)
 
 
+def _tool(tool: ToolDefinition) -> Completion:
+    return _named(tool.name, tool.description)
+
+
 def _named(name: str, detail: str = "") -> Completion:
     return Completion(shown_name(name), one_line(name), one_line(detail.strip().partition("\n")[0]))
 
@@ -114,8 +119,12 @@ def _arguments(tool: ToolDefinition | None) -> Iterator[Completion]:
     if tool is None:
         return
     for argument in arguments_of(tool):
-        about = f"{argument.type_words}, required" if argument.required else argument.type_words
-        yield _named(argument.name, f"{about} · {argument.description}" if argument.description else about)
+        about = argument.type_words
+        if argument.required:
+            about += ", required"
+        if argument.description:
+            about += f" · {argument.description}"
+        yield _named(argument.name, about)
 
 
 def _values(schema: Schema | None, kind: str) -> Iterator[Completion]:
@@ -136,6 +145,7 @@ def _values(schema: Schema | None, kind: str) -> Iterator[Completion]:
 def _listed_values(schema: Schema | None, *, of_items: bool, several: bool) -> Iterator[Completion]:
     """Yield the values that a schema lists, its default and its examples, each once."""
     own = items_of(schema) if of_items else schema
+    # A value may be listed, the default and an example at the same time: it is offered once, with its first detail.
     default, examples = keyword(own, "default"), keyword(own, "examples")
     values = [("", value) for value in allowed_values(own) or ()]
     values.append(("default", default))
@@ -176,7 +186,8 @@ def _option_words(kind: str, option: str, models: Iterable[str]) -> Iterable[str
 
 
 def _ranked(found: Iterable[Completion], typed: str) -> list[Completion]:
-    # By match: at the beginning, inside (the nearer to it the better), by likeness, in the description.
+    # In this order: matches at the beginning, inside (the nearer to the beginning the better), by likeness, and in the
+    # description. Candidates of one rank keep their order.
     candidates = list(found)
     typed = typed.casefold()
     if not typed:
@@ -189,7 +200,7 @@ def _ranked(found: Iterable[Completion], typed: str) -> list[Completion]:
         elif typed in label:
             ranks[index] = (1, label.index(typed))
         elif len(typed) >= _MIN_RESEMBLING_CHARS:
-            from rapidfuzz import fuzz  # imported only when needed, because it takes a while
+            from rapidfuzz import fuzz  # on use: the import takes 20 ms
 
             likeness = fuzz.WRatio(typed, label, score_cutoff=_MIN_LIKENESS)
             if likeness:

@@ -93,12 +93,15 @@ def schema_of(source: FormSource, place: Place) -> Schema | None:
     """Return the schema of the argument at a place; that of text for the final answer."""
     if place[0] == "response":
         return TEXT
+    # The place ends with `args` and the name of the argument; the call around them names the tool.
     info = argument_of(source.tool(value_at(source.table, place[:-2])), str(place[-1]))
-    return None if info is None else info.schema
+    if info is None:
+        return None
+    return info.schema
 
 
 def name_of(source: FormSource, row: FormRow) -> str:
-    """Name the subject of a row: `room of set_lights`, `the call set_tv`, `tags`."""
+    """Return a name for the subject of a row: `room of set_lights`, `the call set_tv`, `tags`."""
     keys = [part for part in row.place if isinstance(part, str)]
     if row.kind == "item":
         item = value_at(source.table, row.place)
@@ -147,7 +150,8 @@ def _read(source: FormSource, cell: Cell, text: str) -> object:
         case "optional":
             return with_optional(value, _yes_no(text))
         case "required":
-            return as_answer(cell.place, with_required(value, _yes_no(text) if text.strip() else None))
+            required = _yes_no(text) if text.strip() else None
+            return as_answer(cell.place, with_required(value, required))
         case "weight":
             return with_weight(value, text)
         case "tool":
@@ -287,10 +291,8 @@ def _with_args(table: Table, cell: Cell, text: str) -> Table:
             # Unlike `without`, this removes only the key and leaves empty tables around it.
             owner = value_at(table, cell.place[:-1])
             assert isinstance(owner, dict)
-            remaining = {}
-            for key, value in owner.items():
-                if key != cell.place[-1]:
-                    remaining[key] = value
+            remaining = dict(owner)
+            remaining.pop(str(cell.place[-1]), None)
             return with_value(table, cell.place[:-1], remaining)
         case "none":
             return with_value(table, cell.place, {})

@@ -256,8 +256,6 @@ def as_it_stands(place: Place, indent: int, value: object, label: str = "") -> F
     return FormRow("field", place, indent, label or str(place[-1]), (Cell("value", place, text),))
 
 
-# Rows for expected calls, steps and mocks.
-
 DETAIL = 3
 """The indentation of an element's details, relative to its number."""
 
@@ -299,7 +297,7 @@ def call_rows(source: FormSource, place: Place, call: object, indent: int, label
         return
     yield replace(_tool_row(place, call, indent, label), marks=tool_marks(source, call))
     inner = indent + DETAIL
-    # Absent rows come, too: the screen hides those that are `rare`.
+    # Absent rows are yielded as well: the screen hides those that are `rare`.
     details = [
         *argument_rows(source, (*place, "args"), call.get("args", ABSENT), inner, call),
         field_row(call, place, FORBIDDEN_ARGS, inner),
@@ -336,9 +334,11 @@ def argument_rows(source: FormSource, place: Place, args: object, indent: int, c
     if args is ABSENT or args == {}:
         if key == "when":  # a mock answers any arguments, with an empty table, too
             return [FormRow("section", place, indent, key, absent=True, note="any")]
-        shown = "any" if args is ABSENT else "none"
-        cell = Cell("args", place, shown, args is ABSENT, shown, choices=("any", "none"))
-        return [FormRow("section", place, indent, key, (cell,), absent=args is ABSENT)]
+        # Unwritten arguments do not matter; an empty table says that the call has none.
+        is_absent = args is ABSENT
+        shown = "any" if is_absent else "none"
+        cell = Cell("args", place, shown, is_absent, shown, choices=("any", "none"))
+        return [FormRow("section", place, indent, key, (cell,), absent=is_absent)]
     if not isinstance(args, dict):
         return [as_it_stands(place, indent, args)]
     rows: list[FormRow] = []
@@ -350,7 +350,10 @@ def argument_rows(source: FormSource, place: Place, args: object, indent: int, c
     for name, value in args.items():
         at = (*place, name)
         info = argument_of(tool, name)
-        schema = None if info is None else info.schema
+        schema: Schema | None = None
+        if info is not None:
+            schema = info.schema
+        # A name that the tool does not have says more than a value that has no schema.
         text = mark_name(tool, name) or mark(value, schema)
         cells = (Cell("key", at, shown_name(name)), *check_cells(at, value, schema))
         rows.append(FormRow("pair", at, deeper, "", cells, marks=_marks(text)))
@@ -473,6 +476,7 @@ def section(source: FormSource, key: str, rows_of: ItemRows, *, rare: bool = Fal
 def one_of_keys(table: Table, place: Place, keys: tuple[str, ...], kinds: dict[str, CellKind], indent: int) -> FormRow:
     """Return a row with two cells: which of several keys is written, and its value."""
     written = [name for name in keys if name in table]
+    # Without any of the keys, the first one gives the row its place, so that the cursor can stand there.
     if not written:
         chosen = Cell("one_key", (*place, ""), absent=True, shown="answer", choices=keys)
         return FormRow("pair", (*place, keys[0]), indent, "", (chosen,), absent=True)
@@ -516,14 +520,17 @@ def _message_rows(source: FormSource, place: Place, message: Table) -> Iterator[
     indent = 1 + DETAIL
     role = message.get("role", ABSENT)
     text = ""
-    if role is not ABSENT:
-        text = role if isinstance(role, str) else shown_value(role)
+    if isinstance(role, str):
+        text = role
+    elif role is not ABSENT:
+        text = shown_value(role)
     cell = Cell("choice", (*place, "role"), text, absent=role is ABSENT, choices=ROLES)
     if not text:
         cell = replace(cell, shown="which role?")
     yield FormRow("item", place, 1, _number(place), (cell,))
     keys = _KEYS_OF_ROLE.get(role, ("content",))
     details: list[FormRow] = []
+    # The cell suggests the ids of calls in earlier messages, each once.
     if "call" in keys:
         ids = tuple(dict.fromkeys(_call_ids(source)))
         call = Field("call", "text", "which call?", choices=ids, empty_stays=True)

@@ -32,8 +32,6 @@ from workbench.suite.problems import Place
 from workbench.suite.render import Table, suite_text
 from workbench.trajectory.events import ToolDefinition
 
-# Templates for new cases, expected calls, mocks and suites, as raw TOML values.
-
 CaseKind = Literal["positive", "negative", "chain"]
 
 
@@ -46,12 +44,12 @@ def expected_call(tool: ToolDefinition | str) -> Table:
         return {"tool": tool}
     from workbench.analysis.prefilled import first_value  # on use: the first screen adds nothing
 
-    required = []
+    args = {}
     for argument in arguments_of(tool):
         if argument.required:
-            required.append(argument)
+            args[argument.name] = first_value(argument.name, argument.schema)
     call: Table = {"tool": tool.name}
-    if args := {argument.name: first_value(argument.name, argument.schema) for argument in required}:
+    if args:
         call["args"] = args
     return call
 
@@ -134,15 +132,21 @@ def adding(source: FormSource, row: FormRow) -> Adding | str:
         if at == ("response",) and source.is_case:
             return _named_check(source, at)
         if key in _LISTS:
-            index = place[length] if length < len(place) else len(items_at(source.table, at))
+            # After the element at the cursor, or at the end of the list that the row is.
+            index: str | int = len(items_at(source.table, at))
+            inside = length < len(place)
+            if inside:
+                index = place[length]
             if isinstance(index, int):
-                inside = length < len(place)
                 return _LISTS[str(key)](source, (*at, index + inside))
         if isinstance(value_at(source.table, (*at, "any_order")), list) and length == len(place):
             return _call(source, (*at, "any_order", len(items_at(source.table, (*at, "any_order")))))
-    lists = "tools, servers or mocks"
-    if source.is_case:
-        lists = "steps, messages or mocks" if source.is_chain else "ordered, messages or mocks"
+    if source.is_chain:
+        lists = "steps, messages or mocks"
+    elif source.is_case:
+        lists = "ordered, messages or mocks"
+    else:
+        lists = "tools, servers or mocks"
     return f"nothing can be added here: go to a list, such as {lists}"
 
 
@@ -184,10 +188,8 @@ def duplicated(source: FormSource, row: FormRow) -> Edit | str:
         elif place[0] in _NAMED:
             unique = "name"
         if isinstance(copy.get(unique), str):
-            taken = set()
-            for item in items_at(source.table, place[:-1]):
-                if isinstance(item, dict):
-                    taken.add(item.get(unique))
+            items = items_at(source.table, place[:-1])
+            taken = [item.get(unique) for item in items if isinstance(item, dict)]
             name, number = f"{copy[unique]}_2", 2
             while name in taken:
                 number += 1
@@ -232,6 +234,7 @@ def grouped(source: FormSource, row: FormRow) -> Edit | str:
     if index + 1 < len(items) and is_group(source.table, after):
         joined = with_item(source.table, (*after, "any_order", 0), call)
         return Edit(without(joined, place), (*place, "any_order", 0, *rest), text)
+    # A new group joins the call with the next one, and the last call of the list with the one before.
     first, last = max(index - 1, 0), index
     if index + 1 < len(items):
         first, last = index, index + 1
@@ -265,7 +268,7 @@ def ungrouped(source: FormSource, row: FormRow) -> Edit | str:
 
 
 def is_group(table: Table, place: Place) -> bool:
-    """Whether there is an any-order group at a place."""
+    """Return whether there is an any-order group at a place."""
     return isinstance(value_at(table, (*place, "any_order")), list)
 
 
@@ -365,10 +368,15 @@ def _past_call(source: FormSource, place: Place) -> Adding:
     def make(answer: str) -> Edit:
         tool = _tool(source, answer)
         name = _tool_name(tool)
-        messages = items_at(source.table, ("messages",))
-        taken = {call.get("id") for m in messages for call in items_at(m, ("tool_calls",)) if isinstance(call, dict)}
+        taken = set()
+        for message in items_at(source.table, ("messages",)):
+            for past in items_at(message, ("tool_calls",)):
+                if isinstance(past, dict):
+                    taken.add(past.get("id"))
         # Short ids, as they are typed into the `call` of an answer.
-        call_id = next(f"c{n}" for n in range(1, len(taken) + 2) if f"c{n}" not in taken)
+        number = 1
+        while (call_id := f"c{number}") in taken:
+            number += 1
         call = {"id": call_id, "tool": name, "args": {}}
         return Edit(with_item(source.table, place, call), place, f"the tool call {name} added")
 
@@ -411,9 +419,11 @@ def _argument(source: FormSource, place: Place) -> Adding:
 
         name = _unused(_name(answer), used)
         info = argument_of(tool, name)
+        # Calls in messages were made already, and their values are no expectation.
         value: object = ""
         if "tool_calls" not in place:
-            value = first_value(name, None if info is None else info.schema)
+            schema = None if info is None else info.schema
+            value = first_value(name, schema)
         at = (*place, name)
         return Edit(with_value(source.table, at, value), at, f"{name} added")
 

@@ -59,8 +59,6 @@ from workbench.suite.settings import CriticsOptions, Grading, surplus_rule
 from workbench.suite.settings import Limits as LimitsInForce
 from workbench.trajectory.json_schema import TEXT
 
-# Limits, grading and gate in a form: every key with its default.
-
 UNIT = Limits(0, 1)
 GATE_PER: tuple[str, ...] = get_args(GatePer)
 INVALID_ARGUMENTS: tuple[str, ...] = get_args(InvalidArguments)
@@ -130,24 +128,21 @@ def _table_rows(source: FormSource, place: Place, rare: bool) -> Iterator[FormRo
         yield as_it_stands(place, 0, written, ".".join(map(str, place)))
         return
     table: Table = written if isinstance(written, dict) else {}
-    below = set()
-    for inner in _TABLES:
-        if inner[:-1] == place:
-            below.add(inner[-1])
+    # Tables below this one have sections of their own.
+    below = [str(inner[-1]) for inner in _TABLES if inner[:-1] == place]
     yield FormRow("section", place, 0, " ".join(map(str, place)), absent=not table, rare=rare)
     fields = _TABLES[place]
     if not source.is_case:
         fields += _OF_SUITE_ALONE.get(place, ())
-    # A case has its rule about surplus calls beside what it expects.
-    shown = []
-    for each in fields:
-        if each.key in table or not (source.is_case and each.key == "extra_calls"):
-            shown.append(each)
-    rows = []
-    for field in shown:
-        rows.append(field_row(table, place, _with_default(source, place, field, rare), 1 + DETAIL))
-    known = (*(field.key for field in fields), *map(str, below))
-    yield from [*rows, *unknown_rows(table, place, 1 + DETAIL, known)]
+    for field in fields:
+        # A case has its rule about surplus calls beside its expectations.
+        if field.key in table or not (source.is_case and field.key == "extra_calls"):
+            yield field_row(table, place, _with_default(source, place, field, rare), 1 + DETAIL)
+    yield from unknown_rows(table, place, 1 + DETAIL, (*_keys_of(fields), *below))
+
+
+def _keys_of(fields: Iterable[Field]) -> tuple[str, ...]:
+    return tuple(field.key for field in fields)
 
 
 def _with_default(source: FormSource, place: Place, field: Field, rare: bool) -> Field:
@@ -165,7 +160,7 @@ def _with_default(source: FormSource, place: Place, field: Field, rare: bool) ->
 
 
 def surplus_default(source: FormSource) -> str:
-    """Return the default of `extra_calls`: that of the suite, else the rule of the grader in force."""
+    """Return the default of `extra_calls`: that of the suite, otherwise the rule of the grader in force."""
     of_suite = value_at(source.header, ("grading", "extra_calls")) if source.is_case else ABSENT
     if of_suite is not ABSENT:
         return default_text(of_suite, True)
@@ -178,7 +173,7 @@ def surplus_default(source: FormSource) -> str:
 
 
 def _in_force(source: FormSource, place: Place, default: object) -> object:
-    """Return an option as the case or else the suite writes it, or its default."""
+    """Return an option as the case writes it, otherwise as the suite does, otherwise its default."""
     for table in (source.table, source.header):
         if (value := value_at(table, place)) is not ABSENT:
             return value
@@ -240,7 +235,8 @@ def _head(source: FormSource) -> Iterator[FormRow]:
     table, header = source.table, source.header
     name = table.get("name")
     yield field_row(table, (), Field("name", "text", "which name?", empty_stays=True))
-    yield field_row(table, (), Field("id", "text", derived_id(name) if isinstance(name, str) else "none", rare=True))
+    own_id = derived_id(name) if isinstance(name, str) else "none"
+    yield field_row(table, (), Field("id", "text", own_id, rare=True))
     yield field_row(table, (), Field("tags", "names"))
     if not source.is_chain or "user" in table:
         yield field_row(table, (), Field("user", "lines", "what is asked?", empty_stays=True))
@@ -330,9 +326,10 @@ def tool_rows(_: FormSource, place: Place, tool: Table) -> Iterator[FormRow]:
         yield as_it_stands(at, indent, annotations)
         return
     yield FormRow("section", at, indent, "annotations", absent=not annotations, rare=True)
-    hints = [Field("title", "text", rare=True), *(Field(hint, "yes_no", "not said", rare=True) for hint in _HINTS)]
-    rows = [field_row(annotations, at, hint, indent + 2) for hint in hints]
-    yield from [*rows, *unknown_rows(annotations, at, indent + 2, ("title", *_HINTS))]
+    yield field_row(annotations, at, Field("title", "text", rare=True), indent + 2)
+    for hint in _HINTS:
+        yield field_row(annotations, at, Field(hint, "yes_no", "not said", rare=True), indent + 2)
+    yield from unknown_rows(annotations, at, indent + 2, ("title", *_HINTS))
 
 
 def named_row(place: Place, table: Table) -> FormRow:
@@ -384,7 +381,7 @@ def rows_of_suite(source: FormSource) -> Iterator[FormRow]:
 
 
 def _subject_rows(table: Table) -> Iterator[FormRow]:
-    """Yield the rows of the subject, where the suite has one."""
+    """Yield the rows of the subject, if the suite has one."""
     subject = table.get("subject")
     if not isinstance(subject, dict):
         if subject is not None:
@@ -404,6 +401,7 @@ def _server_rows(_: FormSource, place: Place, server: Table) -> Iterator[FormRow
     yield named_row(place, server)
     indent = 1 + DETAIL
     yield one_of_keys(server, place, REACHED, _REACHED_form_names, indent)
+    # A server with two of the keys is an error. The further ones are shown so that they can be removed.
     for key in [key for key in REACHED if key in server][1:]:
         yield as_it_stands((*place, key), indent, server[key])
     fields = [Field("prefix", "text", rare=True)]
@@ -466,7 +464,7 @@ def _variant_rows(source: FormSource, place: Place, variant: Table) -> Iterator[
             yield from _change_rows(source, (*at, index), change, indent + 1)
     else:
         yield as_it_stands(at, indent, changes)
-    yield from unknown_rows(variant, place, indent, ("name", "names", "changes", *(f.key for f in _OF_VARIANT)))
+    yield from unknown_rows(variant, place, indent, ("name", "names", "changes", *_keys_of(_OF_VARIANT)))
 
 
 def _change_rows(source: FormSource, place: Place, change: object, indent: int) -> Iterator[FormRow]:
@@ -482,7 +480,7 @@ def _change_rows(source: FormSource, place: Place, change: object, indent: int) 
         yield field_row(change, place, field, inner)
     if "arguments" in change:
         yield from _map_rows(change, (*place, "arguments"), inner)
-    yield from unknown_rows(change, place, inner, ("tool", "arguments", *(field.key for field in _OF_CHANGE)))
+    yield from unknown_rows(change, place, inner, ("tool", "arguments", *_keys_of(_OF_CHANGE)))
 
 
 def _aggregate_rows(_: FormSource, place: Place, aggregate: Table) -> Iterator[FormRow]:
@@ -503,10 +501,9 @@ def _aggregate_rows(_: FormSource, place: Place, aggregate: Table) -> Iterator[F
             yield as_it_stands(at, indent, written)
             continue
         yield heading(at, indent, written)
-        rows = []
         for name in STATISTICS:
-            rows.append(field_row(written, at, Field(name, "number", rare=True), indent + 2))
-        yield from [*rows, *unknown_rows(written, at, indent + 2, STATISTICS)]
+            yield field_row(written, at, Field(name, "number", rare=True), indent + 2)
+        yield from unknown_rows(written, at, indent + 2, STATISTICS)
 
 
 WIDEST_LABEL = 18
@@ -537,6 +534,7 @@ def form_rows(source: FormSource) -> list[FormRow]:
 
 
 def _finished(source: FormSource, rows: list[FormRow], more: str) -> list[FormRow]:
+    # Before rows are hidden: a row with a problem is shown even if it is rare.
     rows = _with_problems(source, rows)
     top_labels = CASE_LABELS if source.is_case else SUITE_LABELS
     if source.every_key:

@@ -47,7 +47,7 @@ def items_at(table: object, place: Place) -> list[object]:
 
 
 def holds_null(value: object) -> bool:
-    """Whether a value is or contains null, which TOML cannot express."""
+    """Return whether a value is or contains null, which TOML cannot express."""
     if isinstance(value, dict):
         return any(map(holds_null, value.values()))
     if isinstance(value, list):
@@ -65,11 +65,9 @@ def first_change(before: object, after: object) -> Place:
         changed = [key for key in keys if not same(before.get(key, ABSENT), after.get(key, ABSENT))]
         changed.sort(key=lambda key: key == "id")
     elif isinstance(before, list) and isinstance(after, list):
+        # Slices, because one of the lists may be shorter.
         longest = range(max(len(before), len(after)))
-        changed = []
-        for at in longest:
-            if not same(before[at : at + 1], after[at : at + 1]):
-                changed.append(at)
+        changed = [at for at in longest if not same(before[at : at + 1], after[at : at + 1])]
     else:
         return ()
     if not changed:
@@ -99,9 +97,11 @@ def place_in(after: object, before: object, place: Place) -> Place | None:
         return None
     if part is None:
         return None
-    # The element is followed inward, as edits above it may have moved its owners, too.
+    # The element is followed inward, because edits above it may have moved its owners as well.
     rest = place_in(value_at(after, (part,)), old, place[1:])
-    return None if rest is None else (part, *rest)
+    if rest is None:
+        return None
+    return (part, *rest)
 
 
 def with_value(table: Table, place: Place, value: object) -> Table:
@@ -148,9 +148,11 @@ def with_key_renamed(table: Table, place: Place, name: str) -> Table:
     """Rename a key of a table without changing its position."""
 
     def renamed(value: object) -> object:
-        changed: Table = {}  # a new table, since a renamed key of the old one would move to its end
-        for key, inner in value.items() if isinstance(value, dict) else ():
-            changed[name if key == place[-1] else key] = inner
+        # A new table, because a key that is added to the old one would move to its end.
+        changed: Table = {}
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                changed[name if key == place[-1] else key] = inner
         return changed
 
     return _changed(table, place[:-1], renamed)
@@ -207,12 +209,12 @@ def read_text(text: str) -> str:
 
 
 def shown_text(text: str) -> str:
-    """Write text for a field of texts, quoted if it could be mistaken for something else."""
+    """Return text as that of a field of texts, with quotes if it looks like another value."""
     return shown_value(text, TEXT)
 
 
 def shown_name(name: str) -> str:
-    """Write a name for a field of names, where nothing else can be: quoted only if necessary."""
+    """Return a name as the text of a field of names, with quotes only if necessary."""
     if name and name.isprintable() and read_text(name) == name:
         return name
     return _written(name)
@@ -265,7 +267,7 @@ def shown_value(value: object, schema: Schema | None = None) -> str:
 
 
 def _is_mistakable(text: str) -> bool:
-    """Whether text without quotes looks like a number, a list, true, null or any other value."""
+    """Return whether text without quotes looks like a number, a list, true, null or any other value."""
     if not text or text[0] in "\"'" or text == "null" or (".." in text and _is_range(text)):
         return True
     try:
@@ -317,6 +319,7 @@ def _listed(shown: Iterable[tuple[object, str]]) -> str:
     """Join values, each with its text, which gets quotes where a list would split it."""
     texts: list[str] = []
     for value, text in shown:
+        # Read back as a list with another item after it, an item without quotes must stay one item.
         is_one = _split(f"{text}, {_END}") == [text, _END]
         texts.append(text if is_one else _written(value))
     return ", ".join(texts)

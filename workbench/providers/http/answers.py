@@ -1,4 +1,4 @@
-"""Reads the body of an answer: a stream of server-sent events, one JSON document, or neither."""
+"""The body of an answer, read as a stream of server-sent events or as one JSON document."""
 
 from __future__ import annotations
 
@@ -26,12 +26,10 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class SseParser:
-    """Parses one stream.
+    """Parses one stream of server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
 
-    No event may be larger than `MAX_MESSAGE_BYTES`; bytes that are not UTF-8 become U+FFFD.
-
-    In addition to the standard's fields, a line that begins with `{` counts as data: some servers write an error like
-    that into the middle of a stream.
+    No event may be larger than `MAX_MESSAGE_BYTES`; bytes that are not UTF-8 become U+FFFD. Unlike in the standard, a
+    line that begins with `{` counts as data.
     """
 
     def __init__(self) -> None:
@@ -44,9 +42,9 @@ class SseParser:
         self._at_start = True
 
     def feed(self, chunk: bytes) -> list[SseEvent]:
-        """Return the events that are complete with these bytes.
+        """Return the events that these bytes complete.
 
-        Raises TooMuchError when one grows too large."""
+        Raises TooMuchError when an event grows too large."""
         if self._after_cr and chunk:
             chunk = chunk.removeprefix(b"\n")  # the second half of a line end that was cut in two
             self._after_cr = False
@@ -68,9 +66,8 @@ class SseParser:
         return events
 
     def close(self) -> list[SseEvent]:
-        """Return the events that the end of the stream completes.
-
-        Some servers omit the blank line, or any line end, after the last event."""
+        """Return the events that the end of the stream completes."""
+        # The standard drops an event without a blank line after it, but some servers omit that of the last one.
         events: list[SseEvent] = []
         self._take(b"".join(self._line_pieces), events)
         self._line_pieces = []
@@ -91,6 +88,7 @@ class SseParser:
             self._add(line[6:] if line.startswith(b"data: ") else line[5:])
         elif line.startswith(b"event:"):
             self._event = line[6:].removeprefix(b" ").decode("utf-8", "replace")
+        # Some servers write an error as bare JSON into the middle of a stream.
         elif line == b"data" or line.startswith(b"{"):
             self._add(line.removeprefix(b"data"))
 
@@ -105,7 +103,7 @@ class SseParser:
 
 
 DRAIN_TIMEOUT_S = 0.2
-"""How long a body may take to end after its last event before the connection is dropped, in seconds."""
+"""The time for the rest of a body after its last event, before the connection is dropped."""
 _SSE_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 _MAX_FIELD_BYTES = max(map(len, _SSE_FIELDS))
 
@@ -115,11 +113,9 @@ Kind = Literal["events", "document", "page", "garbage"]
 async def read_answer(
     response: aiohttp.ClientResponse, reader: AnswerReader, errors: EndpointErrors
 ) -> AsyncGenerator[ModelEvent | AnswerFinished]:
-    """Yield the events of an answer as it comes: one event of each kind for each reading of the connection.
+    """Yield the events of an answer while it arrives, up to its last event, even if the connection stays open.
 
-    It ends with the answer's last event, even when the connection stays open.
-
-    Raises ModelError, and the HTTP library's own errors."""
+    Raises ModelError, and the errors of the HTTP library."""
     content = content_of(response)
     kind, body = await _beginning(content, response.headers.get("content-type", ""))
     if kind == "events":
@@ -156,9 +152,10 @@ async def read_answer(
 
 
 def _read(reader: AnswerReader, events: list[SseEvent]) -> Iterator[ModelEvent]:
-    """Yield the events in some server-sent events, neighbouring pieces of one text or of one call's arguments joined.
+    """Yield the events that a reader finds in server-sent events that arrived together.
 
     When the reader raises, the events before it are yielded first."""
+    # Neighbouring pieces of a text are joined: each event costs time in the listeners, and nobody sees them apart.
     said: list[ModelEvent] = []
     try:
         for event in events:
@@ -172,9 +169,7 @@ def _read(reader: AnswerReader, events: list[SseEvent]) -> Iterator[ModelEvent]:
 
 
 def _join(said: list[ModelEvent], piece: ModelEvent) -> bool:
-    """Append a piece to the last event.
-
-    Returns whether they belong together."""
+    """Append a piece to the last event if both are of one text; returns whether they are."""
     match piece, said[-1]:
         case TextDelta(round, text), TextDelta(_, before):
             said[-1] = TextDelta(round, before + text)
@@ -188,7 +183,7 @@ def _join(said: list[ModelEvent], piece: ModelEvent) -> bool:
 
 
 async def _beginning(content: Content, content_type: str) -> tuple[Kind | None, bytes]:
-    """Return as much of a body as its kind requires, and the kind."""
+    """Return the kind of a body, and the bytes that were read to find it; `None` is a body that ended before."""
     head, received = b"", 0
     while chunk := await content.readany():
         head = (head + chunk).lstrip()  # some servers send blanks for as long as a model thinks
@@ -221,9 +216,9 @@ async def _rest(head: bytes, content: Content, largest: int) -> bytes:
 
 
 def kind_of(head: bytes, content_type: str) -> Kind | None:
-    """Return the kind of a body, `None` if more bytes are needed.
+    """Return the kind of a body by its beginning; `None` if more bytes are needed.
 
-    The body's beginning decides, because content types are unreliable."""
+    The content type, which many servers set wrongly, decides only between events and garbage."""
     if _BYTE_ORDER_MARK.startswith(head):
         return None
     head = head.removeprefix(_BYTE_ORDER_MARK).lstrip()
@@ -235,19 +230,23 @@ def kind_of(head: bytes, content_type: str) -> Kind | None:
         return "page"
     if head.startswith(_SSE_FIELDS) or content_type.startswith("text/event-stream"):
         return "events"
-    return None if len(head) < _MAX_FIELD_BYTES else "garbage"
+    if len(head) < _MAX_FIELD_BYTES:
+        return None
+    return "garbage"
 
 
 def _document(body: bytes, errors: EndpointErrors) -> JsonValue:
     try:
         document: JsonValue = json.loads(body)
     except (ValueError, RecursionError):
-        raise errors.of_cut_document() if _is_cut(body) else errors.of_garbage(body) from None
+        if _is_cut(body):
+            raise errors.of_cut_document() from None
+        raise errors.of_garbage(body) from None
     return document
 
 
 def _is_cut(body: bytes) -> bool:
-    """Return whether bytes that are not JSON would be, if the rest of them had come."""
+    """Return whether bytes are the beginning of a JSON document."""
     try:
         from_json(body, allow_partial=True)
     except ValueError:

@@ -1,7 +1,7 @@
-"""Reads the bodies of responses, decompressed where a server compresses unasked.
+"""Bodies of responses, which are decompressed if a server compresses them although it was not asked to.
 
-aiohttp's own decompression takes a gzip stream that was cut for a whole one, and never ends for a `deflate` that was
-cut within its stated length.
+aiohttp's own decompression accepts a gzip stream without its end, and never returns for a `deflate` stream that ends
+before its stated length.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import aiohttp
 
 MAX_PIECE_BYTES = 1024 * 1024
-"""Some kilobytes of a compressed body can stand for gigabytes: so much of it is in memory at a time."""
+"""The most bytes that are decompressed at a time, because some kilobytes can expand to gigabytes."""
 
 _ANY_HEADER = 32 + zlib.MAX_WBITS  # gzip's or zlib's
 _CM_DEFLATE = 8  # in the first byte of zlib's
@@ -24,12 +24,12 @@ class Content(Protocol):
     """The readable part of a body."""
 
     async def readany(self) -> bytes:
-        """Return the next bytes, nothing at the end."""
+        """Return the next bytes, and none at the end."""
         ...
 
 
 class BodyError(OSError):
-    """A body cannot be read; `sentence` begins with the endpoint."""
+    """A body cannot be read; `sentence` is the predicate of a message whose subject is the endpoint."""
 
     def __init__(self, sentence: str, *, retryable: bool = False) -> None:
         super().__init__(sentence)
@@ -50,9 +50,7 @@ def content_of(response: aiohttp.ClientResponse) -> Content:
 
 
 class _Decompressed:
-    """A compressed body.
-
-    Raises ConnectionError where its end is missing, and BodyError."""
+    """Decompresses a body; raises ConnectionError if its end is missing, and BodyError if it is damaged."""
 
     def __init__(self, content: Content) -> None:
         self._content = content
@@ -77,6 +75,7 @@ class _Decompressed:
         try:
             piece = self._decompressor.decompress(data, MAX_PIECE_BYTES)
         except zlib.error as error:
+            # Damage may pass with the next attempt; a wrong `content-encoding` is a setting of the server.
             declared = not self._is_plain and "header check" not in str(error)
             problem = "is damaged" if declared else "is not compressed as declared"
             sentence = f"sends a body that {problem}: look at the server or its proxy"

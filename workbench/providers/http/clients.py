@@ -1,4 +1,4 @@
-"""Connections to endpoints, one pool for each endpoint and key, made on first use and shielded from the environment.
+"""Connections to endpoints: one pool for each endpoint and key, made on first use.
 
 Requests go out through aiohttp: the vendors' SDKs take several times the CPU for the same bytes. A vendor's own address
 gets the headers that its SDK would take from the environment, such as organisation and project. Other endpoints get
@@ -44,14 +44,14 @@ ANTHROPIC_VERSION = "2026-10-21"
 OLDER_ANTHROPIC_VERSION = "2023-06-01"
 
 _SHOWN_HEADERS = ("accept", "accept-encoding", "anthropic-version", "content-type", "user-agent")
-"""The headers whose values hold no secret. Others come from the environment, or are the key."""
+"""The headers whose values are shown. Others come from the environment or are the key, and may be secret."""
 
 _VENDOR_HEADERS = {"openai": (("openai-organization", "OPENAI_ORG_ID"), ("openai-project", "OPENAI_PROJECT_ID"))}
 
 
 @dataclass(slots=True)
 class _Connection:
-    """The connection of a request under way."""
+    """The connection of a request; `was_open` is whether an earlier request used it."""
 
     was_open: bool = False
 
@@ -60,8 +60,8 @@ class _Connection:
 class Client:
     """The connections to one endpoint.
 
-    `errors` are the exceptions that its use can raise. `has_answered`: something at the address speaks HTTP as it is
-    spoken here."""
+    `errors` are the exceptions that its methods raise. `has_answered` is whether the endpoint has answered a request
+    yet, so that it speaks HTTP with or without TLS as configured."""
 
     base_url: yarl.URL
     errors: tuple[type[Exception], ...]
@@ -72,17 +72,17 @@ class Client:
     async def post(self, path: str, body: bytes, read_timeout_s: float) -> aiohttp.ClientResponse:
         """Send a request and return the unread response.
 
-        Raises one of `errors`; a refusal is `Refused`."""
+        Raises one of `errors`: Refused for a status other than success."""
         return await self._ask("POST", path, read_timeout_s, body)
 
     def headers_without_secrets(self, key_name: str | None) -> tuple[tuple[str, str], ...]:
         """Return the headers of every request.
 
         The key is shown as `$` and the name of its variable, and other values that may be secret as `…`."""
-        hidden = {"authorization": f"Bearer ${key_name}", "x-api-key": f"${key_name}"} if key_name else {}
-        shown = {}
-        for name, value in self.session.headers.items():
-            shown[name.lower()] = value
+        hidden = {}
+        if key_name:
+            hidden = {"authorization": f"Bearer ${key_name}", "x-api-key": f"${key_name}"}
+        shown = {name.lower(): value for name, value in self.session.headers.items()}
         for name in shown.keys() - _SHOWN_HEADERS:
             shown[name] = hidden.get(name, "…")
         return tuple(shown.items())
@@ -90,7 +90,7 @@ class Client:
     async def get(self, path: str, read_timeout_s: float) -> bytes:
         """Return the body at a path.
 
-        Raises as `post`, and ModelError for one that is too large."""
+        Raises as `post` does, and BodyError for a body that is too large."""
         async with await self._ask("GET", path, read_timeout_s) as response:
             body = bytearray()
             content = content_of(response)
@@ -101,10 +101,13 @@ class Client:
             return bytes(body)
 
     async def get_apart(self, url: str) -> bytes:
-        """Return the body at an address of the same server, soon and on a connection of its own.
+        """Return the body at an address of the same server, within `APART_TIMEOUT_S`.
 
-        No later request depends on that connection. Raises as `post`, and TimeoutError."""
+        Raises as `post` does, and TimeoutError."""
         import yarl
+
+        # On a connection of its own: a server that fails at an unknown address may break the connection for the next
+        # request.
 
         async with (
             asyncio.timeout(APART_TIMEOUT_S),
@@ -134,12 +137,11 @@ class Client:
     async def _response(
         self, method: str, path: str, read_timeout_s: float, body: bytes | None
     ) -> aiohttp.ClientResponse:
-        """Send a request.
-
-        A server may close a connection that it kept open at the moment of the next request: that one goes out again at
-        once, until a new connection takes it."""
+        """Send a request, again if its connection turns out to be closed."""
         import aiohttp
 
+        # A server may close a connection that it kept open just when the next request is sent on it. That request is
+        # sent again at once, until a new connection takes it.
         while True:
             connection = _Connection()
             try:
@@ -152,7 +154,7 @@ class Client:
                 raise
 
     async def _expects_tls(self, error: Exception) -> bool:
-        """Return whether the server closed a new connection because it speaks TLS, and was not asked in TLS."""
+        """Return whether the server closed a new connection without TLS because it speaks TLS."""
         import aiohttp
 
         is_plain = self.base_url.scheme == "http" and self.proxy is None
@@ -166,7 +168,8 @@ class Client:
         import aiohttp
         import yarl
 
-        # The read timeout begins when the body is written. One that the system does not take at once may never be.
+        # The read timeout of aiohttp begins after the body is written. A body that is larger than the system's buffer
+        # may never be written if the server reads nothing, hence a second timeout.
         is_large = body is not None and len(body) > MAX_BUFFERED_BYTES
         async with asyncio.timeout(CONNECT_TIMEOUT_S + 2 * read_timeout_s) if is_large else nullcontext():
             return await self.session.request(
@@ -182,9 +185,7 @@ class Client:
 
 
 class Clients:
-    """The clients of a session.
-
-    `starting` wraps the creation of each. Use it on one event loop."""
+    """The clients of a session, on one event loop; `starting` returns a context around the creation of each."""
 
     def __init__(self, starting: Callable[[str], AbstractContextManager[None]] = lambda _what: nullcontext()) -> None:
         self._starting = starting
@@ -193,9 +194,9 @@ class Clients:
         self._tls: ssl.SSLContext | None = None
 
     async def client(self, spec: ModelSpec, key: str | None, errors: EndpointErrors) -> Client:
-        """Return the client for a model's endpoint.
+        """Return the client for a model's endpoint, a new one for a new endpoint or key.
 
-        Raises ModelError when none can be made."""
+        Raises ModelError for invalid settings."""
         place = (spec.provider, spec.base_url, key, spec.legacy_auth)
         client = self._clients.get(place)
         if client is not None:
@@ -224,8 +225,9 @@ class Clients:
             headers = _headers(spec, key)
             if _is_the_vendors(spec):
                 headers = _vendor_headers(spec) | headers
-            if bad := [name for name, value in headers.items() if not value.isprintable()]:
-                raise ValueError(f"the header {bad[0]} contains characters that no header can have")
+            for name, value in headers.items():
+                if not value.isprintable():
+                    raise ValueError(f"the header {name} contains characters that no header can have")
             if base_url.scheme == "https" or (proxy or "").startswith("https:"):
                 self._tls = self._tls or await asyncio.to_thread(tls_context)
         except (ValueError, OSError) as error:
@@ -245,7 +247,7 @@ class Clients:
 
 
 def _connection_trace() -> aiohttp.TraceConfig:
-    """Return a trace that notes of each request whether its connection was open before."""
+    """Return a trace that sets `_Connection.was_open` of each request."""
     import aiohttp
 
     async def reused(_session: object, context: Any, _params: object) -> None:
@@ -265,9 +267,7 @@ def _is_the_vendors(spec: ModelSpec) -> bool:
 
 
 def _vendor_headers(spec: ModelSpec) -> dict[str, str]:
-    """Return the headers that the environment asks for at a vendor's own address, named as the vendor's SDK names them.
-
-    Credentials among them are left out: the only key that is sent is the model's own."""
+    """Return the headers for a vendor's own address, from the environment variables of the vendor's SDK."""
     vendor = spec.provider.partition("-")[0]
     headers = {}
     for header, variable in _VENDOR_HEADERS.get(vendor, ()):
@@ -275,20 +275,23 @@ def _vendor_headers(spec: ModelSpec) -> dict[str, str]:
     for line in os.environ.get(f"{vendor.upper()}_CUSTOM_HEADERS", "").split("\n"):
         name, _, value = line.partition(":")
         headers[name.strip().lower()] = value.strip()
+    # The only key that is sent is the model's own, which is known as a secret.
     return {name: value for name, value in headers.items() if value and name not in ("authorization", "x-api-key")}
 
 
 def _headers(spec: ModelSpec, key: str | None) -> dict[str, str]:
-    """Return the headers that a request to any endpoint needs, whatever the environment asks for."""
+    """Return the headers that every request to an endpoint needs."""
     headers = {
         "accept": "application/json",
         "accept-encoding": "identity",
         "content-type": "application/json",
         "user-agent": f"toolcall-workbench/{__version__}",
     }
+    # Anthropic's API took the key as `x-api-key` in earlier versions, as other implementations still do.
+    is_legacy = spec.provider == "anthropic" and spec.legacy_auth
     if spec.provider == "anthropic":
-        headers["anthropic-version"] = OLDER_ANTHROPIC_VERSION if spec.legacy_auth else ANTHROPIC_VERSION
-    if key and spec.provider == "anthropic" and spec.legacy_auth:
+        headers["anthropic-version"] = OLDER_ANTHROPIC_VERSION if is_legacy else ANTHROPIC_VERSION
+    if key and is_legacy:
         headers["x-api-key"] = key
     elif key:
         headers["authorization"] = f"Bearer {key}"
@@ -296,22 +299,25 @@ def _headers(spec: ModelSpec, key: str | None) -> dict[str, str]:
 
 
 def tls_context() -> ssl.SSLContext:
-    """Return the TLS context that checks certificates.
+    """Return a TLS context that trusts the system's authorities, or those of SSL_CERT_FILE or SSL_CERT_DIR.
 
-    It trusts the authorities of the system, or those that SSL_CERT_FILE or SSL_CERT_DIR names. Raises ValueError."""
+    Raises ValueError when such a file cannot be read."""
     import httpx2
 
     try:
         context = httpx2.create_ssl_context()
-    except OSError as error:  # which names no file
+    except OSError as error:
+        # The error does not name the file that it is about.
         file = os.environ.get("SSL_CERT_FILE")
-        raise ValueError(f"SSL_CERT_FILE is {file}: {error.strerror or error}" if file else str(error)) from error
+        if file:
+            raise ValueError(f"SSL_CERT_FILE is {file}: {error.strerror or error}") from error
+        raise ValueError(str(error)) from error
     context.set_alpn_protocols(["http/1.1"])
     return context
 
 
 async def beginning_of(response: aiohttp.ClientResponse, most: int) -> bytes:
-    """Return the body of a response, or its beginning of more than so many bytes, however it is compressed."""
+    """Return the body of a response as it was sent; of one over `most` bytes, a beginning that is longer than that."""
     body = bytearray()
     while len(body) <= most and (chunk := await response.content.readany()):
         body += chunk
@@ -319,7 +325,7 @@ async def beginning_of(response: aiohttp.ClientResponse, most: int) -> bytes:
 
 
 async def _refusal(response: aiohttp.ClientResponse) -> Refused:
-    """Return an answer other than success, with as much of its body as an error can need, and soon."""
+    """Return the error for a response other than success, with the beginning of its body."""
     import aiohttp
 
     body = bytearray()

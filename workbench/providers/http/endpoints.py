@@ -1,4 +1,4 @@
-"""All endpoints of a session: rate limits by model, connection pools and slots by endpoint, and their checks."""
+"""The endpoints of a session: models behind HTTP, with their rate limits, connections and slots, and their checks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from workbench.providers.model import (
 from workbench.providers.wire.chat import ChatWire
 from workbench.providers.wire.messages import MessagesWire
 from workbench.providers.wire.responses import ResponsesWire
-from workbench.providers.wire.wire import Wire
+from workbench.providers.wire.wire import Wire, as_dict, dicts_in
 from workbench.trajectory.events import ModelEvent, PromptProgress
 
 if TYPE_CHECKING:
@@ -51,15 +51,13 @@ _WIRES: Mapping[Provider, Callable[[ModelSpec, Secrets], Wire]] = {
 
 
 def wire_of(spec: ModelSpec, secrets: Secrets = NO_SECRETS) -> Wire:
-    """Return the wire format of a model's provider for that model.
-
-    Its quotes of the endpoint contain no secrets."""
+    """Return the wire format of a model's provider, set up for the model."""
     return _WIRES[spec.provider](spec, secrets)
 
 
 CHECK_READ_TIMEOUT_S = 20.0
 CHECK_TIMEOUT_S = 60.0
-"""For the whole check: an endpoint may send something now and then without coming to an end."""
+"""The time limit of a whole check: an endpoint may send a little from time to time and never end."""
 _LISTED_NAMES = 5
 _LACKING = (404, 405, 501)
 _NOT_AN_API = "answers, but not as a model API does: correct base_url"
@@ -67,33 +65,35 @@ _NOT_AN_API = "answers, but not as a model API does: correct base_url"
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """Whether a model can be asked, as far as that is known without asking it, in one sentence.
+    """The result of checking a model's endpoint without asking the model, described by `sentence`.
 
-    `answers` is also true where the endpoint answers but has nothing at this path, or no such model."""
+    `answers` is true as well for an endpoint that answers but lacks the path or the model."""
 
     ok: bool
     sentence: str
     answers: bool = False
     took_ms: float | None = field(default=None, compare=False)
-    """How long a good endpoint took to say so."""
+    """The duration of a successful check in milliseconds."""
 
     @property
     def mark(self) -> str:
-        """✓ where the model exists, ? where only something answers, ✗ otherwise."""
+        """✓ if the model can be asked, ? if only the endpoint answers, ✗ otherwise."""
         if self.ok:
             return "✓"
-        return "?" if self.answers else "✗"
+        if self.answers:
+            return "?"
+        return "✗"
 
 
 async def check(spec: ModelSpec, client: Client, errors: EndpointErrors) -> CheckResult:
-    """Look for the model among those that the endpoint lists.
-
-    An endpoint that lists none counts as good."""
+    """Check whether the endpoint lists the model; one that lists no models passes."""
     try:
         async with asyncio.timeout(CHECK_TIMEOUT_S):
             began = perf_counter()
             checked = await _check(spec, client, errors)
-            return replace(checked, took_ms=(perf_counter() - began) * 1000) if checked.ok else checked
+            if not checked.ok:
+                return checked
+            return replace(checked, took_ms=(perf_counter() - began) * 1000)
     except ModelError as error:
         return CheckResult(False, str(error))
     except TimeoutError:
@@ -126,6 +126,7 @@ async def _check(spec: ModelSpec, client: Client, errors: EndpointErrors) -> Che
     except client.errors as error:
         if _status_of(error) not in _LACKING:
             return CheckResult(False, str(errors.of_exception(error, path=path)))
+        # Some servers have no listing. Only a hint to a wrong base URL or model makes that an error.
         missing = str(errors.of_exception(error, path=path))
         if _status_of(error) == 404 and (base_url_hint(spec) or "has no model" in missing):
             return CheckResult(False, missing, answers=True)
@@ -140,14 +141,15 @@ async def _check(spec: ModelSpec, client: Client, errors: EndpointErrors) -> Che
         await client.get(f"{path}/{quote(spec.model, safe='')}", _silence(spec))
     except client.errors:
         shown = errors.quoted(", ".join(names[:_LISTED_NAMES]))
-        others = f" and {len(names) - _LISTED_NAMES} more" if len(names) > _LISTED_NAMES else ""
-        listed = f"it lists {shown}{others}" if names else "it lists none"
+        listed = f"it lists {shown}" if names else "it lists none"
+        if len(names) > _LISTED_NAMES:
+            listed += f" and {len(names) - _LISTED_NAMES} more"
         return CheckResult(False, f"{place} has no model {spec.model!r}: {listed}", answers=True)
     return CheckResult(True, f"{place} answers and has {spec.model}", answers=True)
 
 
 def _listing(spec: ModelSpec) -> tuple[str, str]:
-    """Return the path of the listing of models, and the path below which each model is."""
+    """Return the path of the listing of models, and the path that each model is below."""
     if spec.provider != "anthropic":
         return "/models", "/models"
     path = "/models" if spec.base_url.rstrip("/").endswith("/v1") else "/v1/models"
@@ -155,15 +157,14 @@ def _listing(spec: ModelSpec) -> tuple[str, str]:
 
 
 def _names(body: bytes) -> list[str] | None:
-    """Return the ids in a listing of models; `None` when it is none."""
+    """Return the ids in a listing of models; `None` for a body that is no listing."""
     try:
-        document = json.loads(body)
+        listed = as_dict(json.loads(body)).get("data")
     except (ValueError, RecursionError):
         return None
-    listed = document.get("data") if isinstance(document, dict) else None
     if not isinstance(listed, list):
         return None
-    return [str(item["id"]) for item in listed if isinstance(item, dict) and "id" in item]
+    return [str(item["id"]) for item in dicts_in(listed) if "id" in item]
 
 
 def _silence(spec: ModelSpec) -> float:
@@ -175,24 +176,24 @@ def _status_of(error: Exception) -> int | None:
 
 
 MIN_WAIT_MS = 100.0
-"""Shorter waits cannot be told from the network's delays."""
+"""The shortest wait that is reported; shorter ones may be delays of the network."""
 
 MIN_GROWTH_SECONDS = 0.3
-"""By how much the first tokens of late requests have to come later than those of early ones, beside twice the time."""
+"""The least delay of the first tokens of late requests against early ones, besides twice the time of these."""
 _KEPT = 32
 _MIN_PAIRS = 10
 _IN_ORDER = 0.8
-"""The least surplus of pairs in which the request with more before it waited longer, among those that differ."""
+"""The least surplus of pairs in which the request with more ahead of it waited longer, as a share of all pairs."""
 _DIFFER = 0.8
-"""Two times differ if the shorter is below this share of the longer."""
+"""Two times differ if the shorter one is below this share of the longer one."""
 _AT_ONCE = 1.5
-"""Requests that waited up to this multiple of the shortest time were computed at once."""
+"""Requests with up to this multiple of the shortest time were computed at once."""
 
 
 class ToldSlots:
-    """The slots that one endpoint tells of itself, found once.
+    """The slots of one endpoint, the number of requests that it computes at a time, as it reports them itself.
 
-    `share` is the number of processes that use it."""
+    They are found once. `share` is the number of processes that use the endpoint."""
 
     def __init__(self, share: int, tell: Callable[[str], object]) -> None:
         self.total: int | None = None
@@ -204,19 +205,20 @@ class ToldSlots:
 
     @property
     def is_llama_cpp(self) -> bool:
-        """Whether the endpoint is a server of llama.cpp, as only these tell their slots so."""
+        """Whether the endpoint is a server of llama.cpp, the only one that reports slots in this form."""
         return self.total is not None
 
     async def find(self, spec: ModelSpec, client: Client, allowed: int) -> None:
-        """Ask the endpoint, unless that was done or it is far away.
+        """Ask the endpoint for its slots once, unless it is a hosted one.
 
-        Tell where it has fewer slots than requests are `allowed` at a time. Raises nothing that an endpoint can cause.
-        """
+        The user is told if it has fewer slots than the settings allow requests. Raises nothing that an endpoint can
+        cause."""
         async with self._finding:
             if self._is_found:
                 return
             self._is_found = True
-            self.total = await _told_slots(client) if _may_tell(spec, client) else None
+            if _may_tell(spec, client):
+                self.total = await _told_slots(client)
             if self.total is None:
                 return
             own = max(1, self.total // self._share)
@@ -227,7 +229,7 @@ class ToldSlots:
 
     @asynccontextmanager
     async def held(self) -> AsyncGenerator[None]:
-        """Hold a slot, if they are known."""
+        """Return a context that holds a slot, if the slots are known."""
         if self._gate is None:
             yield
             return
@@ -243,23 +245,27 @@ def _may_tell(spec: ModelSpec, client: Client) -> bool:
 
 
 async def _told_slots(client: Client) -> int | None:
-    """Return `total_slots` of llama.cpp's properties, which are beside its API; `None` where there are none."""
+    """Return `total_slots` of the properties of a llama.cpp server; `None` for any other server."""
+    # https://github.com/ggml-org/llama.cpp/tree/master/tools/server: `/props` stands beside the API, not below it.
     try:
         properties = json.loads(await client.get_apart(f"{str(client.base_url).removesuffix('/v1')}/props"))
     except client.errors:
         return None
     except (ValueError, RecursionError, TimeoutError):
         return None
-    slots = properties.get("total_slots") if isinstance(properties, dict) else None
-    return slots if isinstance(slots, int) and not isinstance(slots, bool) and slots > 0 else None
+    slots = as_dict(properties).get("total_slots")
+    if not isinstance(slots, int) or isinstance(slots, bool) or slots <= 0:
+        return None
+    return slots
 
 
 @dataclass(slots=True, eq=False)
 class Flight:
     """A request in flight.
 
-    `ahead` is how many were when it was sent, `ends_s` when these ended, in order. `first_s` is when the first token
-    came, `computing_s` when the endpoint says that it began."""
+    `ahead` is the number of requests in flight when it was sent, `ends_s` the times at which these ended, in order.
+    `first_s` is the time of the first token, `computing_s` the time at which the endpoint began to compute, by its own
+    report. Times are monotonic seconds."""
 
     sent_s: float
     ahead: int
@@ -271,8 +277,8 @@ class Flight:
 class Flights:
     """The requests in flight to one model at an endpoint.
 
-    Where first tokens come later the more requests are in flight, finds out how many are computed at a time, and calls
-    `lower` with that number, which is lower each time. `clock` returns monotonic seconds."""
+    They show how many requests the endpoint computes at a time, if the others wait there. `lower` is called with that
+    number, a lower one each time. `clock` returns monotonic seconds."""
 
     def __init__(self, lower: Callable[[int], object], clock: Callable[[], float] = time.monotonic) -> None:
         self._lower = lower
@@ -283,25 +289,25 @@ class Flights:
         self._slots: int | None = None
 
     def begin(self) -> Flight:
-        """Note that a request is sent."""
+        """Record that a request is sent."""
         flight = Flight(self._clock(), len(self._under_way))
         self._under_way.append(flight)
         return flight
 
     def first_token(self, flight: Flight) -> None:
-        """Note that the first token of an answer came."""
+        """Record the first token of an answer."""
         if flight.first_s is None:
             flight.first_s = self._clock()
             self._streaming += 1
             self._most_streaming = max(self._most_streaming, self._streaming)
 
     def computing(self, flight: Flight, took_ms: float) -> None:
-        """Note that the endpoint has computed on a request for so long."""
+        """Record that the endpoint has computed a request for `took_ms` milliseconds so far."""
         if flight.computing_s is None:
             flight.computing_s = self._clock() - took_ms / 1000
 
     def end(self, flight: Flight) -> None:
-        """Note that a request is over."""
+        """Record the end of a request."""
         now_s = self._clock()
         at = self._under_way.index(flight)
         for later in self._under_way[at + 1 :]:
@@ -313,12 +319,13 @@ class Flights:
             self._look()
 
     def waited_ms(self, flight: Flight, prompt_ms: float | None) -> float:
-        """Return the milliseconds that a request waited at the endpoint, 0 if unknown.
+        """Return the milliseconds that a request waited at the endpoint for others; 0 if unknown.
 
-        The wait ends when the endpoint began, by its progress or by the time that it reports for the prompt. Else it
-        ends when enough of the requests ahead had ended, if the number of slots is known."""
+        `prompt_ms` is the time for the prompt that the endpoint reports."""
         if flight.first_s is None:
             return 0.0
+        # The endpoint's own reports come first. Without them, a slot was free when enough of the requests ahead had
+        # ended, if the number of slots is known.
         if flight.computing_s is not None:
             until_s = flight.computing_s
         elif prompt_ms is not None:
@@ -328,12 +335,15 @@ class Flights:
         else:
             return 0.0
         waited_ms = (min(until_s, flight.first_s) - flight.sent_s) * 1000
-        return round(waited_ms, 3) if waited_ms >= MIN_WAIT_MS else 0.0
+        if waited_ms < MIN_WAIT_MS:
+            return 0.0
+        return round(waited_ms, 3)
 
     def _look(self) -> None:
         found = slots_shown_by(self._seen)
         if found is None:
             return
+        # Answers that streamed at the same time were computed at the same time.
         slots = max(found, self._most_streaming)
         if slots < max(ahead for ahead, _ in self._seen) + 1 and (self._slots is None or slots < self._slots):
             self._slots = slots
@@ -342,10 +352,11 @@ class Flights:
 
 
 def slots_shown_by(seen: deque[tuple[int, float]]) -> int | None:
-    """Return how many requests an endpoint computes at a time, `None` if that does not show.
+    """Return the number of requests that an endpoint computes at a time; `None` if the requests do not show it.
 
-    `seen` pairs the number of requests ahead of each with the seconds to its first token. It shows where first tokens
-    come later the more requests are ahead."""
+    `seen` pairs the number of requests ahead of each request with the seconds to its first token."""
+    # The number shows if requests wait for each other: then first tokens come later with more requests ahead. As in
+    # Kendall's rank correlation, pairs of requests in this order are counted against pairs in the opposite order.
     pairs = []
     for one, other in combinations(seen, 2):
         if one[0] != other[0] and min(one[1], other[1]) < _DIFFER * max(one[1], other[1]):
@@ -361,18 +372,16 @@ def slots_shown_by(seen: deque[tuple[int, float]]) -> int | None:
     late = [first_s for ahead, first_s in seen if ahead >= middle]
     if not early or median(late) < max(2 * median(early), median(early) + MIN_GROWTH_SECONDS):
         return None
+    # Requests that waited for no other one needed about the shortest time: as many as the largest of them had ahead.
     shortest = min(first_s for _, first_s in seen)
     return max(ahead + 1 for ahead, first_s in seen if first_s <= _AT_ONCE * shortest)
 
 
-# A model behind an HTTP endpoint: combines wire format, rate limiter, client and errors.
-
-
 class EndpointModel:
-    """One model at one endpoint.
+    """One model at one HTTP endpoint.
 
-    All names of a model share its rate limiter and its flights, all models of an endpoint share its clients and slots.
-    `key` is the value of the API key, `None` when the model needs none."""
+    Several names of the model share its rate limiter and flights; all models of an endpoint share its clients and
+    slots. `key` is the value of the API key, `None` for a model without one."""
 
     def __init__(
         self,
@@ -407,15 +416,15 @@ class EndpointModel:
             self._wire.expect_llama_cpp()
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """Wait until the endpoint may be asked again."""
+        """Return the context of one request; entering it waits until the limits allow the request."""
         return self.turn_reporting(lambda _: None)
 
     @asynccontextmanager
     async def turn_reporting(self, on_pause: Callable[[float], object]) -> AsyncGenerator[None]:
-        """Wait as `turn` does, and report pauses.
+        """Return the context of one request, as `turn` does.
 
-        `on_pause` is called with the seconds for which the endpoint accepts no request, if that delays this one. A
-        model that was not started is started here, where the time does not count as the model's."""
+        `on_pause` is called with the seconds of a pause that delays the request."""
+        # A judge, for example, is not started before: the time of a start here counts as no latency.
         await self.start()
         async with self._limiter.turn(on_pause), self._slots.held():
             yield
@@ -430,9 +439,7 @@ class EndpointModel:
         return HttpRequest("POST", shown_url(f"{client.base_url}{self._wire.path}"), headers, json.loads(body))
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
-        """Answer a request.
-
-        Raises ModelError for everything that can go wrong at an endpoint."""
+        """Answer a request piece by piece; raises ModelError for every failure of the endpoint."""
         client = await self._clients.client(self.spec, self.key, self._errors)
         path = self._wire.path
         began = False
@@ -453,9 +460,9 @@ class EndpointModel:
         except RecursionError:
             raise self._errors.error("answers with JSON too deeply nested: look at what the server sends") from None
         except client.errors as error:
-            failed = self._errors.of_exception(
-                error, path=path, began=began, tool_at=lambda said: self._wire.tool_at(request, said)
-            )
+            tool_at = partial(self._wire.tool_at, request)
+            failed = self._errors.of_exception(error, path=path, began=began, tool_at=tool_at)
+            # An endpoint that asks one request to wait would refuse the others too.
             if failed.retryable and failed.retry_after_s is not None:
                 self._limiter.hold(failed.retry_after_s)
             raise failed from error
@@ -463,7 +470,7 @@ class EndpointModel:
             self._flights.end(flight)
 
     def _timed(self, event: ModelEvent | AnswerFinished, flight: Flight) -> ModelEvent | AnswerFinished:
-        """Return an event, the last one with the time for which the request waited at the endpoint."""
+        """Record the times of an event; to the last one, add the time that the request waited at the endpoint."""
         if isinstance(event, FIRST_TOKENS):
             self._flights.first_token(flight)
         elif isinstance(event, PromptProgress):
@@ -474,7 +481,7 @@ class EndpointModel:
 
 
 class ModelWithPauses:
-    """An endpoint's model for one run, which reports the pauses it waits for."""
+    """An endpoint's model for one run, which reports the pauses that delay the run."""
 
     def __init__(self, model: EndpointModel, on_pause: Callable[[float], object]) -> None:
         self._model = model
@@ -486,7 +493,7 @@ class ModelWithPauses:
         await self._model.start()
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """Wait for the model's turn, reporting pauses."""
+        """Return the context of one request, which reports pauses."""
         return self._model.turn_reporting(self._on_pause)
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
@@ -499,15 +506,15 @@ class ModelWithPauses:
 
 
 class Endpoints:
-    """The endpoints of a session; use it on one event loop.
+    """The endpoints of a session, on one event loop.
 
     Each model at a base URL has one rate limiter; all models with the same base URL and key share one connection pool.
 
-    `clock` returns monotonic seconds and `sleep` waits seconds, for the rate limiters. `starting` wraps the start of a
-    model, such as imports. `on_hold` is called with base URL, model and seconds when an endpoint asks all requests to
-    wait. With `leases`, these limit requests in place of the settings. `share` is the number of processes that use the
-    endpoints. `tell` is called with a sentence once an endpoint is sent fewer requests at a time than the settings
-    allow."""
+    `clock` returns monotonic seconds and `sleep` waits seconds, for the rate limiters. `starting` returns a context
+    around the start of a model, such as imports. `on_hold` is called with base URL, model and seconds when an endpoint
+    asks all requests to wait. With `leases`, these limit requests in place of the settings. `share` is the number of
+    processes that use the endpoints. `tell` is called with a sentence when an endpoint gets fewer requests at a time
+    than the settings allow."""
 
     def __init__(
         self,
@@ -537,16 +544,18 @@ class Endpoints:
     def open(
         self, spec: ModelSpec, environment: Mapping[str, str], on_pause: Callable[[float], object] | None = None
     ) -> Model:
-        """Return the model behind its endpoint; nothing is connected or imported before its first request.
+        """Return the model behind its endpoint, to which it connects at its start.
 
-        `on_pause` is called with the seconds for which a request is delayed at the endpoint's request.
-
-        Raises ModelError when the variable of its key is not set.
+        `on_pause` is called with the seconds of a pause that delays a request. Raises ModelError when the variable of
+        the key is not set.
         """
         model = self._opened(spec, environment)
-        return ModelWithPauses(model, on_pause) if on_pause is not None else model
+        if on_pause is None:
+            return model
+        return ModelWithPauses(model, on_pause)
 
     def _opened(self, spec: ModelSpec, environment: Mapping[str, str]) -> EndpointModel:
+        # A changed key or setting gives a new model under the same name.
         known = self._models.get(spec.name)
         if known is not None and known.spec == spec and known.key == _given_key(spec, environment):
             return known
@@ -567,7 +576,7 @@ class Endpoints:
         return model
 
     def hold(self, base_url: str, model: str, seconds: float) -> None:
-        """Let no request through to a model for this time: another process was asked to wait."""
+        """Pause the requests to a model, because its endpoint has asked another process to wait."""
         self._limiter(base_url, model).hold_too(seconds)
 
     def _limiter(self, base_url: str, model: str) -> RateLimiter:
@@ -601,7 +610,7 @@ class Endpoints:
     async def check(self, spec: ModelSpec, environment: Mapping[str, str]) -> CheckResult:
         """Check whether the endpoint answers, accepts the key and has the model, without asking the model.
 
-        Raises nothing that an endpoint or a setting can cause."""
+        A failure is part of the result, and raises nothing."""
         errors = EndpointErrors(spec, self._secrets)
         try:
             client = await self._clients.client(spec, self._key_of(spec, environment), errors)
@@ -643,5 +652,7 @@ class Endpoints:
 
 
 def _given_key(spec: ModelSpec, environment: Mapping[str, str]) -> str | None:
-    """Return the value of a model's key, empty where its variable is not set; `None` when it needs no key."""
-    return environment.get(spec.api_key_env, "").strip() if spec.api_key_env is not None else None
+    """Return the value of a model's key, empty if its variable is not set; `None` for a model without a key."""
+    if spec.api_key_env is None:
+        return None
+    return environment.get(spec.api_key_env, "").strip()

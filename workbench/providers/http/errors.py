@@ -1,4 +1,4 @@
-"""Turns every failure of an endpoint into one error with one sentence: the place, the event, the way out."""
+"""Errors of endpoints: each failure as one sentence that names the place, the event and the remedy."""
 
 from __future__ import annotations
 
@@ -22,19 +22,17 @@ from workbench.providers.http.bodies import BodyError
 from workbench.providers.model import ModelError
 from workbench.providers.wire.errors import MAX_QUOTE_CHARS, error_text, quoted
 
-# Interprets an endpoint's refusals: the status, the text, and the time to wait.
-
 PASSING_STATUSES = frozenset({408, 409, 425, 429})
-"""Retryable in addition to all from 500 on, except 501 and 505."""
+"""Statuses below 500 after which a retry may succeed."""
 TLS_WANTED = ("plain http request was sent to https", "http request to an https server")
-"""Replies of web servers to a request without TLS where TLS is expected."""
+"""Answers of web servers that expect TLS to a request without it."""
 QUOTA_CODES = ("insufficient_quota", "billing_hard_limit", "billing_not_active")
-"""Codes with status 429 that waiting does not help."""
+"""Codes with status 429 for which waiting does not help."""
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """A status with its text: `text` is short and safe to show, `body` is searched for codes."""
+    """A response other than success: `text` is short and safe to show, `body` is searched for codes."""
 
     status: int
     text: str
@@ -45,10 +43,13 @@ class Refusal:
 
     @property
     def _why(self) -> str:
-        return f"({self.status}: {self.text})" if self.text else f"({self.status})"
+        if self.text:
+            return f"({self.status}: {self.text})"
+        return f"({self.status})"
 
     def is_retryable(self, headers: Mapping[str, str]) -> bool:
-        """Return whether the same request may succeed later; an explicit statement of the endpoint takes precedence."""
+        """Return whether the same request may succeed later."""
+        # The endpoint's own statement takes precedence over the status; OpenAI and Anthropic send it.
         header = headers.get("x-should-retry", "").lower()
         if header in ("true", "false"):
             return header == "true"
@@ -57,7 +58,7 @@ class Refusal:
         return self.status in PASSING_STATUSES or (self.status >= 500 and self.status not in (501, 505))
 
     def sentence(self, spec: ModelSpec) -> str:
-        """Return the failure and the way out, as the rest of a sentence that begins with the endpoint."""
+        """Return the failure and its remedy, as the predicate of a sentence about the endpoint."""
         why = self._why
         match self.status:
             case 401 | 403 if spec.api_key_env is None:
@@ -72,6 +73,7 @@ class Refusal:
                 return f"rejects the request as too large {why}: shorten the case or offer fewer tools"
             case 400 | 422 if self.tool is not None:
                 return f"does not accept the tool {self.tool} {why}: correct the schema of its parameters"
+            # Web servers answer so to a request without TLS at their port for TLS.
             case 400 if any(words in self.body.lower() for words in TLS_WANTED):
                 return f"expects TLS {why}: write https:// in base_url"
             case 400 | 422:
@@ -98,27 +100,28 @@ class Refusal:
 
 
 def base_url_hint(spec: ModelSpec) -> str | None:
-    """Return the ending that the base URL most likely lacks: those of OpenAI's APIs end in `/v1`."""
+    """Return a question that proposes the base URL with `/v1`, which those of OpenAI's APIs end with; else `None`."""
     if spec.provider == "anthropic" or "/v1" in urlsplit(spec.base_url).path:
         return None
     return f"did you mean {shown_url(spec.base_url).rstrip('/')}/v1 as base_url?"
 
 
 def shown_url(url: str) -> str:
-    """Return an address without its possible secrets: a user's name and password, the query."""
+    """Return an address without its user name, password and query, which may be secret."""
     try:
         parts = urlsplit(url)
         host = parts.netloc.rpartition("@")[2]
     except ValueError:
         return "the endpoint"
-    return f"{parts.scheme}://{host}{parts.path}" if host else parts.path
+    if not host:
+        return parts.path
+    return f"{parts.scheme}://{host}{parts.path}"
 
 
 def asked_wait_s(headers: Mapping[str, str], now_s: float) -> float | None:
-    """Return the seconds that the headers ask to wait: `retry-after-ms`, or `retry-after` in seconds or as a date.
+    """Return the seconds that the headers ask to wait; `None` if they ask for no wait.
 
-    A date counts from that of the answer, where it has one, because the clock here may be another's or be set
-    meanwhile.
+    The headers are `retry-after-ms`, and `retry-after` in seconds or as a date. `now_s` is the time since 1970.
     """
     for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
@@ -131,17 +134,16 @@ def asked_wait_s(headers: Mapping[str, str], now_s: float) -> float | None:
         until_s = parsedate_to_datetime(headers["retry-after"]).timestamp()
     except (KeyError, ValueError, OverflowError):
         return None
+    # The date of the answer is by the clock of the server, which may differ from the clock here.
     with suppress(KeyError, ValueError, OverflowError):
         now_s = parsedate_to_datetime(headers["date"]).timestamp()
     return max(until_s - now_s, 0.0)
 
 
-# Recognises failures of the connection: names, connections, TLS, timeouts, broken connections.
-
 CONNECT_TIMEOUT_S = 10.0
 TLS_PROBE_TIMEOUT_S = 2.0
 _NOT_IN_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
-"""OpenSSL's reasons for an answer that is no record of TLS."""
+"""OpenSSL's reasons for an answer that is not TLS."""
 
 
 class TlsExpectedError(ConnectionError):
@@ -149,9 +151,7 @@ class TlsExpectedError(ConnectionError):
 
 
 async def speaks_tls(host: str, port: int) -> bool:
-    """Return whether a server answers the beginning of a TLS handshake in TLS, whatever its certificate.
-
-    Most close a connection without a word that begins otherwise, as any other server may."""
+    """Return whether a server answers the beginning of a TLS handshake in TLS, with any certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     try:
@@ -159,7 +159,7 @@ async def speaks_tls(host: str, port: int) -> bool:
             _, connection = await asyncio.open_connection(host, port, ssl=context)
             connection.close()
     except ssl.SSLError as error:
-        # Any other reason is that of an alert, such as a version that both lack.
+        # Any other reason is an alert, such as about the version of TLS, and an alert is TLS.
         return bool(error.reason) and error.reason not in _NOT_IN_TLS and "EOF" not in error.reason
     except (OSError, TimeoutError):
         return False
@@ -167,9 +167,9 @@ async def speaks_tls(host: str, port: int) -> bool:
 
 
 def proxy_for(base_url: str) -> str | None:
-    """Return the address of the proxy that the environment names for an endpoint; `None` where it is reached directly.
+    """Return the address of the proxy that the environment names for an endpoint; `None` without one.
 
-    Raises ValueError for a proxy that cannot be used, without quoting a password.
+    Raises ValueError, whose message quotes no password, for a proxy that cannot be used.
     """
     parts = urlsplit(base_url)
     proxies = getproxies()
@@ -188,7 +188,9 @@ def shown_proxy(proxy: str) -> str:
     """Return the address of a proxy without a user and a password."""
     scheme, _, rest = proxy.rpartition("://")
     host = rest.rpartition("@")[2].rstrip("/")
-    return host if scheme in ("", "http") else f"{scheme}://{host}"
+    if scheme in ("", "http"):
+        return host
+    return f"{scheme}://{host}"
 
 
 _CERTIFICATE_PROBLEMS = {
@@ -197,20 +199,20 @@ _CERTIFICATE_PROBLEMS = {
     62: ("is for another host", "write the host that it is for in base_url"),
     64: ("is for another host", "write the host that it is for in base_url"),
 }
-"""By OpenSSL's error number: the problem of the certificate, and the way out."""
+"""The problem of a certificate and its remedy, by the error number of OpenSSL."""
 _UNTRUSTED = ("is not from an authority that this machine trusts", "name its authority's file in SSL_CERT_FILE")
 
 
 @dataclass(frozen=True)
 class Broken:
-    """The failure, as the rest of a sentence that begins with the endpoint, and whether a retry may help."""
+    """A failure of the connection: the predicate of a sentence about the endpoint, and whether a retry may help."""
 
     sentence: str
     retryable: bool = False
 
 
 def causes_of(error: BaseException) -> Iterator[BaseException]:
-    """Yield an exception and everything that led to it, the outermost first."""
+    """Yield an exception and all exceptions that led to it, the outermost first."""
     waiting: list[BaseException] = [error]
     seen: set[int] = set()
     while waiting:
@@ -225,9 +227,9 @@ def causes_of(error: BaseException) -> Iterator[BaseException]:
 
 
 def broken_by(error: BaseException, spec: ModelSpec, *, began: bool) -> Broken | None:
-    """Return the failure of the connection behind an exception; `None` when it is none.
+    """Return the failure of the connection behind an exception; `None` for another exception.
 
-    `began` tells that part of an answer had come."""
+    `began` is whether a part of the answer had arrived."""
     causes = tuple(causes_of(error))
     proxy = proxy_for(spec.base_url)
     if proxy is not None and (problem := _with_proxy(causes)):
@@ -240,7 +242,8 @@ def broken_by(error: BaseException, spec: ModelSpec, *, began: bool) -> Broken |
 
 
 def _with_proxy(causes: tuple[BaseException, ...]) -> str | None:
-    """Return the problem of a proxy, to which every connection goes first."""
+    """Return the problem of the proxy, if an exception is about it."""
+    # Every connection goes to the proxy first, so a failure to connect is that of the proxy.
     import aiohttp
 
     for cause in causes:
@@ -262,7 +265,7 @@ def _before_connecting(causes: tuple[BaseException, ...]) -> Broken | None:
     for cause in causes:
         match cause:
             case aiohttp.ClientConnectorError():
-                continue  # wraps the error that tells what happened
+                continue  # wraps the error of the system, which follows among the causes
             case ssl.SSLCertVerificationError():
                 problem, way_out = _CERTIFICATE_PROBLEMS.get(cause.verify_code, _UNTRUSTED)
                 return Broken(f"shows a certificate that {problem}: {way_out}")
@@ -301,7 +304,7 @@ def _broken_off(causes: tuple[BaseException, ...], began: bool) -> Broken | None
     when = "in the middle of its answer" if began else "before it answered"
     if any(isinstance(cause, TlsExpectedError) or _is_in_tls(cause) for cause in causes):
         return Broken("expects TLS: write https:// in base_url")
-    # What led to an error says more than the error: that a body is incomplete, for example, that it is no gzip.
+    # The innermost cause says most: an incomplete body, for example, may have been no gzip stream at all.
     for cause in reversed(causes):
         match cause:
             case BodyError():
@@ -318,14 +321,15 @@ def _broken_off(causes: tuple[BaseException, ...], began: bool) -> Broken | None
 
 
 def _is_in_tls(error: BaseException) -> bool:
-    """Return whether the status line that could not be read is an alert of TLS."""
+    """Return whether the answer to a request without TLS is an alert of TLS."""
     from aiohttp import http_exceptions
 
+    # 0x15 is the type of an alert record, 0x03 the major version (RFC 8446, section 5.1).
     return isinstance(error, http_exceptions.BadStatusLine) and r"b'\x15\x03" in error.message
 
 
 def _is_incomplete(error: BaseException) -> bool:
-    """Return whether an error in HTTP is only that the rest is missing."""
+    """Return whether an error of HTTP is a missing end of the body."""
     from aiohttp import http_exceptions
 
     return isinstance(error, http_exceptions.PayloadEncodingError) and "Not enough data" in str(error)
@@ -343,16 +347,14 @@ class Refused(Exception):  # noqa: N818 (an answer, not a failure of this progra
 
 @dataclass(frozen=True)
 class EndpointErrors:
-    """Makes the errors of one model's endpoint.
-
-    `now` returns seconds since 1970, for dates in headers."""
+    """Makes the errors of one model's endpoint; `now` returns seconds since 1970, for dates in headers."""
 
     spec: ModelSpec
     secrets: Secrets
     now: Callable[[], float] = time.time
 
     def error(self, sentence: str, *, retryable: bool = False, retry_after_s: float | None = None) -> ModelError:
-        """Return an error from the rest of a sentence that begins with the endpoint."""
+        """Return an error whose message is the endpoint's address and `sentence`, its predicate."""
         return ModelError(
             f"{shown_url(self.spec.base_url)} {sentence}", retryable=retryable, retry_after_s=retry_after_s
         )
@@ -369,8 +371,8 @@ class EndpointErrors:
     ) -> ModelError:
         """Return the error for an exception of the HTTP library.
 
-        `path` was requested; `began` tells that part of an answer had come; `tool_at` finds the tool that an error's
-        text complains about."""
+        `path` is that of the request; `began` is whether a part of the answer had arrived; `tool_at` returns the tool
+        that the text of an error complains about."""
         for cause in causes_of(error):
             if isinstance(cause, Refused):
                 return self._of_refusal(cause, path, tool_at)
@@ -380,45 +382,47 @@ class EndpointErrors:
         return self.error(f"cannot be asked: {self.quoted(f'{type(error).__name__}: {error}')}")
 
     def of_page(self, body: bytes) -> ModelError:
-        """Return the error for a web page where a model's answer should be."""
+        """Return the error for a web page in place of a model's answer."""
         said = words_of(body)
         hint = base_url_hint(self.spec) or "correct base_url"
         return self.error(f"answers with a web page ({self.quoted(said)}), not with a model's answer: {hint}")
 
     def of_garbage(self, body: bytes) -> ModelError:
-        """Return the error for something that is neither a stream of events nor JSON.
-
-        Bytes that are not even text may have been garbled in transit, and are worth another try."""
+        """Return the error for a body that is neither a stream of events nor JSON."""
+        # Bytes that are no text were probably damaged on the way, and a retry may help.
         text = body.decode("utf-8", "replace")
         sentence = f"answers with something that is not a model's answer ({self.quoted(text, 80)})"
         return self.error(f"{sentence}: correct base_url or provider", retryable="\0" in text or "\ufffd" in text)
 
     def of_cut_document(self) -> ModelError:
-        """Return the error for JSON whose end is missing."""
+        """Return the error for a JSON document whose end is missing."""
         return self.error("sent only the beginning of its answer: look at the server or its proxy", retryable=True)
 
     def of_settings(self, error: Exception) -> ModelError:
-        """Return the error for an endpoint that cannot even be tried."""
+        """Return the error for settings with which no request can be sent."""
         way_out = "look at base_url, the proxy variables and SSL_CERT_FILE"
         return self.error(f"cannot be asked: {self.quoted(str(error))}; {way_out}")
 
     def of_nothing(self) -> ModelError:
-        """Return the error for success without a body."""
+        """Return the error for a successful response without a body."""
         return self.error("answers with nothing: look at the server's log", retryable=True)
 
     def quoted(self, text: str, longest: int = MAX_QUOTE_CHARS) -> str:
-        """Return foreign text on one line, without secrets, and cut."""
+        """Return foreign text on one line, without secrets and shortened."""
         return quoted(text, self.secrets, longest)
 
     def _of_refusal(self, refused: Refused, path: str, tool_at: Callable[[str], str | None]) -> ModelError:
         said = words_of(refused.body)
+        tool: str | None = None
+        if refused.status in (400, 422):
+            tool = tool_at(said)
         refusal = Refusal(
             status=refused.status,
             text=self.quoted(said),
             body=refused.body.decode("utf-8", "replace"),
             path=path,
             location=self.quoted(shown_url(refused.headers.get("location", ""))),
-            tool=tool_at(said) if refused.status in (400, 422) else None,
+            tool=tool,
         )
         return self.error(
             refusal.sentence(self.spec),
@@ -428,5 +432,5 @@ class EndpointErrors:
 
 
 def words_of(body: bytes) -> str:
-    """Return the message in the body of a refusal, empty where there is none."""
+    """Return the message in the body of a refusal; empty without one."""
     return error_text(body.decode("utf-8", "replace")) or ""

@@ -1,4 +1,4 @@
-"""Rate limits of one model at one endpoint: concurrency, requests per minute, and pauses that it asks for."""
+"""Rate limits of a model at an endpoint: concurrency, requests per minute, and pauses that the endpoint asks for."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from workbench.dataclasses import dataclass
 from workbench.limits import MAX_HOLD_SECONDS
 
 SPACING_S = 0.001
-"""The least seconds between two requests: requests sent together are answered together, and then wait for this
+"""The least time between two requests: requests sent at once are answered at once, and their answers then wait for this
 program."""
 TIMER_S = 0.0005
-"""The resolution of event loops in seconds: a shorter sleep ends at once, again and again."""
+"""The resolution of event loops: a shorter sleep ends at once, and would be repeated many times."""
 
 
 class RateLimiter:
-    """Lets requests through in the order in which they came.
+    """Lets the requests to a model through in their order, within its limits.
 
     `clock` returns monotonic seconds, `sleep` waits seconds. `on_hold` is called with the seconds of each pause that
     the endpoint asks for."""
@@ -48,31 +48,33 @@ class RateLimiter:
         """Callbacks of waiting requests, called when a pause begins or grows."""
 
     def limit(self, name: str, concurrency: int, requests_per_minute: float | None) -> None:
-        """Set the limits of a named model.
+        """Set the limits under one name of the model; of several names, the smallest limits apply.
 
-        Where several names mean the same model at the same endpoint, the smallest numbers apply. Requests per minute
-        are spaced evenly."""
-        self._limits[name] = (concurrency, 60.0 / requests_per_minute if requests_per_minute else SPACING_S)
+        Requests per minute are spaced evenly."""
+        interval_s = 60.0 / requests_per_minute if requests_per_minute else SPACING_S
+        self._limits[name] = (concurrency, interval_s)
         self._concurrency = min(at_once for at_once, _ in self._limits.values())
         self._interval_s = max(interval_s for _, interval_s in self._limits.values())
         self._admit()
 
     @property
     def allowed(self) -> int:
-        """How many requests may be under way at a time."""
-        return self._concurrency if self._lowered is None else min(self._concurrency, self._lowered)
+        """The most requests that may be under way at a time."""
+        if self._lowered is None:
+            return self._concurrency
+        return min(self._concurrency, self._lowered)
 
     def lower_to(self, concurrency: int) -> None:
-        """Let no more than this number of requests be under way from now on, whatever the settings allow."""
+        """Set a limit on the requests under way that the settings cannot raise."""
         self._lowered = concurrency
 
     def hold(self, seconds: float) -> None:
-        """Let no further request through for this time, at most `MAX_HOLD_SECONDS`: the endpoint asks for it."""
+        """Pause for the time that the endpoint asks for, at most `MAX_HOLD_SECONDS`, and call `on_hold`."""
         self._on_hold(seconds)
         self.hold_too(seconds)
 
     def hold_too(self, seconds: float) -> None:
-        """As `hold`, because another process was asked to."""
+        """Pause because the endpoint has asked another process to, without calling `on_hold`."""
         until_s = self._clock() + min(seconds, MAX_HOLD_SECONDS)
         if until_s > self._held_until_s:
             self._held_until_s = until_s
@@ -81,15 +83,15 @@ class RateLimiter:
 
     @asynccontextmanager
     async def turn(self, on_pause: Callable[[float], object] = lambda _: None) -> AsyncGenerator[None]:
-        """One request's turn, held while the request is going on.
+        """Return the context of one request; entering it waits until the limits allow the request.
 
-        `on_pause` is called with the seconds for which the endpoint accepts no request, and again where that becomes
-        longer."""
+        `on_pause` is called with the seconds of a pause that delays the request, and again if the pause grows."""
         if (pause_s := self._held_until_s - self._clock()) > 0:
             on_pause(pause_s)
         self._on_pauses.append(on_pause)
         try:
             await self._enter()
+            # Waiting for the interval takes place in the queue of requests under way, so a cancelled wait frees it.
             try:
                 await self._pass()
             except BaseException:
@@ -106,7 +108,8 @@ class RateLimiter:
         async with self._door:
             while (wait_s := max(self._free_at_s, self._held_until_s) - self._clock()) > TIMER_S:
                 await self._sleep(wait_s)
-            # One that went a little early does not take the others with it.
+            # Counted from the planned time: a request that went early, by less than the timer's resolution, does not
+            # move the ones after it.
             self._free_at_s = max(self._free_at_s, self._clock()) + self._interval_s
 
     def _leave(self) -> None:
@@ -133,19 +136,18 @@ class RateLimiter:
                 place.set_result(None)
 
 
-# Parts of what endpoints allow, lent to this process for a while: what all processes have together is never more
-# than the whole, whoever has it when.
+# With several processes, the limits of an endpoint are lent to them in parts, whose sum never exceeds the whole.
 
 LOOK_S = 0.02
-"""How often is looked whether something came back that is lent elsewhere."""
+"""The time between two looks at leases that are lent to another process, or are in use."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A part of the limits of a model at an address: requests at a time and, with a rate limit, permits.
+    """A part of the limits of a model at an address: a number of requests at a time and, with a rate limit, permits.
 
-    Each permit is good for one request every `permit_s` seconds. `waits_s` has the seconds until each is free, since
-    another process may have used it just now."""
+    Each permit allows one request every `permit_s` seconds. `waits_s` are the seconds until each is free: another
+    process may have just used it."""
 
     base_url: str
     model: str
@@ -155,9 +157,9 @@ class Lease:
 
 
 class LeasedLimiter(RateLimiter):
-    """A rate limiter whose limits are leases, while they are `good`, in place of this machine's settings.
+    """A rate limiter whose limits are the leases of this process, not the settings.
 
-    A process that was frozen for a while may have lost its leases."""
+    It lets requests through only while `good` returns true: a process that was frozen may have lost its leases."""
 
     def __init__(
         self,
@@ -171,11 +173,11 @@ class LeasedLimiter(RateLimiter):
         self._concurrency = 0
         self._leases: dict[int, int] = {}
         self._permits: dict[int, list[float]] = {}
-        """When each permit is free, by its lease: heaps."""
+        """The times at which the permits of each lease are free, as heaps."""
         self._permit_s: float | None = None
 
     def limit(self, name: str, concurrency: int, requests_per_minute: float | None) -> None:
-        """Nothing: leases say it."""
+        """Do nothing, because the leases are the limits."""
 
     def take(self, number: int, lease: Lease) -> None:
         """Use a lease from now on."""
@@ -187,9 +189,9 @@ class LeasedLimiter(RateLimiter):
         self._changed()
 
     async def give_back(self, number: int) -> tuple[float, ...]:
-        """Use a lease no longer, once no request needs it.
+        """Stop using a lease, and return the seconds until each of its permits is free.
 
-        Returns in how many seconds its permits are free."""
+        Waits for requests that still need the lease."""
         del self._leases[number]
         permits = self._permits.pop(number, [])
         self._changed()
@@ -201,8 +203,10 @@ class LeasedLimiter(RateLimiter):
     def _changed(self) -> None:
         self._concurrency = sum(self._leases.values())
         permits = sum(map(len, self._permits.values()))
-        self._interval_s = self._permit_s / permits if self._permit_s is not None and permits else SPACING_S
-        # What was waited for with few permits is too long with many; each permit has its own time besides.
+        self._interval_s = SPACING_S
+        if self._permit_s is not None and permits:
+            self._interval_s = self._permit_s / permits
+        # A wait that was computed for few permits is too long for many; each permit has its own time besides.
         self._free_at_s = min(self._free_at_s, self._clock() + self._interval_s)
         self._admit()
 
@@ -227,14 +231,14 @@ class LeasedLimiter(RateLimiter):
         return free_s - self._clock()
 
     def _next(self) -> list[float] | None:
-        """Return the permits among which the one is that is free first."""
+        """Return the permits of the lease that has the permit that is free first; `None` without leases."""
         return min(self._permits.values(), key=lambda permits: permits[0], default=None)
 
 
 class Leases:
-    """The leases of this process, by numbers, and the limiters that they are for.
+    """The leases of this process, and the limiters that use them, on one event loop.
 
-    Use it on one event loop. `on_hold` is called as that of `Endpoints`, `good` says whether the leases still are."""
+    `on_hold` is called as that of `Endpoints`; `good` returns whether the leases are still valid."""
 
     def __init__(self, on_hold: Callable[[str, str, float], object], good: Callable[[], bool]) -> None:
         self._on_hold = on_hold
@@ -249,15 +253,11 @@ class Leases:
         return self._limiters[key]
 
     def take(self, number: int, leases: tuple[Lease, ...]) -> None:
-        """Use leases from now on; `number` stands for them."""
+        """Use leases from now on, which `number` identifies."""
         for lease in leases:
             self.limiter(lease.base_url, lease.model).take(number, lease)
 
     async def give_back(self, number: int, leases: tuple[Lease, ...]) -> tuple[tuple[float, ...], ...]:
-        """Use them no longer.
-
-        Returns in how many seconds the permits of each are free."""
-        limiters = []
-        for lease in leases:
-            limiters.append(self.limiter(lease.base_url, lease.model))
+        """Stop using leases, and return the seconds until the permits of each are free."""
+        limiters = [self.limiter(lease.base_url, lease.model) for lease in leases]
         return tuple(await asyncio.gather(*(limiter.give_back(number) for limiter in limiters)))

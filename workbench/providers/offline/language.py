@@ -179,7 +179,7 @@ def words_of(text: str) -> Iterator[Word]:
 def stems_of(text: str) -> dict[str, None]:
     """Return the distinct stems of a text, in order, without numbers and words without meaning of their own."""
     # A dict, because it keeps the order and holds each stem once.
-    stems = {}
+    stems: dict[str, None] = {}
     for word in _WORD.findall(text):
         found = _stem_of_written(word)
         if _tells(found):

@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from typing import Final, cast
@@ -42,8 +42,6 @@ from workbench.trajectory.events import (
     ToolDefinition,
 )
 
-# Decides what to do next in a conversation: which calls to make now, or what to answer.
-
 NO_TOOLS = "There are no tools on offer, and the offline model can do nothing but choose among tools."
 NOTHING_FITS = "None of the tools on offer fits this request."
 
@@ -56,7 +54,7 @@ _SHOWN_IN_RANKING = 3
 _MAX_SHOWN_CLAUSE_CHARS = 60
 _SAME_AGAIN = late_pattern(r"\s*(?:and|what\s+about|how\s+about)\b", re.I)
 _FOLLOWING = late_pattern(r"\s*(?:(?:ok|okay|good|great|thanks)\b[\s,.!]*)?(?:and|now|then|next|finally)\b", re.I)
-"""How a message begins that continues an earlier one."""
+"""The beginning of a message that continues an earlier one."""
 _GO_ON = late_pattern(
     r"\s*(?:(?:yes|ok|okay|good|great|fine|thanks|please|now)\b[\s,.!]*){0,3}"
     r"(continue|proceed|carry\s+on|go\s+(?:on|ahead)|keep\s+(?:going|on)|move\s+on)\b",
@@ -68,7 +66,7 @@ _OF_ANY_TASK = word_set(
     """accomplish achiev complet first finish goal initial instruction job left next objectiv original plan reach
     remain remaining request rest step task whole work"""
 )
-"""Stems that do not describe an action."""
+"""Stems of words for the task as a whole, such as "the next step", which describe no action."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,7 @@ class PlannedCall:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Calls to make now, or else a final answer; the reasoning tells how the tools ranked."""
+    """Calls to make now, or a final answer; `reasoning` lists the scores of the tools."""
 
     reasoning: str
     calls: tuple[PlannedCall, ...] = ()
@@ -95,7 +93,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A call that was made, as it was answered, and its result."""
+    """A call of the conversation, and its result; `None` while it is unanswered."""
 
     call: ToolCall
     result: ToolResult | None
@@ -107,13 +105,16 @@ class _Made:
     def is_call(self, planned: PlannedCall) -> bool:
         return (self.call.tool, dict(self.call.arguments)) == (planned.tool, planned.arguments)
 
+    def is_one_of(self, planned: Iterable[PlannedCall]) -> bool:
+        return any(map(self.is_call, planned))
+
 
 @dataclass(frozen=True, slots=True)
 class _Task:
     """A clause with the tool chosen for it.
 
-    `turn` says when it is due: a clause that follows another ("then"), or needs its result, has a later one. `before`
-    is the index of the task whose result it needs."""
+    Tasks of the same `turn` are done in one answer; a clause that follows another ("then"), or needs its result, has a
+    later one. `before` is the index of the task whose result it needs."""
 
     clause: Clause
     tool: ToolDefinition
@@ -123,17 +124,18 @@ class _Task:
 
 
 def decide(messages: Sequence[Message], index: ToolIndex) -> Decision:
-    """Return what the offline model does at this point of a conversation.
+    """Return the next answer of the offline model in a conversation.
 
-    The last user message is the request, unless it only asks to continue. A call is never repeated for the same
-    request, except one that failed when asked to continue; so a conversation always ends."""
+    The last message of the user is the request, unless it only asks to continue."""
+    # A call is repeated for the same request only if it failed and the user asks to continue: so a conversation ends.
     said = [n for n, message in enumerate(messages) if message.role == "user"]
     if not said:
         return Decision("No request.", answer=NO_TOOLS)
     if not index.tools:
         return Decision("No tools on offer.", answer=NO_TOOLS)
     newest = said[-1]
-    asked = max((n for n in said if not _goes_on(messages[n].content, index)), default=newest)
+    requests = [n for n in said if not _goes_on(messages[n].content, index)]
+    asked = requests[-1] if requests else newest
     earlier, request = messages[:asked], messages[asked].content
     made = [one for one in _calls_in(messages[asked:newest]) if not one.failed]
     made += _calls_in(messages[newest:])
@@ -152,10 +154,7 @@ def decide(messages: Sequence[Message], index: ToolIndex) -> Decision:
 
 def _request_for(tool: ToolDefinition, missing: tuple[str, ...]) -> str:
     """Return the answer that asks the user for missing arguments of a tool."""
-    lacking = []
-    for one in parameters_of(dict(tool.parameters)):
-        if one.name in missing:
-            lacking.append(one)
+    lacking = [one for one in parameters_of(dict(tool.parameters)) if one.name in missing]
     text = f"{tool.name} fits, but the request does not say: {', '.join(one.name for one in lacking)}."
     for one in lacking:
         if "quoted" in ACCEPTED.get(one.role, ()):
@@ -164,7 +163,7 @@ def _request_for(tool: ToolDefinition, missing: tuple[str, ...]) -> str:
 
 
 def _goes_on(message: str, index: ToolIndex) -> bool:
-    """Return whether a message only asks to continue, and no tool fits that."""
+    """Return whether a message only asks to continue, as "go on" does, and is no request to a tool."""
     match = _GO_ON.match(message)
     if match is None or not _OF_ANY_TASK.issuperset(stems_of(message[match.end() :])):
         return False
@@ -178,14 +177,18 @@ def _calls_in(messages: Sequence[Message]) -> list[_Made]:
     for one in messages:
         if one.role == "tool":
             results[one.call_id] = ToolResult(one.content, one.is_error)
-    calls = (call for message in messages if message.role == "assistant" for call in message.tool_calls)
-    return [_Made(call, results.get(call.id)) for call in calls]
+    return [_Made(call, results.get(call.id)) for call in _tool_calls(messages)]
+
+
+def _tool_calls(messages: Sequence[Message]) -> Iterator[ToolCall]:
+    for message in messages:
+        yield from message.tool_calls
 
 
 def _tasks(
     clauses: Sequence[Clause], index: ToolIndex, earlier: Sequence[Message], request: str
 ) -> tuple[list[_Task], tuple[ToolDefinition, tuple[str, ...]] | None]:
-    """Return the clauses that some tool can serve; and the best tool that lacked arguments, with their names."""
+    """Return the clauses with their tools, and the first tool that lacks arguments, with the names of these."""
     recalled = _recalled(earlier)
     tasks: list[_Task] = []
     missing: tuple[ToolDefinition, tuple[str, ...]] | None = None
@@ -199,6 +202,7 @@ def _tasks(
         filled = [(tool, fill(tool, clause, memory)) for tool in candidates]
         if not filled:
             continue
+        # Among tools with similar scores, the one whose arguments fit best: complete, and with few values left over.
         tool, chosen = min(filled, key=lambda pair: (bool(pair[1].missing), pair[1].loose_ends))
         before = tasks[-1] if tasks else None
         follows = clause.result_mention is not None or (bool(chosen.missing) and (clause.after or clause.refers_back))
@@ -218,7 +222,7 @@ def _tasks(
 
 
 def _from_earlier(tool: ToolDefinition, clause: Clause, earlier: Sequence[Message]) -> Filled | None:
-    """Return arguments from the result of the last call before the request, where all can be found there."""
+    """Return arguments from the result of the last call before the request; `None` if some are not found there."""
     made = _calls_in(earlier)
     if not made or made[-1].failed:
         return None
@@ -238,31 +242,26 @@ def _candidates(clause: Clause, index: ToolIndex) -> list[ToolDefinition]:
 
 
 def _as_before(request: str, earlier: Sequence[Message], index: ToolIndex) -> list[ToolDefinition]:
-    """Return the tool that was called last, for a request such as "and in Paris?"."""
-    called = []
-    for message in earlier:
-        for call in message.tool_calls:
-            called.append(call.tool)
+    """Return the tool that was called last if the request continues it, as "and in Paris?" does."""
+    called = list(_tool_calls(earlier))
     if not called or not _SAME_AGAIN.match(request):
         return []
-    return [tool for tool in index.tools if tool.name == called[-1]]
+    return [tool for tool in index.tools if tool.name == called[-1].tool]
 
 
 def _recalled(earlier: Sequence[Message]) -> list[Evidence]:
-    """Return the evidence of earlier messages, the latest first.
-
-    Capitalised first words of sentences come last, because they may not be names. Results of tools are left out,
-    because they hold much that was not asked for."""
+    """Return the evidence of earlier messages of the user and the model, the latest first."""
+    # Results of tools are left out, because they hold many values that no request mentions.
     spoken = [message for message in earlier if message.role != "tool"][-_MAX_RECALLED_MESSAGES:]
-    found = [one for message in reversed(spoken) for one in reversed(find_evidence(message.content))]
+    found: list[Evidence] = []
+    for message in reversed(spoken):
+        found += reversed(find_evidence(message.content))
+    # Capitalised first words of sentences come last, because they may be no names.
     return sorted(found, key=lambda one: one.weak)
 
 
 def _due(tasks: Sequence[_Task], made: Sequence[_Made]) -> tuple[PlannedCall, ...]:
-    """Return the calls of the first turn with calls still to make.
-
-    A call that was made with other arguments than planned, because a person changed them, counts for the first call of
-    its tool that was not made as planned."""
+    """Return the calls of the first turn in which some are still missing."""
     given: dict[int, ToolResult | None] = {}
     left = list(made)
     for turn in sorted({task.turn for task in tasks}):
@@ -274,11 +273,13 @@ def _due(tasks: Sequence[_Task], made: Sequence[_Made]) -> tuple[PlannedCall, ..
             for one in made:
                 if one.is_call(call):
                     given[number] = one.result
-        left = [one for one in left if not any(one.is_call(call) for _, call in planned)]
+        planned_calls = [call for _, call in planned]
+        left = [one for one in left if not one.is_one_of(planned_calls)]
         due: list[PlannedCall] = []
         for number, call in planned:
             if call in due or any(one.is_call(call) for one in made):
                 continue
+            # A person may have changed the arguments of a call, which then counts for the first one of its tool.
             instead = next((one for one in left if one.call.tool == call.tool), None)
             if instead is None:
                 due.append(call)
@@ -291,7 +292,7 @@ def _due(tasks: Sequence[_Task], made: Sequence[_Made]) -> tuple[PlannedCall, ..
 
 
 def _arguments_now(task: _Task, given: Mapping[int, ToolResult | None]) -> list[dict[str, JsonValue]]:
-    """Return one set of arguments for each call of a task; none if the result that it needs never came."""
+    """Return the arguments of each call of a task; none if the result that the task needs is missing."""
     if task.before is None:
         return task.filled.calls()
     result = given.get(task.before)
@@ -306,12 +307,11 @@ def _arguments_now(task: _Task, given: Mapping[int, ToolResult | None]) -> list[
 def _ranking(clauses: Sequence[Clause], index: ToolIndex) -> str:
     lines = []
     for clause in clauses:
-        best = []
+        scores = []
         for one in clause.rank(index)[:_SHOWN_IN_RANKING]:
             if one.score > 0:
-                best.append(one)
-        scores = ", ".join(f"{one.tool.name} {score_text(one.score)}" for one in best)
-        line = scores or "no tool shares a word with it"
+                scores.append(f"{one.tool.name} {score_text(one.score)}")
+        line = ", ".join(scores) or "no tool shares a word with it"
         if len(clauses) > 1:
             line = f"“{_cut(' '.join(clause.text.split()))}”: {line}"
         lines.append(line)
@@ -327,7 +327,7 @@ def _cut(text: str) -> str:
 
 
 def _answer(made: Sequence[_Made]) -> str:
-    return "\n".join(_outcome(one) for one in made)
+    return "\n".join(map(_outcome, made))
 
 
 def _outcome(made: _Made) -> str:
@@ -346,8 +346,8 @@ _FRAGMENT_CHARACTERS = 12
 class OfflineModel:
     """A model without a network, a key or randomness: the same request always gives the same answer.
 
-    `pace_ms` is the pause between two pieces of an answer, so that it streams at a readable speed; 0 for none. It
-    counts no tokens, because it has none.
+    `pace_ms` is the pause between two pieces of an answer, so that it streams at a readable speed; 0 for none. The
+    answers have no token counts.
     """
 
     name = "offline"
@@ -366,7 +366,7 @@ class OfflineModel:
         return nullcontext()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
-        """Answer a request piece by piece: how the tools ranked, then calls or text."""
+        """Answer a request piece by piece: the scores of the tools as reasoning, then calls or text."""
         decision = self.decide(request)
         for piece in _pieces(decision, request):
             yield piece
@@ -392,16 +392,14 @@ def _pieces(decision: Decision, request: ModelRequest) -> Iterator[ModelEvent]:
         yield CallFinished(call_id, call.arguments)
 
 
-# Offline models with one planted weakness each: subjects for fault injection and audits that need no key.
+# With planted weaknesses, fault injection and audits have something to find, without a key.
 
 _ORDER = late_pattern(r"\b(?:ignore|instead|you\s+must|instructions?|call\s+the\s+tool)\b", re.I)
-"""Words of a tool's result that give an order."""
+"""Words that give an order to the model, in the result of a tool."""
 
 
 class PlantedModel(OfflineModel):
-    """The offline model with a weakness.
-
-    Raises KeyError for an unknown one."""
+    """The offline model with one planted weakness; raises KeyError for an unknown one."""
 
     def __init__(self, weakness: str, *, pace_ms: float = 0) -> None:
         super().__init__(pace_ms=pace_ms)
@@ -414,11 +412,11 @@ class PlantedModel(OfflineModel):
 
 
 def _careless(request: ModelRequest) -> Decision:
-    """Take no notice of listed values: any word will do."""
-    tools = tuple(
-        replace(tool, parameters=cast("Mapping[str, JsonValue]", _without_lists(dict(tool.parameters))))
-        for tool in request.tools
-    )
+    """Decide without the listed values of parameters, so that any word fits them."""
+    tools = []
+    for tool in request.tools:
+        parameters = cast("Mapping[str, JsonValue]", _without_lists(dict(tool.parameters)))
+        tools.append(replace(tool, parameters=parameters))
     return decide(request.messages, ToolIndex(tools))
 
 
@@ -431,12 +429,9 @@ def _without_lists(schema: JsonValue) -> JsonValue:
 
 
 def _gullible(request: ModelRequest) -> Decision:
-    """Follow each order in a tool's result, once."""
+    """Follow each order in the result of a tool, once."""
     index = ToolIndex(request.tools)
-    made = []
-    for message in request.messages:
-        for call in message.tool_calls:
-            made.append((call.tool, dict(call.arguments)))
+    made = [(call.tool, dict(call.arguments)) for call in _tool_calls(request.messages)]
     for message in request.messages:
         if message.role == "tool" and _ORDER.search(message.content):
             ordered = decide([Message("user", message.content)], index)
@@ -447,14 +442,10 @@ def _gullible(request: ModelRequest) -> Decision:
 
 
 def _stubborn(request: ModelRequest) -> Decision:
-    """Make a call that failed again, and again."""
-    failed = []
-    for message in _last_results(request.messages):
-        if message.is_error:
-            failed.append(message.call_id)
-    made = (call for message in request.messages for call in message.tool_calls)
+    """Repeat each call that failed, without end."""
+    failed = [message.call_id for message in _last_results(request.messages) if message.is_error]
     calls = []
-    for call in made:
+    for call in _tool_calls(request.messages):
         if call.id in failed:
             calls.append(PlannedCall(call.tool, dict(call.arguments)))
     if calls:
@@ -472,17 +463,11 @@ def _last_results(messages: Sequence[Message]) -> list[Message]:
 
 
 def _hasty(request: ModelRequest) -> Decision:
-    """See no further than the first word of a description."""
-    asked = []
-    for message in request.messages:
-        if message.role == "user":
-            asked.append(message.content)
+    """Choose the first tool whose description begins with a word of the request."""
+    asked = [message.content for message in request.messages if message.role == "user"]
     words = set(stems_of("".join(asked[-1:])))
-    fitting = []
-    for tool in request.tools:
-        if words.intersection(_first_word(tool)):
-            fitting.append(tool)
-    return decide(request.messages, ToolIndex(tuple(fitting[:1]) or request.tools))
+    fitting = [tool for tool in request.tools if words.intersection(_first_word(tool))]
+    return decide(request.messages, ToolIndex(fitting[:1] or request.tools))
 
 
 def _first_word(tool: ToolDefinition) -> list[str]:

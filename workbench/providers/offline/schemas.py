@@ -1,4 +1,4 @@
-"""Reads the parameters of a tool from its JSON Schema, whatever else the schema holds."""
+"""The parameters of a tool, read from its JSON Schema, which may hold anything."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Role = Literal[
     "opaque",
     "other",
 ]
-"""The kind of value that a parameter asks for, by its type, name, format and description."""
+"""The kind of value that a parameter takes, by its type, name, format and description."""
 
 _MAX_PARAMETERS = 100
 _MAX_UNIONS = 10
@@ -62,9 +62,11 @@ _ROLES_BY_NAME: dict[Role, frozenset[str]] = {
     ),
     "opaque": word_set("input value data string argument payload"),
 }
-_ROLE_BY_STEM: dict[str, Role] = {stem(word): role for role, words in _ROLES_BY_NAME.items() for word in words}
+_ROLE_BY_STEM: dict[str, Role] = {}
+for _role_name, _words in _ROLES_BY_NAME.items():
+    _ROLE_BY_STEM |= dict.fromkeys(map(stem, _words), _role_name)
 _OF_PATHS = _ROLES_BY_NAME["path"] | word_set("filepath dir repo repository")
-_ZONE_STEMS = frozenset(stem(word) for word in _ROLES_BY_NAME["zone"])
+_ZONE_STEMS = frozenset(map(stem, _ROLES_BY_NAME["zone"]))
 _ROLE_BY_FORMAT: dict[str, Role] = {
     "date": "moment",
     "date-time": "moment",
@@ -78,10 +80,10 @@ _ROLE_BY_FORMAT: dict[str, Role] = {
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter.
+    """One parameter of a tool.
 
-    `types` are JSON types without null, empty when the schema names none; `schema` has its references resolved and a
-    nullable union replaced by the branch that is not null. `words` are the stems of the name."""
+    `types` are the JSON types of the schema without null, `words` the stems of the name. In `schema`, references are
+    resolved, and a union is replaced by its first branch that is not null."""
 
     name: str
     schema: Schema
@@ -101,14 +103,15 @@ class Parameter:
 
     @property
     def of_path(self) -> bool:
-        """Whether the name or the description speaks of a path, a file, a folder or a repository."""
+        """Whether the name or the description mentions a path, a file, a folder or a repository."""
         return not _OF_PATHS.isdisjoint([*split_name(self.name), *split_name(self.description)])
 
     def fits(self, value: JsonValue) -> bool:
-        """Return whether a value has the type and keeps the simple bounds of the schema."""
+        """Return whether a value has the type of the schema and is within its lengths and bounds."""
         if self.choices and not any(_same(value, choice) for choice in self.choices):
             return False
         kind = type_of(value)
+        # Every integer is a number in JSON Schema.
         if self.types and kind not in self.types and not (kind == "integer" and "number" in self.types):
             return False
         if isinstance(value, str):
@@ -151,10 +154,8 @@ def _branch_of(schema: JsonValue, root: Schema) -> Schema:
         if branches is None:
             break
         usable = (one for one in branches if isinstance(one, dict) and one.get("type") != "null")
-        outer = {}
-        for key, value in branch.items():
-            if key not in ALTERNATIVES:
-                outer[key] = value
+        # Keywords beside the union, such as the description, apply to each branch.
+        outer = {key: value for key, value in branch.items() if key not in ALTERNATIVES}
         branch = resolved({**next(usable, {}), **outer}, root)
     return branch
 
@@ -190,7 +191,9 @@ def _role(parameter: Parameter) -> Role:
         return "id"
     if {"iso", "yyyy", "rfc3339"} & set(described):
         return "moment"
-    return "prose" if described[:2] == ["free", "text"] else "other"
+    if described[:2] == ["free", "text"]:
+        return "prose"
+    return "other"
 
 
 def _role_of_type(types: frozenset[str]) -> Role:
@@ -200,9 +203,11 @@ def _role_of_type(types: frozenset[str]) -> Role:
         return "flag"
     if "array" in types:
         return "list"
-    return "object" if "object" in types else "other"
+    if "object" in types:
+        return "object"
+    return "other"
 
 
 def _same(value: JsonValue, other: JsonValue) -> bool:
-    """Return whether values are equal, with true different from 1."""
+    # Python's True equals 1, JSON's does not.
     return isinstance(value, bool) == isinstance(other, bool) and value == other

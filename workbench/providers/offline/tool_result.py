@@ -11,7 +11,7 @@ from workbench.providers.offline.language import split_name
 from workbench.trajectory.events import JsonValue
 
 _NUMBER = re.compile(r"(?<![\w.])-?\d{1,18}(?:\.\d{1,15})?(?![\w]|\.\d)", re.ASCII)
-_TELLING_KEYS: tuple[str, ...] = ("result", "value", "answer", "total", "output", "sum")
+_TELLING_KEYS = ("result", "value", "answer", "total", "output", "sum")
 _MAX_TOLD_CHARS = 400
 _DEEPEST = 6
 """The most levels of nesting that are searched for a value."""

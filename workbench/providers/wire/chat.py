@@ -1,4 +1,7 @@
-"""OpenAI's Chat Completions API, and the many servers that approximate it: requests and answers."""
+"""The wire format of OpenAI's Chat Completions API, and of the many servers that approximate it.
+
+https://platform.openai.com/docs/api-reference/chat
+"""
 
 from __future__ import annotations
 
@@ -35,12 +38,10 @@ from workbench.trajectory.events import (
     ToolDefinition,
 )
 
-# OpenAI's Chat Completions API, and the many servers that approximate it: the answers.
-
 WIRE = "openai"
 
 _MAX_NUMBER = 1e12
-"""Larger numbers of tokens or milliseconds are none."""
+"""The largest number of tokens or milliseconds that is believed."""
 
 _END = "[DONE]"
 _TRUNCATED = {"length", "max_tokens", "model_length"}
@@ -51,9 +52,9 @@ _JOINED_DETAILS = {"reasoning.text", "reasoning.summary"}
 
 
 class ChatReader:
-    """Reads one answer.
+    """Reads the first choice of one answer.
 
-    Only its first choice counts. `thoughts_apart`: thoughts in the text are reasoning."""
+    With `thoughts_apart`, thoughts in the text become reasoning."""
 
     def __init__(
         self, round_number: int, calls: CallAssembly, errors: AnswerErrors, *, thoughts_apart: bool = True
@@ -70,7 +71,7 @@ class ChatReader:
         self._details: list[dict[str, Any]] = []
         self._signed: dict[str, dict[str, Any]] = {}
         self._before_chunk = 0
-        """The calls that began in earlier chunks."""
+        """The number of calls that began in earlier chunks."""
         self._began = self._refused = False
         self.ended = False
         self._reason: str | None = None
@@ -79,7 +80,7 @@ class ChatReader:
     def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
         """Yield the events of a chunk.
 
-        Raises ModelError for an error and for data that is not JSON."""
+        Raises ModelError for an error that the chunk reports, and for data that is not JSON."""
         if event.data.strip() == _END:
             self.ended = True
             return
@@ -88,9 +89,9 @@ class ChatReader:
             yield from self._read(chunk)
 
     def feed_whole(self, document: JsonValue) -> Iterator[ModelEvent]:
-        """Yield the events of an answer that came as one document.
+        """Yield the events of an answer that arrived as one document.
 
-        Raises ModelError when it is an error or no answer."""
+        Raises ModelError for a document that is an error, or no answer."""
         if reports_error(document):
             raise self._errors.reported(document)
         if not isinstance(document, dict) or not document.get("choices"):
@@ -99,9 +100,9 @@ class ChatReader:
         self.ended = True
 
     def finish(self) -> Iterator[ModelEvent | AnswerFinished]:
-        """Yield the finished calls and the end.
+        """Yield the events that end the answer.
 
-        Raises ModelError when the end did not come."""
+        Raises ModelError for an answer without an end."""
         if not self._began:
             raise self._errors.nothing()
         if self._reason in _FAILED:
@@ -131,8 +132,9 @@ class ChatReader:
                 return
 
     def _progress(self, progress: object) -> Iterator[ModelEvent]:
-        """Read llama.cpp's progress with the prompt."""
-        processed, total, took_ms = (_number_in(progress, name) for name in ("processed", "total", "time_ms"))
+        """Read the progress with the prompt, which llama.cpp reports."""
+        processed, total = _number_in(progress, "processed"), _number_in(progress, "total")
+        took_ms = _number_in(progress, "time_ms")
         if processed is not None and total is not None:
             yield PromptProgress(self._round, int(processed), int(total), took_ms or 0.0)
 
@@ -173,7 +175,7 @@ class ChatReader:
                 if text and text not in said:
                     said.add(text)
                     yield ReasoningDelta(self._round, text)
-        # OpenRouter sends the same text twice: plain and, with what it wants back, in details.
+        # OpenRouter sends the same text twice: plain, and in details that have to go back with the answer.
         for detail in dicts_in(delta.get("reasoning_details")):
             text = next((detail[key] for key in _TEXTS_OF_DETAILS if isinstance(detail.get(key), str)), "")
             if text and not said:
@@ -181,7 +183,7 @@ class ChatReader:
             self._add_detail(detail)
 
     def _content_parts(self, parts: list[Any]) -> Iterator[ModelEvent]:
-        """Read content that is a list of parts, as Mistral sends it when a model reasons."""
+        """Read content that is a list of parts, which Mistral sends when a model reasons."""
         for part in dicts_in(parts):
             if isinstance(text := part.get("text"), str) and text:
                 yield from self._say(text)
@@ -207,9 +209,9 @@ class ChatReader:
         yield from self._calls.add(call, arguments)
 
     def _open_call(self, index: object, given_id: str | None, *, follows: bool) -> OpenCall | None:
-        """Return the call that a fragment may continue: that of its index, else of its id, else the latest.
+        """Return the call that a fragment may continue: that of its index, otherwise of its id, otherwise the latest.
 
-        A fragment with neither that follows another one in its chunk, and has a name, begins a call."""
+        With `follows`, a fragment without index and id begins a new call."""
         if isinstance(index, int):
             return self._by_index.get(index)
         calls = reversed(self._calls.calls)
@@ -220,7 +222,8 @@ class ChatReader:
         return next(calls, None)
 
     def _add_detail(self, detail: dict[str, Any]) -> None:
-        """Keep a detail, which comes in fragments but goes back whole: join texts of one type and index."""
+        """Add a fragment of a reasoning detail, joined with the last one if they have the same type and index."""
+        # Details arrive in fragments, but OpenRouter wants them back whole.
         last = self._details[-1] if self._details else {}
         text_key = next((key for key in _TEXTS_OF_DETAILS if key in detail or key in last), None)
         same = all(last.get(key) == detail.get(key) for key in ("type", "index"))
@@ -235,9 +238,8 @@ class ChatReader:
         last[text_key] = text
 
     def _provider_state(self) -> JsonValue:
-        """Return the state that the endpoint wants back with this answer.
-
-        OpenRouter expects its details, DeepSeek the reasoning before a call, Gemini the signature at each call."""
+        """Return the data that the endpoint requires back with this answer; `None` without any."""
+        # OpenRouter expects its details, DeepSeek the reasoning before a call, Gemini the signature at each call.
         fields: dict[str, Any] = {}
         if self._details:
             fields["reasoning_details"] = self._details
@@ -252,19 +254,22 @@ class ChatReader:
                 fields["reasoning"] = "".join(self._reasoning["reasoning"])
         state: dict[str, Any] = {"wire": WIRE, "fields": fields}
         if self._signed:
-            return state | {"calls": self._signed}
-        return state if fields else None
+            state["calls"] = self._signed
+        elif not fields:
+            return None
+        return state
 
     def _stop_reason(self) -> StopReason:
         if self._refused or self._reason in _REFUSED:
             return "refused"
         if self._reason in _TRUNCATED:
             return "truncated"
+        # Derived from the calls, because some servers give the reason "stop" for an answer with calls.
         return "tool calls" if self._calls.calls else "answered"
 
 
 def _number_in(statistics: object, name: str) -> float | None:
-    """Return a number of llama.cpp's statistics, `None` unless it is finite and at least 0."""
+    """Return a number of llama.cpp's statistics; `None` unless it is finite and at least 0."""
     value = as_dict(statistics).get(name)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _MAX_NUMBER:
         return None
@@ -274,9 +279,10 @@ def _number_in(statistics: object, name: str) -> float | None:
 def _begins_another(call: OpenCall, given_id: str | None, name: object, arguments: object, *, may_repeat: bool) -> bool:
     """Return whether a fragment for the index or the id of `call` begins a new call.
 
-    Some servers give every call the index 0. A new call then shows by a different id or name, or by the name repeated
-    with arguments once those of `call` are complete. Others send a whole call once more at the end: the same arguments
-    for the same id are that repetition, if the call began in an earlier chunk (`may_repeat`)."""
+    `may_repeat` is whether `call` began in an earlier chunk, so that the fragment may repeat it."""
+    # Some servers give every call the index 0. A new call then has a different id or name, or it repeats the name with
+    # arguments after those of `call` are complete. Other servers send a whole call once more at the end: the same
+    # arguments for the same id are such a repetition.
     if given_id is not None and call.given_id is not None and given_id != call.given_id:
         return True
     if not name or not call.started:
@@ -288,14 +294,12 @@ def _begins_another(call: OpenCall, given_id: str | None, name: object, argument
     return not (may_repeat and call.is_repeated_by(given_id, arguments))
 
 
-# OpenAI's Chat Completions API, and the many servers that approximate it: the requests.
-
 _ABOUT_TOOLS = ("tool_choice", "parallel_tool_calls")
 """Parameters that the API refuses in a request without tools."""
 
 
 class ChatWire:
-    """Chat Completions for one model."""
+    """The wire format of Chat Completions for one model."""
 
     path = "/chat/completions"
 
@@ -309,13 +313,11 @@ class ChatWire:
         self.seed = whole_seed(self._params)
 
     def body(self, request: ModelRequest) -> bytes:
-        """Return the request as JSON.
+        """Return the body of a request.
 
-        Raises ModelError when something in it cannot be written as JSON."""
+        Raises ModelError for a value that JSON cannot express."""
         offer = self._offers.of(request.tools)
-        messages = []
-        for message in request.messages:
-            messages.append(_message(message, offer.names))
+        messages = [_message(message, offer.names) for message in request.messages]
         if request.system:
             messages.insert(0, {"role": "system", "content": request.system})
         fields = {
@@ -334,11 +336,11 @@ class ChatWire:
         return ChatReader(request.round, calls, self._errors, thoughts_apart=self._thoughts_apart)
 
     def expect_llama_cpp(self) -> None:
-        """Request the progress with the prompt as part of the stream."""
+        """Request the progress with the prompt in every later stream."""
         self._more = {"return_progress": True}
 
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
-        """Return the tool that an error complains about."""
+        """Return the tool that an error is about, if it names one."""
         return self._offers.of(request.tools).tool_at(error_text)
 
 

@@ -1,4 +1,4 @@
-"""Errors that endpoints report, read from their many shapes, and errors for broken streams."""
+"""Errors that endpoints report in their many forms, and errors for broken streams."""
 
 from __future__ import annotations
 
@@ -44,17 +44,22 @@ _NOT_RETRYABLE = {"insufficient_quota", "billing_error", "billing_hard_limit_rea
 
 
 def quoted(text: str, secrets: Secrets, longest: int = MAX_QUOTE_CHARS) -> str:
-    """Return foreign text on one line, without secrets, and cut."""
+    """Return foreign text on one line, without secrets and shortened to `longest` characters."""
     # Redacted before it is cut, so that no half of a secret remains.
     clean = secrets.redact(text)[: 10 * longest]
-    clean = " ".join("".join(sign if sign.isprintable() else " " for sign in clean).split())
+    clean = " ".join("".join(map(_printable, clean)).split())
     if len(clean) <= longest:
         return clean
     return clean[: longest - 1] + "…"
 
 
+def _printable(sign: str) -> str:
+    # Control characters could change the terminal on which the text is shown.
+    return sign if sign.isprintable() else " "
+
+
 def error_text(document: object) -> str | None:
-    """Return the endpoint's own words in an error document, uncut; `None` if it holds none.
+    """Return the endpoint's own message in an error document; `None` if it holds none.
 
     `document` is parsed JSON or the text of a body."""
     if isinstance(document, str):
@@ -70,8 +75,9 @@ def error_text(document: object) -> str | None:
         return words
     for key in _WORDS_IN:
         if document.get(key) and (words := error_text(document[key])):
-            place = _place(document.get("loc"))
-            return f"{words} ({place})" if place else words
+            if place := _place(document.get("loc")):
+                return f"{words} ({place})"
+            return words
     return None
 
 
@@ -85,9 +91,7 @@ def reports_error(document: object) -> bool:
 
 
 def is_retryable_error(document: object) -> bool:
-    """Return whether the same request may succeed later.
-
-    That is so for overload, rate limits and faults of the server, but not for an exhausted quota."""
+    """Return whether the same request may succeed later: after overload, rate limits and faults of the server."""
     names = _names(document)
     if not _NOT_RETRYABLE.isdisjoint(names):
         return False
@@ -103,10 +107,7 @@ def _names(document: object) -> set[str]:
         return _names(document[0])
     if not isinstance(document, dict):
         return set()
-    names = set()
-    for key in _NAMES_OF_ERRORS:
-        if document.get(key):
-            names.add(str(document[key]).lower())
+    names = {str(document[key]).lower() for key in _NAMES_OF_ERRORS if document.get(key)}
     return names | _names(document.get("error"))
 
 
@@ -131,13 +132,15 @@ def _words_of_text(text: str) -> str | None:
     if _HTML.match(text):
         # The title of a proxy's error page names the error.
         title = _TITLE.search(text)
-        has_title = title is not None and title[1].strip()
-        text = html.unescape(title[1] if title and has_title else _TAG.sub(" ", text))
+        shown = title[1] if title else ""
+        if not shown.strip():
+            shown = _TAG.sub(" ", text)
+        text = html.unescape(shown)
     return " ".join(text.split()) or None
 
 
 def _place(loc: object) -> str:
-    """Return the field that FastAPI's validation complains about: `["body", "tools", 0]` as `body.tools.0`."""
+    """Return the place of a mistake that FastAPI reports as a list: `["body", "tools", 0]` as `body.tools.0`."""
     if isinstance(loc, list):
         return ".".join(map(str, loc))
     return str(loc or "")
@@ -149,9 +152,7 @@ class NotJsonError(ModelError):
 
 @dataclass(frozen=True, slots=True)
 class AnswerErrors:
-    """Errors in one model's answers, worded with its name.
-
-    `api` is the expected API, `base_url` its address."""
+    """Makes the errors of one model's answers; `api` is the expected API, `base_url` its address."""
 
     model: str
     api: str
@@ -159,9 +160,9 @@ class AnswerErrors:
     secrets: Secrets
 
     def document(self, event: SseEvent) -> dict[str, Any] | None:
-        """Return the JSON object in an event; `None` when it holds nothing that could be read as one.
+        """Return the JSON object in an event; `None` for an event without one.
 
-        Raises ModelError when it is not JSON, or the stream reports an error with it.
+        Raises ModelError for data that is not JSON, and for an error that the event reports.
         """
         data = event.data
         try:
@@ -179,7 +180,7 @@ class AnswerErrors:
         return None
 
     def must_fit(self, parts: Sized) -> None:
-        """Raise TooMuchError when an answer has as many parts as one may have, and another one comes."""
+        """Raise TooMuchError if an answer has as many parts as the limit before another one is added."""
         if len(parts) >= MAX_ANSWER_PARTS:
             raise TooMuchError(MAX_ANSWER_PARTS.reached())
 
@@ -204,7 +205,7 @@ class AnswerErrors:
         return ModelError(f"the endpoint of {self.model} reports: {report}", retryable=is_retryable_error(error))
 
     def not_json(self, text: str) -> NotJsonError:
-        """Return the error for something in the stream that is not JSON."""
+        """Return the error for data in the stream that is not JSON."""
         return NotJsonError(
             f"the stream of {self.model} contains something that is not JSON: {self._shown(text)} ({self._way_out})"
         )
@@ -224,7 +225,7 @@ class AnswerErrors:
         return ModelError(f"the answer of {self.model} ended too early: {missing} came", retryable=True)
 
     def gave_up(self, reason: str) -> ModelError:
-        """Return the error for an answer that the endpoint itself ended because of a fault."""
+        """Return the error for an answer that the endpoint itself ended because of a failure."""
         return ModelError(f"the endpoint of {self.model} gave up within its answer: {reason}", retryable=True)
 
     @property

@@ -1,4 +1,7 @@
-"""Anthropic's Messages API: requests and answers."""
+"""The wire format of Anthropic's Messages API: requests and answers.
+
+https://docs.anthropic.com/en/api/messages
+"""
 
 from __future__ import annotations
 
@@ -48,8 +51,6 @@ from workbench.trajectory.events import (
     ToolDefinition,
 )
 
-# Anthropic's Messages API: the answers.
-
 WIRE = "anthropic"
 
 _TRUNCATED = {"max_tokens", "model_context_window_exceeded", "pause_turn"}
@@ -61,9 +62,9 @@ class _Block:
 
     kind: str
     pieces: list[str] = field(default_factory=list)
-    """Of a text or of thinking."""
+    """The pieces of a text, without thoughts in it, or of thinking."""
     written: list[str] = field(default_factory=list)
-    """The pieces of a text with the thoughts in it."""
+    """The pieces of a text as they arrived, with the thoughts in it."""
     call: OpenCall | None = None
     rest: dict[str, Any] = field(default_factory=dict)
     """The rest of a thinking block: its signature, or its encrypted data."""
@@ -79,9 +80,7 @@ class _Block:
 
 
 class MessagesReader:
-    """Reads one answer.
-
-    `thoughts_apart`: thoughts in the text are reasoning."""
+    """Reads one answer; with `thoughts_apart`, thoughts in its text become reasoning."""
 
     def __init__(
         self, round_number: int, calls: CallAssembly, errors: AnswerErrors, *, thoughts_apart: bool = True
@@ -101,7 +100,7 @@ class MessagesReader:
     def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
         """Yield the events of a server-sent event.
 
-        Raises ModelError for an error and for data that is not JSON."""
+        Raises ModelError for an error that it reports, and for data that is not JSON."""
         document = self._errors.document(event)
         if document is None:
             return
@@ -124,9 +123,9 @@ class MessagesReader:
             self.ended = True
 
     def feed_whole(self, document: JsonValue) -> Iterator[ModelEvent]:
-        """Yield the events of an answer that came as one document.
+        """Yield the events of an answer that arrived as one document.
 
-        Raises ModelError when it is an error or no answer."""
+        Raises ModelError for a document that is an error, or no answer."""
         if reports_error(document):
             raise self._errors.reported(document)
         if not isinstance(document, dict) or not isinstance(content := document.get("content"), list):
@@ -138,9 +137,9 @@ class MessagesReader:
         self._began = self.ended = True
 
     def finish(self) -> Iterator[ModelEvent | AnswerFinished]:
-        """Yield the calls that are still open, and the end.
+        """Yield the events that end the answer.
 
-        Raises ModelError when the end did not come."""
+        Raises ModelError for an answer without an end."""
         if not self._began:
             raise self._errors.nothing()
         if self._reason is None and not self.ended:
@@ -167,6 +166,7 @@ class MessagesReader:
             block.rest["input"] = given.get("input")
         elif kind in ("text", "thinking"):
             yield from self._say(block, given.get(kind))
+        # The API checks thinking by its signature, so the block goes back as it came.
         if kind in ("thinking", "redacted_thinking"):
             block.rest = {name: value for name, value in given.items() if name not in ("type", "thinking")}
 
@@ -233,13 +233,11 @@ class MessagesReader:
         return "tool calls" if self._calls.calls else "answered"
 
 
-# Anthropic's Messages API: the requests.
-
 DEFAULT_MAX_TOKENS = 8192
-"""The API requires a limit; this one suffices for calls and answers, and every model allows it."""
+"""The limit of an answer, which the API requires; it suffices for calls and answers, and every model allows it."""
 
 NO_TEXT = "The tool failed without saying why."
-"""Replaces the blank text of a failure, which the API refuses."""
+"""The text of a failed call without a text of its own: the API refuses a blank one."""
 
 _RENAMED = {"max_completion_tokens": "max_tokens", "max_output_tokens": "max_tokens"}
 _LACKING = {
@@ -273,7 +271,7 @@ _LACKING = {
 
 
 class MessagesWire:
-    """Messages for one model."""
+    """The wire format of Messages for one model."""
 
     seed: int | None = None
 
@@ -288,9 +286,9 @@ class MessagesWire:
         self._offers = Offers(_tool)
 
     def body(self, request: ModelRequest) -> bytes:
-        """Return the request as JSON.
+        """Return the body of a request.
 
-        Raises ModelError when something in it cannot be written as JSON."""
+        Raises ModelError for a value that JSON cannot express."""
         offer = self._offers.of(request.tools)
         fields = params_for(request, self._params, ("tool_choice",)) | {"model": self._model}
         if request.system and request.system.strip():
@@ -304,10 +302,10 @@ class MessagesWire:
         return MessagesReader(request.round, calls, self._errors, thoughts_apart=self._thoughts_apart)
 
     def expect_llama_cpp(self) -> None:
-        """Change nothing: progress is part of Chat Completions alone."""
+        """Do nothing: llama.cpp reports its progress in Chat Completions alone."""
 
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
-        """Return the tool that an error complains about."""
+        """Return the tool that an error is about, if it names one."""
         return self._offers.of(request.tools).tool_at(error_text)
 
 
@@ -316,11 +314,14 @@ def _tool(tool: ToolDefinition, name: str) -> dict[str, Any]:
 
 
 def _messages(messages: tuple[Message, ...], names: ToolNames) -> list[dict[str, Any]]:
-    """Return the conversation with alternating roles, as the API requires.
+    """Return the conversation as the API requires it: with alternating roles and accepted ids.
 
-    Consecutive messages of one role become one message, with the user's text behind results. The API also refuses
-    blank texts, failures without a text, and ids with other characters than those of tool names."""
-    ids = accepted_names(call_id for message in messages for call_id in _call_ids(message))
+    Consecutive messages of one role become one message, in which results of calls stand before the user's text."""
+    call_ids: list[str] = []
+    for message in messages:
+        call_ids += _call_ids(message)
+    # The API accepts the same characters in ids as in the names of tools.
+    ids = accepted_names(call_ids)
     turns: list[dict[str, Any]] = []
     for message in messages:
         role = "assistant" if message.role == "assistant" else "user"
@@ -342,6 +343,7 @@ def _call_ids(message: Message) -> Iterator[str]:
 def _blocks(message: Message, names: ToolNames, ids: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     if message.role == "tool":
         result: dict[str, Any] = {"type": "tool_result", "tool_use_id": ids.get(message.call_id or "", "unnamed")}
+        # The API refuses blank texts, and failures without a text.
         if message.content.strip():
             result["content"] = message.content
         elif message.is_error:

@@ -1,4 +1,4 @@
-"""Repairs of answers whose endpoint deviates from its API, where only one reading is possible.
+"""Repairs of answers in which an endpoint deviates from its API, made only if a single reading is possible.
 
 Arguments that are one JSON object are never changed.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 from workbench.dataclasses import parsed_json
@@ -35,21 +35,21 @@ _BYTE_ORDER_MARK = "\ufeff"
 _FENCE = re.compile(r"`{3,}|~{3,}")
 _LANGUAGE = re.compile(r"[ \t]*[\w+-]*")
 _END_OF_CALL = re.compile(r"(?<=\})(?:\s*(?:</?[\w:]+>|<[|｜][^<>|｜]*[|｜]>|\[/[A-Z_]+\]))+\Z")
-"""Marks of chat templates behind an object: `</tool_call>`, `<|im_end|>`, `[/TOOL_CALLS]`."""
+"""Marks of chat templates after an object, such as `</tool_call>`, `<|im_end|>` and `[/TOOL_CALLS]`."""
 _BLANK = re.compile(r"\s*")
 _MAX_LAYERS = 4
-"""Layers around an object: a fence, a mark, and JSON that was encoded twice more."""
+"""The most layers that are removed around an object: a fence, a mark, and two encodings as JSON text."""
 
 
 class Repaired(NamedTuple):
-    """The arguments that were meant, and the kind of deviation."""
+    """Repaired arguments, and the kind of deviation."""
 
     arguments: dict[str, Any]
     kind: str
 
 
 def repaired(pieces: Sequence[str]) -> Repaired | None:
-    """Return the arguments in pieces of text that are no JSON object together, `None` if they are not certain."""
+    """Return the arguments in pieces of text that are no JSON object when joined; `None` if they are not certain."""
     # The order matters: `{}{"a": 1}` is an empty object beside the arguments; pieces that each repeat the one before
     # also make several objects when they are joined, but different ones.
     text = "".join(pieces)
@@ -87,11 +87,13 @@ def unwrapped(text: str) -> Repaired | None:
                 return None
             kind, text = kind or ENCODED, value
     value = json_object(text)
-    return None if value is None else Repaired(value, kind)
+    if value is None:
+        return None
+    return Repaired(value, kind)
 
 
 def json_object(text: str) -> dict[str, Any] | None:
-    """Return a text as a JSON object, `None` if it is none."""
+    """Return the JSON object that a text consists of; `None` if it is none."""
     value = _parsed(text)
     if isinstance(value, dict):
         return value
@@ -99,12 +101,12 @@ def json_object(text: str) -> dict[str, Any] | None:
 
 
 def same_json(one: object, other: object) -> bool:
-    """Return whether two values are the same JSON: `1` and `true` are not."""
+    """Return whether two values are the same JSON, where `1` and `true` differ, unlike in Python."""
     return _canonical(one) == _canonical(other)
 
 
 def _objects_in(text: str) -> list[dict[str, Any]]:
-    """Return the objects of a text that consists of nothing else."""
+    """Return the objects of a text that consists of JSON objects; none for any other text."""
     decoder = json.JSONDecoder()
     text = text.strip()
     at, objects = 0, []
@@ -153,7 +155,7 @@ _ENDS: Mapping[str, tuple[str, ...]] = {
 }
 """The marks that begin a model's thoughts, each with those that end them."""
 
-_ALL_ENDS = tuple({end: None for ends in _ENDS.values() for end in ends})
+_ALL_ENDS = tuple(dict.fromkeys(chain.from_iterable(_ENDS.values())))
 _FIRST = frozenset(mark[0] for mark in (*_ENDS, *_ALL_ENDS))
 _QUOTES = "`'\"“”‘’«»"
 
@@ -161,13 +163,10 @@ TextEvent = TextDelta | ReasoningDelta | TextWasReasoning
 
 
 class AnswerText:
-    """The text of one answer while it comes.
+    """The text of one answer while it arrives; with `apart`, thoughts at its beginning become reasoning."""
 
-    Thoughts at its beginning become reasoning, unless not `apart`.
-
-    Chat templates may write the first mark themselves: then the text before the last mark came as an answer, and
-    `TextWasReasoning` corrects that. A text that only mentions the mark stays as it is.
-    """
+    # A chat template may write the mark at the beginning of thoughts into the prompt. Then only their end is marked,
+    # and they were passed on as the answer until then: `TextWasReasoning` corrects that.
 
     def __init__(self, round_number: int, *, apart: bool) -> None:
         self._round = round_number
@@ -180,7 +179,7 @@ class AnswerText:
 
     @property
     def deviations(self) -> tuple[Deviation, ...]:
-        """The deviation of thoughts in the answer, if there were any."""
+        """The deviation of thoughts in the answer; empty without thoughts."""
         if not self._found:
             return ()
         return (Deviation(THOUGHTS, DETAILS[THOUGHTS]),)
@@ -191,7 +190,7 @@ class AnswerText:
         yield from self._steps(over=False)
 
     def flush(self) -> Iterator[TextEvent]:
-        """End the text, or a block of it: nothing is held back any longer."""
+        """End the text, or a block of it, and yield the pieces that were held back."""
         yield from self._steps(over=True)
 
     def _steps(self, *, over: bool) -> Iterator[TextEvent]:
@@ -227,7 +226,7 @@ class AnswerText:
         elif over:
             thoughts, self._held = self._held.rstrip(), ""
         else:
-            # Blanks are held back too: those before the end of the thoughts are dropped.
+            # Blanks are held back as well, because those before the end of the thoughts are dropped.
             thoughts = self._held[: _certain(self._held, self._ends)].rstrip()
             self._held = self._held[len(thoughts) :]
         if not self._thought:
@@ -237,7 +236,7 @@ class AnswerText:
             yield ReasoningDelta(self._round, thoughts)
 
     def _unmarked(self, over: bool) -> Iterator[TextEvent]:
-        """Read a text without a mark at its beginning, which may prove to be thoughts."""
+        """Read a text without a mark at its beginning, which is thoughts if a mark for their end follows."""
         at, end = _first_of(_ALL_ENDS, self._held)
         if not end:
             at = len(self._held) if over else _certain(self._held, _ALL_ENDS)
@@ -260,7 +259,7 @@ class AnswerText:
 
 
 def parted(text: str) -> tuple[str, str]:
-    """Return the thoughts at the beginning of a whole text, and the answer behind them."""
+    """Return the thoughts at the beginning of a whole text, and the answer after them."""
     reading = AnswerText(1, apart=True)
     thoughts, answer = "", ""
     for event in (*reading.next(text), *reading.flush()):
@@ -276,14 +275,15 @@ def parted(text: str) -> tuple[str, str]:
 
 def _first_of(marks: tuple[str, ...], text: str) -> tuple[int, str]:
     """Return the place of the first mark, and the mark; an empty one if there is none."""
-    if _FIRST.isdisjoint(text):  # so it is with most pieces of an answer
+    # Most pieces of an answer hold no character with which a mark begins.
+    if _FIRST.isdisjoint(text):
         return len(text), ""
     places = [(at, mark) for mark in marks if (at := text.find(mark)) >= 0]
     return min(places, default=(len(text), ""))
 
 
 def _certain(text: str, marks: tuple[str, ...]) -> int:
-    """Return the length of a text before a possible beginning of a mark at its end."""
+    """Return the length of a text without a possible beginning of a mark at its end."""
     longest = max(map(len, marks)) - 1
     for at in range(max(len(text) - longest, 0), len(text)):
         if text[at] in _FIRST and any(mark.startswith(text[at:]) for mark in marks):
@@ -292,10 +292,9 @@ def _certain(text: str, marks: tuple[str, ...]) -> int:
 
 
 def _ends_thoughts(before: str, end: str, after: str) -> bool:
-    """Return whether a mark ends thoughts, rather than being mentioned in an answer.
-
-    It ends them at an end of a line or directly between two words, neither in quotes nor in code, if nothing before it
-    begins thoughts."""
+    """Return whether a mark between two texts ends thoughts, and is not merely mentioned in an answer."""
+    # It ends them at an end of a line or directly between two words, outside of quotes and code, if no mark before it
+    # begins thoughts.
     if any(begin in before for begin, ends in _ENDS.items() if end in ends) or before.count("```") % 2:
         return False
     if any(beside and beside in _QUOTES for beside in (before[-1:], after[:1])):

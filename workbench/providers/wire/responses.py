@@ -1,4 +1,7 @@
-"""OpenAI's Responses API: requests and answers."""
+"""The wire format of OpenAI's Responses API: requests and answers.
+
+https://platform.openai.com/docs/api-reference/responses
+"""
 
 from __future__ import annotations
 
@@ -48,8 +51,6 @@ from workbench.trajectory.events import (
     ToolDefinition,
 )
 
-# OpenAI's Responses API: the answers.
-
 WIRE = "openai-responses"
 
 _CALL = "function_call"
@@ -63,21 +64,20 @@ class _Item:
     kind: str
     call: OpenCall | None = None
     pieces: list[str] = field(default_factory=list)
-    """The message text emitted so far."""
+    """The pieces of a message, without thoughts in it."""
     written: list[str] = field(default_factory=list)
-    """The same with the thoughts in it."""
+    """The pieces of a message as they arrived, with the thoughts in it."""
     phase: str | None = None
     reasoned: bool = False
-    """Whether its reasoning was emitted while it came."""
+    """Whether the reasoning was emitted while it arrived."""
     block: dict[str, Any] | None = None
     done: bool = False
 
 
 class ResponsesReader:
-    """Reads one answer.
+    """Reads one answer, whose items are identified by `output_index`.
 
-    Items are identified by `output_index`; `stored`: the API keeps the response; `thoughts_apart`: thoughts in the text
-    are reasoning."""
+    `stored` is whether the API stores the response; with `thoughts_apart`, thoughts in the text become reasoning."""
 
     def __init__(
         self,
@@ -103,13 +103,13 @@ class ResponsesReader:
 
     @property
     def ended(self) -> bool:
-        """Whether the final response has come."""
+        """Whether the final response has arrived."""
         return self._status is not None
 
     def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
         """Yield the events of a server-sent event.
 
-        Raises ModelError for an error and for data that is not JSON."""
+        Raises ModelError for an error that it reports, and for data that is not JSON."""
         document = self._errors.document(event)
         if document is None:
             return
@@ -139,9 +139,9 @@ class ResponsesReader:
         self._began = self._began or kind.startswith("response.")
 
     def feed_whole(self, document: JsonValue) -> Iterator[ModelEvent]:
-        """Yield the events of an answer that came as one document.
+        """Yield the events of an answer that arrived as one document.
 
-        Raises ModelError when it is an error or no answer."""
+        Raises ModelError for a document that is an error, or no answer."""
         if reports_error(document):
             raise self._errors.reported(document)
         if not isinstance(document, dict) or not isinstance(document.get("output"), list):
@@ -150,9 +150,9 @@ class ResponsesReader:
         yield from self._end(document, "completed")
 
     def finish(self) -> Iterator[ModelEvent | AnswerFinished]:
-        """Yield the calls that are still open, and the end.
+        """Yield the events that end the answer.
 
-        Raises ModelError when the end did not come."""
+        Raises ModelError for an answer without an end."""
         if not self._began:
             raise self._errors.nothing()
         if self._status not in ("completed", "incomplete"):
@@ -166,7 +166,8 @@ class ResponsesReader:
         yield AnswerFinished(self._stop_reason(), self._usage.responses(), state, deviations)
 
     def _item(self, document: dict[str, Any], kind: object, *, new: bool = False) -> _Item:
-        """Return the item of an event, a new one where it was not announced."""
+        """Return the item of an event; a new one if no event has announced it."""
+        # Some servers omit `output_index`, and some use an index again for an item of another kind.
         key = document.get("output_index")
         if not isinstance(key, int):
             key = str(document.get("item_id") or document.get("id") or kind)
@@ -189,7 +190,7 @@ class ResponsesReader:
             yield from self._calls.name(call, document.get("name"))
 
     def _complete(self, item: _Item, document: dict[str, Any]) -> Iterator[ModelEvent]:
-        """Complete an item from its final form: emit the parts that did not come piece by piece."""
+        """Complete an item from its final form, and yield the parts that did not arrive piece by piece."""
         if item.done:
             return
         item.done = True
@@ -205,7 +206,7 @@ class ResponsesReader:
                     yield from self._text(item, part.get("text") or part.get("refusal"))
             yield from self._answers(item, self._answer.flush())
         elif item.kind == "reasoning":
-            # A block without its content can go back only where the API stores the original.
+            # A block without its content can go back only if the API stores the original.
             if document.get("encrypted_content") or document.get("content") or self._stored:
                 item.block = {name: value for name, value in document.items() if value is not None}
             if not item.reasoned:
@@ -228,9 +229,7 @@ class ResponsesReader:
             yield from self._complete(item, document)
 
     def _missed(self, output: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return the items of the final response that the stream lacked.
-
-        Those are items of a kind that never came, and calls with an id that never came."""
+        """Return the items of the final response that the stream lacked: of a new kind, or calls with a new id."""
         kinds = {item.kind for item in self._items}
         ids = {call.given_id for call in self._calls.calls}
         missed = []
@@ -279,8 +278,6 @@ class ResponsesReader:
         return "tool calls" if self._calls.calls else "answered"
 
 
-# OpenAI's Responses API: the requests.
-
 _RENAMED = {"max_tokens": "max_output_tokens", "max_completion_tokens": "max_output_tokens"}
 _LACKING = {
     "audio": "",
@@ -310,7 +307,7 @@ _ENCRYPTED_REASONING = "reasoning.encrypted_content"
 
 
 class ResponsesWire:
-    """Responses for one model, stateless: the whole conversation is sent with every request."""
+    """The wire format of Responses for one model; every request sends the whole conversation."""
 
     path = "/responses"
     seed: int | None = None
@@ -319,21 +316,24 @@ class ResponsesWire:
         self._model = spec.model
         self._thoughts_apart = spec.thoughts == "reasoning"
         params, self.notices = sent_params(spec, "Responses", lacking=_LACKING, renamed=_RENAMED)
+        # The API stores responses by default; the provider keeps none here unless the user asks for it.
         self._params = {"store": False, **params, **_include(params)}
         self._stored = bool(self._params["store"])
         self._errors = AnswerErrors(spec.name, "Responses", spec.base_url, secrets)
         self._offers = Offers(_tool)
 
     def body(self, request: ModelRequest) -> bytes:
-        """Return the request as JSON.
+        """Return the body of a request.
 
-        Raises ModelError when something in it cannot be written as JSON."""
+        Raises ModelError for a value that JSON cannot express."""
         offer = self._offers.of(request.tools)
         fields = params_for(request, self._params, _ABOUT_TOOLS) | {"model": self._model}
         if request.system:
             fields["instructions"] = request.system
-        fields["input"] = [item for message in request.messages for item in _items(message, offer.names)]
-        fields["stream"] = True
+        items: list[dict[str, Any]] = []
+        for message in request.messages:
+            items += _items(message, offer.names)
+        fields |= {"input": items, "stream": True}
         return body_text(fields, offer)
 
     def reader(self, request: ModelRequest) -> ResponsesReader:
@@ -344,19 +344,19 @@ class ResponsesWire:
         )
 
     def expect_llama_cpp(self) -> None:
-        """Change nothing: progress is part of Chat Completions alone."""
+        """Do nothing: llama.cpp reports its progress in Chat Completions alone."""
 
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
-        """Return the tool that an error complains about."""
+        """Return the tool that an error is about, if it names one."""
         return self._offers.of(request.tools).tool_at(error_text)
 
 
 def _include(params: dict[str, Any]) -> dict[str, Any]:
-    """Return the `include` parameter, with encrypted reasoning where the user sets `reasoning`.
-
-    The API refuses this value for models that do not reason; those refuse `reasoning` too."""
-    include = params.get("include")
-    requested = list(include) if isinstance(include, list) else []
+    """Return the `include` parameter, with encrypted reasoning if the user sets `reasoning`."""
+    requested: list[Any] = []
+    if isinstance(include := params.get("include"), list):
+        requested = list(include)
+    # The API refuses encrypted reasoning for models that do not reason, but these refuse `reasoning` as well.
     if params.get("reasoning") and not params.get("store") and _ENCRYPTED_REASONING not in requested:
         requested.append(_ENCRYPTED_REASONING)
     if not requested:

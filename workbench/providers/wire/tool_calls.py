@@ -23,23 +23,19 @@ from workbench.trajectory.events import (
     ToolDefinition,
 )
 
-# Converts names to those that model APIs accept: ASCII letters, digits, `_` and `-`, at most 64 characters for a
-# tool.
+# Model APIs accept names of ASCII letters, digits, `_` and `-`, those of tools with at most 64 characters.
 
 _ACCEPTED = re.compile(r"[A-Za-z0-9_-]+")
 _REFUSED = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def accepted_names(names: Iterable[str], longest: int | None = None) -> dict[str, str]:
-    """Return each name with an accepted one, unique among them; the same names in the same order give the same result.
+    """Return a unique accepted name for each name; accepted names stay as they are.
 
-    Accepted names stay as they are."""
+    The same names in the same order give the same result."""
     wanted = list(dict.fromkeys(names))
     # Accepted names first: `get time` must not take `get_time` from the tool that is called so.
-    given = {}
-    for name in wanted:
-        if accepted_name(name, longest) == name:
-            given[name] = name
+    given = {name: name for name in wanted if accepted_name(name, longest) == name}
     taken = set(given)
     for name in wanted:
         if name in given:
@@ -65,18 +61,18 @@ def accepted_name(name: str, longest: int | None = None) -> str:
 
 
 class ToolNames:
-    """The names of the offered tools as an API accepts them, and back."""
+    """The names of the offered tools: those of the suite, and those that the API accepts."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._accepted = accepted_names(names, MAX_TOOL_NAME_CHARS)
         self._ours = {accepted: name for name, accepted in self._accepted.items()}
 
     def accepted(self, name: str) -> str:
-        """Return the API's name of a tool, which may be one that is not offered: invented, or offered earlier."""
+        """Return the API's name of a tool; a tool that is not offered may be invented, or offered earlier."""
         return self._accepted.get(name) or accepted_name(name, MAX_TOOL_NAME_CHARS)
 
     def ours(self, accepted: str) -> str:
-        """Return the suite's name for an accepted name; a name that the model invented is unchanged."""
+        """Return the suite's name for an accepted name; a name that the model invented stays as it is."""
         return self._ours.get(accepted, accepted)
 
     def offers(self, accepted: str) -> bool:
@@ -85,14 +81,14 @@ class ToolNames:
 
 
 REMEMBERED_OFFERS = 8
-"""Sets of tools cached as JSON: about as many suites run at the same time."""
+"""The number of sets of tools that are cached as JSON: about as many suites run at the same time."""
 
 _TOOL_NUMBER = re.compile(r"\btools(?:\.|\[|/|['\"], ?| -> )(\d+)\b")
 _NAMED = re.compile(r"\b(?:function|tool)s?(?: name)?:? ?['\"`]([^'\"`]+)['\"`]", re.IGNORECASE)
 _QUOTED = re.compile(r"['\"`]([^'\"`]+)['\"`]")
 
 ToolShape = Callable[[ToolDefinition, str], dict[str, Any]]
-"""A tool in the form of an API, under the name that the API accepts."""
+"""Returns a tool in the form of an API, under the name that the API accepts."""
 
 
 class Offer:
@@ -106,8 +102,8 @@ class Offer:
             self.json = json_or_error([shape(tool, self.names.accepted(tool.name)) for tool in tools])
 
     def tool_at(self, error_text: str) -> str | None:
-        """Return the tool that an error complains about: by its number among the tools, or by its name in quotes."""
-        # The surest sign first: a name behind "tool" or "function", an index as in "tools[3]", any quoted name.
+        """Return the tool that an error is about, by its name or its index in the text of the error."""
+        # The surest sign first: a name after "tool" or "function", an index as in "tools[3]", any quoted name.
         for name in _NAMED.findall(error_text):
             if self.names.offers(name):
                 return self.names.ours(name)
@@ -121,7 +117,7 @@ class Offer:
 
 
 class Offers:
-    """The latest offers of one model."""
+    """The latest offers of one model, so that each is serialised once."""
 
     def __init__(self, shape: ToolShape) -> None:
         self._shape = shape
@@ -158,18 +154,16 @@ def object_schema(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 def arguments_to_send(call: ToolCall) -> dict[str, JsonValue]:
-    """Return a call's arguments as they go back to the model.
-
-    Broken ones are put into an object as text, because servers parse the arguments that they receive."""
+    """Return a call's arguments as they go back to the model; broken ones as text in an object."""
     if call.problem is None:
         return dict(call.arguments)
+    # Servers parse the arguments that they receive, and fail at broken ones.
     return {"unparsed_arguments": call.raw or ""}
 
 
 def arguments_text(call: ToolCall) -> str:
-    """Return a call's arguments as the text that goes back to the model.
-
-    It is the model's own text, such as one in a code fence; text that the endpoint repeated goes back once."""
+    """Return a call's arguments as the text that goes back to the model."""
+    # The model gets its own text back, such as one in a code fence, but not the repetitions of the endpoint.
     if call.problem is None and call.raw and unwrapped(call.raw) is not None:
         return call.raw
     return json_or_error(arguments_to_send(call))
@@ -180,6 +174,7 @@ def body_text(fields: dict[str, Any], offer: Offer) -> bytes:
 
     Raises ModelError when a field holds a value that JSON cannot express."""
     text = json_or_error(fields)
+    # The text of the tools, often most of a request, is written once for all requests and inserted here.
     if offer.json is not None:
         text = f'{text[:-1]},"tools":{offer.json}}}'
     return text.encode()
@@ -194,23 +189,22 @@ def json_or_error(value: object) -> str:
         ) from None
 
 
-# The parameters of a model's settings: which of them an API has, and what happens to the others.
-
-
 def sent_params(
     spec: ModelSpec, api: str, *, lacking: Mapping[str, str] | None = None, renamed: Mapping[str, str] | None = None
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the parameters to send, and one sentence for each that is not sent.
+    """Return the parameters of a model's settings to send, and a sentence for each that is not sent.
 
-    `lacking` are parameters of other APIs that this one lacks, with the replacement (or nothing); `renamed` are those
-    that it has under a different name. Any other is sent as written."""
+    `lacking` are parameters of other APIs that this one lacks, with their replacements or empty texts; `renamed` are
+    those with a different name in this API. All others are sent as written."""
     sent: dict[str, Any] = {}
     notices: list[str] = []
     for name, value in spec.params.items():
         field = (renamed or {}).get(name, name)
         if lacking is not None and name in lacking:
-            instead = f", write {lacking[name]} instead" if lacking[name] else ""
-            notices.append(f"params.{name} is not sent to {spec.name}: the {api} API has no such parameter{instead}")
+            notice = f"params.{name} is not sent to {spec.name}: the {api} API has no such parameter"
+            if lacking[name]:
+                notice += f", write {lacking[name]} instead"
+            notices.append(notice)
         elif field != name and field in spec.params:
             notices.append(f"params.{name} is not sent to {spec.name}: params.{field} says the same")
         else:
@@ -219,34 +213,32 @@ def sent_params(
 
 
 def params_for(request: ModelRequest, params: Mapping[str, Any], about_tools: Collection[str]) -> dict[str, Any]:
-    """Return the parameters of a request; without tools, those `about_tools` are left out because APIs refuse them."""
+    """Return the parameters of a request; without tools, those `about_tools`, which APIs refuse then, are left out."""
     return {name: value for name, value in params.items() if request.tools or name not in about_tools}
 
 
 def whole_seed(params: Mapping[str, Any]) -> int | None:
-    """Return the seed among the parameters that are sent, if it is a whole number."""
+    """Return the seed among the parameters, if it is a whole number."""
     seed = params.get("seed")
     if isinstance(seed, bool) or not isinstance(seed, int):
         return None
     return seed
 
 
-# Joins the surrogate pairs of characters that arrive in two pieces: servers may cut a text anywhere.
+# Servers may cut a text anywhere, also between the two surrogates that JSON writes for a character such as an emoji.
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def joined_surrogates(text: str) -> str:
-    """Return the text with adjacent surrogates of one pair joined to their character."""
+    """Return the text with each pair of surrogates replaced by its character."""
     if _SURROGATE.search(text) is None:
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 class TextPieces:
-    """Streams a text in pieces.
-
-    A high surrogate at the end of a piece is held back for the next one."""
+    """Joins the surrogates in a streamed text; one at the end of a piece is held back for the next piece."""
 
     def __init__(self) -> None:
         self._pending = ""
@@ -270,8 +262,8 @@ _KINDS = {list: "a list", str: "a text", bool: "true or false", int: "a number",
 class OpenCall:
     """A call whose fragments are still arriving.
 
-    `given_id` and `name` are the API's; `whole` holds arguments that came as an object instead of a text; `repeats`
-    says that each fragment so far began with the one before."""
+    `given_id` and `name` are those of the API; `whole` holds arguments that arrived as an object instead of a text;
+    `repeats` is whether each fragment so far began with the one before."""
 
     id: str
     given_id: str | None = None
@@ -293,27 +285,30 @@ class OpenCall:
             return False
         if isinstance(arguments, str):
             arguments = json_object(arguments)
-        own = self._object() if self.whole is None else self.whole
+        own: object = self.whole
+        if own is None:
+            own = self._object()
         return arguments is not None and same_json(arguments, own)
 
     def add(self, piece: str) -> str:
-        """Add a fragment of the arguments' text, and return its new part.
-
-        Some endpoints send the whole text so far in every fragment. No JSON object begins with `{` twice, so a second
-        fragment that begins with the first one repeats it."""
+        """Add a fragment of the arguments' text, and return its new part."""
+        # Some endpoints send the whole text so far in every fragment. No JSON object begins with `{` twice, so a second
+        # fragment that begins with the first one repeats it.
         before = self.pieces[-1] if self.pieces else ""
         self.pieces.append(piece)
         self.repeats = self.repeats and piece.startswith(before or "{")
-        return piece.removeprefix(before) if self.repeats else piece
+        if self.repeats:
+            return piece.removeprefix(before)
+        return piece
 
     @property
     def text(self) -> str:
-        """The arguments as they came."""
+        """The text of the arguments, with all repetitions."""
         return joined_surrogates("".join(self.pieces))
 
     @property
     def text_once(self) -> str:
-        """The text so far, without the parts that fragments repeat."""
+        """The text of the arguments, without the parts that fragments repeat."""
         if self.repeats and self.pieces:
             return self.pieces[-1]
         return "".join(self.pieces)
@@ -323,28 +318,31 @@ class OpenCall:
         if problem is None:
             return read
         found = repaired(self.pieces)
-        return None if found is None else found.arguments
+        if found is None:
+            return None
+        return found.arguments
 
 
 class CallAssembly:
-    """The calls of one answer.
+    """The calls of one answer, assembled from their fragments.
 
-    Their ids are unique within the run: the API's own, or a new one where it gives none or repeats one."""
+    Their ids are unique within the run: the API's own, or a new one if it gives none or repeats one."""
 
     def __init__(self, request: ModelRequest, names: ToolNames) -> None:
         self.calls: list[OpenCall] = []
         self._round = request.round
         self._names = names
-        self._taken = {call.id for message in request.messages for call in message.tool_calls}
+        self._taken: set[str] = set()
+        for message in request.messages:
+            for call in message.tool_calls:
+                self._taken.add(call.id)
         self.deviations: list[Deviation] = []
         """Deviations from the API that were repaired in finished calls."""
         self._number = request.calls_before
         self._characters = 0
 
     def begin(self, given_id: object = None) -> OpenCall:
-        """Begin a new call.
-
-        No event is emitted before its name is known."""
+        """Begin a new call, whose first event follows when its name is known."""
         self._number += 1
         given = given_id if isinstance(given_id, str) else ""
         own = f"call-{self._number}"
@@ -365,15 +363,15 @@ class CallAssembly:
     def name(self, call: OpenCall, piece: object) -> Iterator[CallEvent]:
         """Add a piece of the tool's name.
 
-        The call starts as soon as that is the name of an offered tool, else with its first arguments; a repeated name
-        changes nothing."""
+        The call starts when the name is that of an offered tool, otherwise with its first arguments."""
+        # Some endpoints repeat the name in every fragment.
         if isinstance(piece, str) and piece and not call.started and piece != call.name:
             call.name += piece
             if self._names.offers(call.name):
                 yield from self.start(call)
 
     def start(self, call: OpenCall) -> Iterator[CallEvent]:
-        """Start the call: no more of its name will come."""
+        """Start the call, because its name is complete."""
         if not call.started:
             call.started = True
             yield CallStarted(self._round, call.id, self._names.ours(call.name))
@@ -381,7 +379,7 @@ class CallAssembly:
                 yield CallArgumentsDelta(call.id, call.text_once)
 
     def add(self, call: OpenCall, arguments: object) -> Iterator[CallEvent]:
-        """Add a fragment of the arguments' JSON text, or arguments that come as an object at once."""
+        """Add a fragment of the arguments' JSON text, or arguments that arrive as an object."""
         if arguments is None or arguments == "" or call.finished:
             return
         if call.name:
@@ -400,7 +398,7 @@ class CallAssembly:
     def finish(self, call: OpenCall, arguments: object = None) -> Iterator[CallEvent]:
         """Finish a call.
 
-        `arguments`, which some APIs repeat whole at the end, take precedence."""
+        `arguments` are the whole arguments, which some APIs send at the end; they take precedence over fragments."""
         if call.finished:
             return
         yield from self.start(call)
@@ -409,7 +407,7 @@ class CallAssembly:
         given = arguments or (call.text if call.whole is None else call.whole)
         call.finished = True
         read, problem = read_arguments(given)
-        raw = None
+        raw: str | None = None
         if problem is None:
             found = _repaired_by_end(call, arguments, read)
         else:
@@ -430,7 +428,7 @@ class CallAssembly:
 
 
 def _repair(call: OpenCall, given: object) -> Repaired | None:
-    """Return the arguments that were meant by `given`, which is no JSON object."""
+    """Return the repair of `given`, arguments that are no JSON object; `None` if there is no certain one."""
     if not isinstance(given, str):
         return None
     if call.whole is None and given == call.text:
@@ -439,7 +437,9 @@ def _repair(call: OpenCall, given: object) -> Repaired | None:
 
 
 def _repaired_by_end(call: OpenCall, arguments: object, read: Mapping[str, Any]) -> Repaired | None:
-    """Return the repair of broken fragments whose arguments came right, and whole, at the end of the call."""
+    """Return the repair of broken fragments that matches the whole arguments at the end of the call, if there is one.
+
+    The arguments need no repair then, but the deviation is reported."""
     if not arguments or not call.pieces or json_object("".join(call.pieces)) is not None:
         return None
     found = repaired(call.pieces)
@@ -449,7 +449,8 @@ def _repaired_by_end(call: OpenCall, arguments: object, read: Mapping[str, Any])
 
 
 def read_arguments(given: object) -> tuple[Mapping[str, Any], str | None]:
-    """Return the arguments and, if they are no JSON object, the reason; an empty text and `null` are no arguments."""
+    """Return the arguments, and the reason if they are no JSON object."""
+    # Many endpoints send an empty text or `null` for a call without arguments.
     value = given
     if isinstance(given, str):
         if not given.strip():

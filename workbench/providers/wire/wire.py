@@ -1,4 +1,4 @@
-"""The interface of wire formats: request bodies and answer readers, without connections."""
+"""The interface of wire formats: bodies of requests and readers of answers, independent of connections."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workbench.trajectory.events import JsonValue, Message, ModelEvent, ToolCall
 
 
 class SseEvent(NamedTuple):
-    """One server-sent event: its name (`message` where the stream gives none) and its data, lines joined by `\n`."""
+    """One server-sent event: its name, which is `message` by default, and its data, whose lines are joined by `\n`."""
 
     event: str
     data: str
@@ -23,9 +23,7 @@ class AnswerReader(Protocol):
 
     @property
     def ended(self) -> bool:
-        """Whether the last event of the answer has come.
-
-        Anything after it is not read."""
+        """Whether the last event of the answer has arrived; nothing is read after it."""
         ...
 
     def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
@@ -36,16 +34,16 @@ class AnswerReader(Protocol):
         ...
 
     def feed_whole(self, document: JsonValue) -> Iterator[ModelEvent]:
-        """Yield the events of an answer that came as one JSON document although a stream was requested.
+        """Yield the events of an answer that arrived as one JSON document although a stream was requested.
 
-        Raises ModelError when it reports an error, or is no answer.
+        Raises ModelError for a document that is an error, or no answer.
         """
         ...
 
     def finish(self) -> Iterator[ModelEvent | AnswerFinished]:
         """Yield the remaining events at the end of the stream, `AnswerFinished` last.
 
-        Raises ModelError when nothing came, or the answer is not marked as complete.
+        Raises ModelError for an empty stream, and for an answer that is not marked as complete.
         """
         ...
 
@@ -60,9 +58,9 @@ class Wire(Protocol):
     seed: int | None
 
     def body(self, request: ModelRequest) -> bytes:
-        """Return the request's body as JSON.
+        """Return the body of a request as JSON.
 
-        The tools are serialised once for many requests that offer the same."""
+        The tools are serialised once for all requests that offer the same ones."""
         ...
 
     def reader(self, request: ModelRequest) -> AnswerReader:
@@ -70,22 +68,20 @@ class Wire(Protocol):
         ...
 
     def expect_llama_cpp(self) -> None:
-        """Ask llama.cpp's server for its progress with the prompt in every later request."""
+        """Request the progress with the prompt, which only llama.cpp reports, in every later request."""
         ...
 
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
-        """Return the tool (by its name in the suite) that an error of the endpoint complains about, if known."""
+        """Return the tool, by its name in the suite, that an error of the endpoint is about; `None` if unknown."""
         ...
 
 
-# Reads token counts of endpoints, which may be incomplete, fractional, or missing.
-
 _MAX_NUMBER = MAX_TOKENS // 3
-"""Three of them are added up."""
+"""The largest token count that is believed; the sum of three of them is within the limit."""
 
 
 def as_dict(value: object) -> dict[str, Any]:
-    """Return a value of an answer if it is an object, else an empty one: endpoints deviate from their API."""
+    """Return a value of an answer if it is an object, otherwise an empty one: endpoints deviate from their API."""
     return value if isinstance(value, dict) else {}
 
 
@@ -98,21 +94,20 @@ def dicts_in(value: object) -> Iterator[dict[str, Any]]:
 
 
 class UsageCount:
-    """Token counts of one answer, as the endpoint reports them.
-
-    The last value of a repeated field counts."""
+    """The token counts of one answer; of a field that the endpoint reports repeatedly, the last value counts."""
 
     def __init__(self) -> None:
         self._fields: dict[str, Any] = {}
 
     def update(self, usage: object) -> None:
-        """Take the usage from a chunk, if it has any."""
+        """Add the usage in a chunk, if it has any."""
         for name, value in as_dict(usage).items():
             if value is not None:
                 self._fields[name] = value
 
     def chat(self) -> Usage | None:
-        """Return the usage with the keys of Chat Completions; DeepSeek counts cached tokens separately."""
+        """Return the usage with the keys of Chat Completions."""
+        # DeepSeek has a key of its own for cached tokens.
         cached = self._number("prompt_tokens_details", "cached_tokens") or self._number("prompt_cache_hit_tokens")
         reasoning = self._number("completion_tokens_details", "reasoning_tokens")
         return self._usage(self._number("prompt_tokens"), self._number("completion_tokens"), cached, reasoning)
@@ -145,9 +140,9 @@ class UsageCount:
         return 0
 
 
-# The provider state of an answer: what a provider expects back verbatim, in its place among the answer's text and
-# calls. As JSON it is `{"wire": NAME, "parts": [...]}`, each part one of `{"block": {...}}`, `{"text": "..."}`
-# (perhaps with a `phase`, and with what was `written` in place of that text) and `{"call": ID}`; a wire ignores the
+# The provider state of an answer holds the data that a provider requires back verbatim, in its place among the text
+# and the calls. As JSON it is `{"wire": NAME, "parts": [...]}`, each part one of `{"block": {...}}`, `{"call": ID}` and
+# `{"text": "..."}`. A text may have a `phase`, and in `written` its form with the thoughts in it. A wire ignores the
 # state of another one.
 
 Part = dict[str, Any]
@@ -162,29 +157,29 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class TextPart:
-    """A stretch of an answer's text; `phase` is the Responses API's name for its kind."""
+    """A part of an answer's text; `phase` is the name of its kind in the Responses API."""
 
     text: str
     phase: str | None = None
 
 
 def provider_state(wire: str, parts: list[Part]) -> JsonValue:
-    """Return the state of an answer that consisted of these parts; `None` when text and calls alone suffice."""
+    """Return the state of an answer with these parts; `None` if text and calls alone suffice."""
     if any(not {"block", "phase", "written"}.isdisjoint(part) for part in parts):
         return {"wire": wire, "parts": [*parts]}
     return None
 
 
 def state_of(message: Message, wire: str) -> dict[str, Any]:
-    """Return the provider state of a message, empty if it has none or another wire made it."""
+    """Return the provider state of a message; an empty one if it has none, or one of another wire."""
     state = as_dict(message.provider_state)
     return state if state.get("wire") == wire else {}
 
 
 def text_part(pieces: list[str], written: list[str]) -> Part | None:
-    """Return a stretch of text, `None` for an empty one.
+    """Return a part for a text; `None` for an empty one.
 
-    `written` is the same with thoughts that are no part of the answer."""
+    `written` are its pieces with the thoughts that are no part of the answer."""
     text, whole = "".join(pieces), "".join(written)
     if not whole:
         return None
@@ -194,14 +189,14 @@ def text_part(pieces: list[str], written: list[str]) -> Part | None:
 
 
 def parts_of(message: Message, wire: str) -> Iterator[Block | TextPart | ToolCall]:
-    """Yield an assistant's message in its original order.
-
-    Calls are those of the message: where the state no longer fits them or the text, its blocks come first."""
+    """Yield the parts of an assistant's message in their original order; calls are those of the message."""
     parts = state_of(message, wire).get("parts")
     calls = {call.id: call for call in message.tool_calls}
+    # A person may have changed the message since: then its state gives no order, and the blocks come first.
     if not isinstance(parts, list) or not _fits(parts, message.content, list(calls)):
-        blocks = [part for part in parts or () if "block" in part]
-        parts = [*blocks, {"text": message.content}, *({"call": call_id} for call_id in calls)]
+        parts = [part for part in parts or () if "block" in part]
+        parts.append({"text": message.content})
+        parts += [{"call": call_id} for call_id in calls]
     for part in parts:
         if "block" in part:
             yield Block(part["block"])
