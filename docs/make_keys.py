@@ -54,8 +54,8 @@ A key is a character (`r`, `R`, `/`), two letters in sequence (`gg`), a name (`e
 `pgup`, `home`, `up`, `f1` …), or one of these after `ctrl+`, `alt+` or `shift+`. Keys that terminals cannot tell apart
 are refused: `ctrl+m` is Enter, `ctrl+i` Tab, `ctrl+h` Backspace, and letters have no `shift+`.
 
-Your keys replace default ones of other actions in the same place. Unknown ids and keys, and keys with two meanings in
-one place, are ignored and logged. Keys of dialogs and text fields are fixed.
+Your keys replace default ones in the same place. Unknown ids and keys, and keys with two meanings in one place, are
+ignored and logged. Keys of dialogs and text fields are fixed.
 """
 
 

@@ -18,7 +18,7 @@ INTERRUPTED = 130
 MEANINGS = {
     OK: "all cases passed or warned, or the demands were met",
     QUALITY_MISSED: "a case failed, or a demand was missed",
-    USAGE: "wrong usage, a suite with problems, missing trust, no case selected, or a file that could not be written",
+    USAGE: "wrong usage, a broken suite, missing trust, no case selected, or a file that cannot be written",
     INFRASTRUCTURE: "a run ended in an infrastructure error or was not made",
     NOTHING_GRADED: "no run that counts was graded",
     INTERRUPTED: "interrupted",
