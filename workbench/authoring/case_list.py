@@ -47,6 +47,7 @@ def read_now(suite: OpenSuite, outline: CaseOutline) -> CaseNow | None:
     file = suite.file
     if file.suite is not None:
         return CaseNow(file, file.suite, file.suite.cases[outline.index])
+    # Another case has an error, so the suite is read again from this case alone.
     if outline.index in suite.broken_cases:
         return None
     cut = suite.runnable((outline.key,))

@@ -23,7 +23,7 @@ def with_unparsed(document: Document, sound: SuiteFile) -> SuiteFile:
     assert parts is not None
     remaining: list[Problem] = []
     for problem in sound.problems:  # those of an unparsed text are about its last valid version
-        if not any(_is_of(problem, at) for at in document.unparsed):
+        if not any(is_in(problem, at) for at in document.unparsed):
             remaining.append(problem)
     if remaining:
         # Problems below an unparsed text move by the lines that it has grown since its last valid version.
@@ -62,7 +62,8 @@ def _replaced(parts: SuiteText, at: int, text: str) -> SuiteText:
     return parts.with_case_text(at, text)
 
 
-def _is_of(problem: Problem, at: int) -> bool:
+def is_in(problem: Problem, at: int) -> bool:
+    """Return whether a problem is in a case, by its index, or in everything except the cases for `HEAD`."""
     if at == HEAD:
         return not problem.where.startswith("cases[")
     case = written(("cases", at))

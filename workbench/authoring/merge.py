@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 from workbench.authoring.document import Document
 from workbench.dataclasses import dataclass
@@ -75,6 +75,7 @@ class _Unit:
 
 
 _Units: TypeAlias = dict[Key, _Unit]
+_Any = TypeVar("_Any", bound=Hashable)
 
 
 def merge(
@@ -94,6 +95,7 @@ def merge(
         return None
     before = _units(base)
     here, there = _known_as(before, mine), _known_as(before, theirs)
+    # Units that cannot be paired with those of `base` could be merged with the wrong ones.
     if here is None or there is None:
         return None
     chosen = chosen or {}
@@ -112,6 +114,7 @@ def merge(
             text = right if chosen.get(key) == "theirs" else left
         if text is not None:
             texts[key] = text
+    # The order of the file on disk is the one that the user expects, unless only the user has moved something.
     if _is_moved(before, here) and not _is_moved(before, there):
         order = _ordered(texts, here, there)
     else:
@@ -138,7 +141,7 @@ def news(before: SuiteText, after: SuiteText) -> str:
     new = _known_as(old, after)
     if new is None:
         return "reloaded"
-    kept = [key for key in new if key in old]
+    kept = _shared(new, old)
     changed = [key for key in kept if new[key].text != old[key].text]
     # Cases are counted; other tables are named once each.
     counts = (
@@ -150,7 +153,7 @@ def news(before: SuiteText, after: SuiteText) -> str:
     for count, what in counts:
         if count:
             parts.append(f"{count} {what}" if parts else f"{counted(count, 'case')} {what}")
-    if not parts and [key for key in old if key in new] != kept:
+    if not parts and _shared(old, new) != kept:
         parts = ["the order changed"]
     names = sorted({_section(key) for key in (*changed, *(new.keys() ^ old.keys())) if not _is_case(key)})
     sentences = [", ".join(parts)] if parts else []
@@ -281,7 +284,9 @@ def _partners(old: _Units, new: _Units) -> dict[Key, Key] | None:
 
 def _nameless(case: Table) -> str:
     """Return a case without its name as text, the same one for the same values."""
-    return json.dumps({key: case[key] for key in case if key not in ("name", "id")}, sort_keys=True, default=repr)
+    rest = {key: case[key] for key in case if key not in ("name", "id")}
+    # Dates and times of TOML are no JSON, hence their `repr`.
+    return json.dumps(rest, sort_keys=True, default=repr)
 
 
 def _all(*versions: _Units) -> Iterable[Key]:
@@ -329,7 +334,7 @@ def _head(old: str, mine: str, theirs: str) -> tuple[str | None, _Texts | None]:
         return text, None
     before, here, there = SuiteText.of(old).header, SuiteText.of(mine).header, SuiteText.of(theirs).header
     by_me, by_them = _changed(before, here), _changed(before, there)
-    by_both = [key for key in by_me if key in by_them]
+    by_both = _shared(by_me, by_them)
     contested = [key for key in by_both if _differs(here, there, key)]
     try:
         if _with(old, here, by_me) == mine:
@@ -363,8 +368,12 @@ def _with(head: str, values: Table, keys: Iterable[str]) -> str:
 
 
 def _is_moved(before: _Units, after: _Units) -> bool:
-    kept = [key for key in before if key in after]
-    return kept != [key for key in after if key in before]
+    return _shared(before, after) != _shared(after, before)
+
+
+def _shared(keys: Iterable[_Any], others: Container[_Any]) -> list[_Any]:
+    """Return the keys that others have as well, in the order of `keys`."""
+    return [key for key in keys if key in others]
 
 
 def _ordered(wanted: Iterable[Key], spine: _Units, other: _Units) -> list[Key]:

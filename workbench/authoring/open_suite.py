@@ -7,13 +7,13 @@ from collections.abc import Callable, Hashable
 from dataclasses import replace
 from pathlib import Path
 
-from workbench.authoring.document import HEAD, CaseOutline, Document, outline_of, with_unparsed
+from workbench.authoring.document import HEAD, CaseOutline, Document, is_in, outline_of, with_unparsed
 from workbench.authoring.form.typed import place_in
 from workbench.config.read_only import WHY_NOT, is_read_only
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted
 from workbench.suite.files import FileState
-from workbench.suite.problems import Place, Problem, written
+from workbench.suite.problems import Place, Problem
 from workbench.suite.render import Table
 from workbench.suite.splice import SuiteText
 from workbench.suite.suite_file import SuiteFile, parse_suite, reread
@@ -156,8 +156,11 @@ class OpenSuite:
         if file.suite is not None:
             return frozenset()
         if self._broken is None or self._broken[0] is not file:
-            found = [_CASE.match(problem.where) for problem in file.errors]
-            self._broken = (file, frozenset(int(match[1]) for match in found if match))
+            broken = set()
+            for problem in file.errors:
+                if match := _CASE.match(problem.where):
+                    broken.add(int(match[1]))
+            self._broken = (file, frozenset(broken))
         return self._broken[1]
 
     @property
@@ -249,11 +252,7 @@ class OpenSuite:
     def problems_of(self, index: int) -> tuple[Problem, ...]:
         """Return the problems of a case, or of everything except the cases for `HEAD`."""
         problems = self.checked(self.file).problems
-        if index == HEAD:
-            return tuple(problem for problem in problems if not problem.where.startswith("cases["))
-        case = written(("cases", index))
-        inside = (f"{case}.", f"{case}[")
-        return tuple(each for each in problems if each.where == case or each.where.startswith(inside))
+        return tuple(problem for problem in problems if is_in(problem, index))
 
     def runnable(self, case_ids: tuple[str, ...]) -> SuiteFile | None:
         """Return the suite to run these cases from; `None` if they cannot run.
@@ -392,6 +391,7 @@ class OpenSuite:
         a history.
         """
         follows = not self.dirty  # before `disk` is replaced, with which it is compared
+        # A deleted file stays open with its last text, which an undo brings back.
         if disk.is_missing and (self._history or self.disk.hash):
             if not self._history:
                 self._begin()
@@ -459,6 +459,7 @@ class OpenSuite:
 
     def _parts_read(self, parts: SuiteText) -> SuiteFile:
         """Read the parts, reusing the cases of the last version, or of the last one that could run."""
+        # By identity: an undo returns to an object that was read already.
         for known, file in self._known:
             if known is parts:
                 return file

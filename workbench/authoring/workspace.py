@@ -188,6 +188,7 @@ def is_recording(path: Path) -> bool:
     """Return whether a file is a recording, by its name or by its first line."""
     if path.name.endswith((SUFFIX, SUFFIX + UNFINISHED)):
         return True
+    # A recording may have been renamed, so the first line of other files decides.
     try:
         # Opening a pipe or a device would block.
         if path.name.endswith(".toml") or not path.is_file():
@@ -349,6 +350,7 @@ class OpenSuites:
         suites: list[OpenSuite] = []
         conflicts: list[OpenSuite] = []
         for file in files:
+            # The same objects stay open, because screens hold them and their undo history.
             suite = known.pop(file.path, None)
             if suite is None:
                 suite = OpenSuite(file, is_recording=file.path in recordings)
@@ -360,8 +362,12 @@ class OpenSuites:
                 conflicts.append(suite)
             suites.append(suite)
         # Suites without a file stay only if closing them would lose changes.
-        left = [suite for suite in known.values() if suite.dirty]
-        conflicts += [suite for suite in left if not suite.is_new]
+        left = []
+        for suite in known.values():
+            if suite.dirty:
+                left.append(suite)
+                if not suite.is_new:
+                    conflicts.append(suite)
         self._open([*suites, *left], len(suites))
         return tuple(conflicts)
 
@@ -418,13 +424,13 @@ class OpenSuites:
 
     def disk_changed(self, suite: OpenSuite) -> None:
         """Notify followers that the file of a suite was saved or taken over."""
-        files = self.workspace.files
-        if any(file.path == suite.path for file in files):
-            at = [file.path for file in files].index(suite.path)
-            files = (*files[:at], suite.disk, *files[at + 1 :])
+        files = list(self.workspace.files)
+        paths = [file.path for file in files]
+        if suite.path in paths:
+            files[paths.index(suite.path)] = suite.disk
         else:
-            files = (*files, suite.disk)
-        self.workspace = replace(self.workspace, files=files)
+            files.append(suite.disk)
+        self.workspace = replace(self.workspace, files=tuple(files))
         self._notify("edited", (suite,))
 
     def _notify(
@@ -436,6 +442,7 @@ class OpenSuites:
         index: int | None = None,
         case: str | None = None,
     ) -> None:
+        # Each change starts without moved grades; the regrader, one of the followers, sets them.
         self.moved = ""
         change = SuitesChanged(how, tuple(suites), self.suites, self.workspace, first, index, case)
         for follower in self._followers:

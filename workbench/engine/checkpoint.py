@@ -177,6 +177,7 @@ class Checkpoint:
 
         Returns how the run continues, and the call with its edits.
         """
+        # Most runs have no control, and pass every checkpoint at no cost.
         control = self._control
         if control is None:
             return "continue", call

@@ -203,6 +203,7 @@ class StartUps:
     @contextmanager
     def watch(self, what: str) -> Iterator[None]:
         """Report the start-up of `what`, such as "server weather", around its body."""
+        # Start-ups overlap, so each has a number by which its end is found.
         number, began = next(self._numbers), self._clock()
         self._listener(StartUp(number, what))
         try:

@@ -147,6 +147,7 @@ def _subject_run(planned: PlannedRun, subject: Subject, context: RunContext) -> 
     Raises ToolsError if the subject may not be started."""
     from workbench.engine.subject import SubjectRun  # on use: few suites have one
 
+    # A subject keeps its conversation to itself, so the beginning of another run cannot be replayed to it.
     if planned.fork is not None:
         raise ToolsError(NOT_STEPPED)
     path = planned.file.path

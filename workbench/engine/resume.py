@@ -204,6 +204,7 @@ def suite_of(history: History, batch: BatchRow, suite: SuiteRef) -> tuple[SuiteF
     """Return a suite of a batch as it was when the batch ran, with messages for the user.
 
     Raises HistoryError when its text was not stored completely, or is no longer valid."""
+    # The file itself is preferred to the stored text, which may lack secrets.
     today = load_suite(suite.file)
     if today.suite is not None and today.hash == suite.hash:
         return today, []

@@ -165,6 +165,7 @@ class Steppers:
 
     def go_on(self, run_id: str, until: Until, hold: int | None) -> str | None:
         """Let a run continue up to `until`, as `Stepper.go_on` does; returns the reason if it cannot."""
+        # A run that has not begun takes the point with it to its start.
         if run_id in self._waiting:
             self._waiting[run_id] = until
             return None

@@ -221,6 +221,7 @@ def suggestions(source: FormSource, cell: Cell, typed: str) -> tuple[Completion,
         case "tool":
             is_named = cell.place[:1] in (("mocks",), ("variants",)) or "tool_calls" in cell.place
             return complete("tool" if is_named else "expected tool", typed, tools=source.tools)
+        # Arguments that the call has already are not offered, except the one that is edited.
         case "key" if len(cell.place) > 1 and cell.place[-2] in ("args", "when"):
             table = value_at(source.table, cell.place[:-1])
             used = set(table) - {key} if isinstance(table, dict) else ()

@@ -110,6 +110,7 @@ def name_of(source: FormSource, row: FormRow) -> str:
             if isinstance(item, dict) and item.get(key):
                 named = item[key]
         return f"{_ITEMS.get(keys[-1], keys[-1])} {named}".rstrip()
+    # Keys inside of a call are ambiguous without its tool.
     own = str(row.place[-1]) if row.place else row.label
     for length in range(len(row.place) - 1, 0, -1):
         around = value_at(source.table, row.place[:length])
@@ -263,6 +264,7 @@ def _under_other_key(table: Table, cell: Cell, text: str) -> Table:
     place = (*cell.place[:-1], text)
     if value is ABSENT:
         return with_value(table, place, _converted(text, ""))
+    # Of several answers, the first one is kept under the other key.
     if old == "results" and isinstance(value, list):
         value = (value or [""])[0]
     renamed = with_key_renamed(table, cell.place, text)

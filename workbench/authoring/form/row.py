@@ -185,6 +185,7 @@ class Field:
 def field_row(table: Table, owner: Place, field: Field, indent: int = 0) -> FormRow:
     """Return the row of one key of the table at `owner`."""
     place = (*owner, field.key)
+    # `ABSENT`, because null, false and empty text are values of their own.
     value = table.get(field.key, ABSENT)
     absent = value is ABSENT
     text, shown = "", field.default
@@ -318,6 +319,7 @@ def step_rows(source: FormSource, index: int, step: object, system: str) -> Iter
         head = replace(head, cells=(replace(head.cells[0], absent=True, shown="no call expected"),))
     yield replace(head, marks=tool_marks(source, step))
     inner = 1 + DETAIL
+    # Only the first step needs a message; the others may continue with the results of calls.
     asked = "what is asked?" if index == 0 or "user" in step else "none"
     fields = (Field("user", "lines", asked), Field("system", "lines", system, rare=True, empty_stays=True))
     details = [field_row(step, place, field, inner) for field in fields]
@@ -539,6 +541,7 @@ def _message_rows(source: FormSource, place: Place, message: Table) -> Iterator[
     details.append(field_row(message, place, Field("content", "lines", words, empty_stays=True), indent))
     if "is_error" in keys:
         details.append(field_row(message, place, IS_ERROR, indent))
+    # Keys that the role does not have are among the unknown ones, to be removed.
     calls = message.get("tool_calls")
     known = ["role", *keys, "content"]
     rows: list[FormRow] = []

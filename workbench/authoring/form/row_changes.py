@@ -182,6 +182,7 @@ def duplicated(source: FormSource, row: FormRow) -> Edit | str:
         return "only elements of a list can be duplicated: calls, messages, mocks, steps, tools, servers"
     copy = deepcopy(value_at(source.table, place))
     if isinstance(copy, dict):
+        # Two elements of one name, or two calls of one id, are an error in the suite.
         unique = ""
         if "tool_calls" in place:
             unique = "id"
@@ -251,6 +252,7 @@ def ungrouped(source: FormSource, row: FormRow) -> Edit | str:
         return "this call is in no any-order group"
     group = place[:2]
     calls = items_at(source.table, (*group, "any_order"))
+    # The cursor is on the group itself, all calls of which take its place.
     if len(place) < 4:
         items = items_at(source.table, ("ordered",))
         index = _index(place)
@@ -332,6 +334,7 @@ def _call(source: FormSource, place: Place) -> Adding:
 
 
 def _step(source: FormSource, place: Place) -> Adding | str:
+    # The format allows a case either steps or these keys.
     excluded = {*CALL_LISTS, "extra_calls", "expect_no_calls"}
     if not source.is_chain and excluded & source.table.keys():
         return "a case has expected calls or steps, not both: remove ordered, unordered and the like first"

@@ -367,6 +367,7 @@ def rows_of_suite(source: FormSource) -> Iterator[FormRow]:
     table = source.table
     for field in _HEAD:
         yield field_row(table, (), field)
+    # The format is the same in every valid suite, so it is shown only to be corrected.
     if table.get("format") != 1:
         yield field_row(table, (), Field("format", "number", "which format?"))
     yield from _subject_rows(table)
@@ -411,6 +412,7 @@ def _server_rows(_: FormSource, place: Place, server: Table) -> Iterator[FormRow
         fields.append(Field("object", "text", "mcp", rare=True))
     for field in fields:
         yield field_row(server, place, field, indent)
+    # Variables belong to a server that a command starts, headers to one at an address.
     for key, beside in (("env", "command"), ("headers", "url")):
         if key in server or beside in server:
             yield from _map_rows(server, (*place, key), indent)
@@ -608,6 +610,7 @@ def _is_about(source: FormSource, problem: Problem) -> bool:
 
 def nearest(where: str, places: Iterable[str]) -> str:
     """Return the longest place that is, or contains, the place of a problem."""
+    # The longest one is the innermost, since each of them contains the place.
     around = (place for place in places if where == place or where.startswith((f"{place}.", f"{place}[")))
     return max(around, key=len, default="")
 

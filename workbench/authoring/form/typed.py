@@ -104,6 +104,10 @@ def place_in(after: object, before: object, place: Place) -> Place | None:
     return (part, *rest)
 
 
+# Changes copy the tables on the way to a place and share all others: undo keeps every version of a suite, and an
+# unchanged case is recognised by the identity of its table.
+
+
 def with_value(table: Table, place: Place, value: object) -> Table:
     """Set the value at a place; missing tables on the way are created."""
     return _changed(table, place, lambda _: value)
@@ -378,6 +382,7 @@ def read_range(text: str) -> list[int | float]:
     match = _RANGE.fullmatch(text.strip())
     found = _toml(text.strip())
     ends: list[str] = []
+    # An empty end, as in `5..`, is no number in TOML, so the text is taken apart first.
     if match is not None:
         ends = [match[1], match[2]]
     elif found is not None and isinstance(found[0], list):  # as TOML writes a range

@@ -214,6 +214,7 @@ class ToldSlots:
         The user is told if it has fewer slots than the settings allow requests. Raises nothing that an endpoint can
         cause."""
         async with self._finding:
+            # Asked once for all models of the endpoint, also if the answer is that there are no slots.
             if self._is_found:
                 return
             self._is_found = True
@@ -241,6 +242,7 @@ _HOSTED = frozenset(urlsplit(preset.base_url).hostname for preset in PRESETS if 
 
 
 def _may_tell(spec: ModelSpec, client: Client) -> bool:
+    # Hosted APIs and servers behind a proxy are no llama.cpp servers, and get no requests to unknown addresses.
     return client.proxy is None and urlsplit(spec.base_url).hostname not in _HOSTED
 
 

@@ -20,6 +20,7 @@ from workbench.providers.offline.language import (
     Word,
     joined_groups,
     numbers_in,
+    of_kind,
     operation_of,
     split_name,
     stem,
@@ -500,6 +501,10 @@ class _Filling:
             self.beside[parameter.name] = others
         return True
 
+    def _give_first(self, parameter: Parameter, candidates: Iterable[Evidence]) -> bool:
+        """Fill a parameter from the first free evidence that fits; returns False if none does."""
+        return any(one in self.free and self._give(parameter, one) for one in candidates)
+
     def _reader(self, parameter: Parameter) -> Parameter:
         """Return the parameter that a single value has to fit: for a list, one with the schema of its items."""
         if parameter.role != "list":
@@ -594,9 +599,9 @@ class _Filling:
     def _owners(self, found: Sequence[Evidence]) -> Evidence | None:
         """Fill two parameters from a pair `owner/name`, and return the pair; None without one."""
         required_first = sorted(self._open(), key=lambda one: not one.required)
-        owners = [one for one in required_first if not _OWNERS.isdisjoint(split_name(one.name))]
-        owned = [one for one in required_first if not _OWNED.isdisjoint(split_name(one.name))]
-        pairs = [one for one in found if one.kind == "pair" and str(one.value).count("/") == 1]
+        owners = _named_with(_OWNERS, required_first)
+        owned = _named_with(_OWNED, required_first)
+        pairs = [one for one in of_kind(found, "pair") if str(one.value).count("/") == 1]
         if not (owners and owned and pairs) or owners[0] is owned[0]:
             return None
         values = str(pairs[0].value).split("/")
@@ -612,7 +617,7 @@ class _Filling:
         if len(wanted) == len(numbers) == 2 and _TAKEN_FROM.search(self.clause.text):
             numbers.reverse()
         for parameter in wanted:
-            if not any(self._give(parameter, one) for one in numbers if one in self.free):
+            if not self._give_first(parameter, numbers):
                 value = number_meant(parameter, self.clause)
                 if value is not None and parameter.fits(value):
                     self.values[parameter.name] = value
@@ -640,9 +645,8 @@ class _Filling:
         if reader.role == "path" and not parameter.required:
             kinds = tuple(kind for kind in kinds if kind != "pair")
         for kind in kinds:
-            candidates = [one for one in self.free if one.kind == kind]
-            candidates.sort(key=lambda one: one.weak)
-            if any(self._give(parameter, one) for one in candidates):
+            # Capitalised words at the beginning of a sentence come last.
+            if self._give_first(parameter, sorted(of_kind(self.free, kind), key=lambda one: one.weak)):
                 return True
         return False
 
@@ -650,6 +654,7 @@ class _Filling:
         mention = self.clause.result_mention
         if mention:
             self._claim(*mention.span())
+        # A result often has the values that the next call needs under the same names, such as the id of a new record.
         for parameter in self._open(required=True):
             value = result.named(parameter.name)
             if value is not None and parameter.fits(value):
@@ -735,6 +740,10 @@ class _Filling:
             elif parameter.role == "flag":
                 self.values[parameter.name] = False
                 self.guesses += 1
+
+
+def _named_with(words: frozenset[str], parameters: Iterable[Parameter]) -> list[Parameter]:
+    return [one for one in parameters if not words.isdisjoint(split_name(one.name))]
 
 
 def _with_others(value: JsonValue, others: Iterable[tuple[Evidence, JsonValue]]) -> list[JsonValue]:

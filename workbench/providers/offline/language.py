@@ -525,9 +525,14 @@ class Evidence:
         return self.start, self.end
 
 
+def of_kind(evidence: Iterable[Evidence], kind: Kind) -> list[Evidence]:
+    """Return the evidence of one kind."""
+    return [one for one in evidence if one.kind == kind]
+
+
 def numbers_in(evidence: Iterable[Evidence]) -> list[Evidence]:
     """Return the numbers among some evidence."""
-    return [one for one in evidence if one.kind == "number"]
+    return of_kind(evidence, "number")
 
 
 @dataclass(frozen=True, slots=True)

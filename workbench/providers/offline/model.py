@@ -154,10 +154,9 @@ def decide(messages: Sequence[Message], index: ToolIndex) -> Decision:
 
 def _request_for(tool: ToolDefinition, missing: tuple[str, ...]) -> str:
     """Return the answer that asks the user for missing arguments of a tool."""
-    lacking = [one for one in parameters_of(dict(tool.parameters)) if one.name in missing]
-    text = f"{tool.name} fits, but the request does not say: {', '.join(one.name for one in lacking)}."
-    for one in lacking:
-        if "quoted" in ACCEPTED.get(one.role, ()):
+    text = f"{tool.name} fits, but the request does not say: {', '.join(missing)}."
+    for one in parameters_of(dict(tool.parameters)):
+        if one.name in missing and "quoted" in ACCEPTED.get(one.role, ()):
             return f"{text} Put the value of {one.name} in quotes: 'like this'."
     return text
 
@@ -209,6 +208,7 @@ def _tasks(
         if before is not None and follows:
             tasks.append(_Task(clause, tool, chosen, before.turn + 1, len(tasks) - 1))
             continue
+        # The first clause may continue the last call of an earlier message.
         if before is None and (follows or (chosen.missing and _FOLLOWING.match(request))):
             chosen = _from_earlier(tool, clause, earlier) or chosen
         if chosen.missing:
@@ -236,6 +236,7 @@ def _from_earlier(tool: ToolDefinition, clause: Clause, earlier: Sequence[Messag
 
 
 def _candidates(clause: Clause, index: ToolIndex) -> list[ToolDefinition]:
+    # Names of tools decide little between similar scores; the arguments that can be filled decide more.
     ranked = clause.rank(index)
     least = max(CALL_THRESHOLD, ranked[0].score * _ABOUT_AS_GOOD)
     return [one.tool for one in ranked if one.score >= least]
@@ -268,7 +269,8 @@ def _due(tasks: Sequence[_Task], made: Sequence[_Made]) -> tuple[PlannedCall, ..
         planned: list[tuple[int, PlannedCall]] = []
         for number, task in enumerate(tasks):
             if task.turn == turn:
-                planned += [(number, PlannedCall(task.tool.name, each)) for each in _arguments_now(task, given)]
+                for arguments in _arguments_now(task, given):
+                    planned.append((number, PlannedCall(task.tool.name, arguments)))
         for number, call in planned:
             for one in made:
                 if one.is_call(call):

@@ -202,6 +202,7 @@ class MessagesReader:
         for event in events:
             if isinstance(event, TextDelta):
                 block.pieces.append(event.text)
+            # The text so far was thoughts, so no block has an answer yet.
             elif isinstance(event, TextWasReasoning):
                 for each in self._blocks:
                     if each.kind == "text":

@@ -126,6 +126,7 @@ class ResponsesReader:
             yield ReasoningDelta(self._round, "\n\n")
         elif kind == "response.function_call_arguments.delta":
             yield from self._calls.add(self._call(self._item(document, _CALL)), delta)
+        # Some servers send the arguments of a call only at its end.
         elif kind == "response.function_call_arguments.done":
             call = self._call(self._item(document, _CALL))
             if not call.pieces:
@@ -230,6 +231,7 @@ class ResponsesReader:
 
     def _missed(self, output: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the items of the final response that the stream lacked: of a new kind, or calls with a new id."""
+        # Some servers send items only in the final response. An item without an id is known by its kind alone.
         kinds = {item.kind for item in self._items}
         ids = {call.given_id for call in self._calls.calls}
         missed = []
