@@ -41,7 +41,7 @@ _FILE = """
 ## Keys of your own
 
 Write `keys.toml` in the folder of settings (`~/.config/toolcall-workbench` on Linux), with the ids of actions and their
-keys below `[keys]`. An empty list leaves an action to the palette. The app reads the file at its start.
+keys below `[keys]`. An empty list takes the keys away. The app reads the file at its start.
 
 ```toml
 [keys]

@@ -205,7 +205,7 @@ def add_history_options(parser: argparse.ArgumentParser, *, may_be_none: bool = 
         help=f"{purpose} this history instead of the project's or your own",
     )
     if may_be_none:
-        which.add_argument("--no-history", action="store_true", help="store no runs in a history")
+        which.add_argument("--no-history", action="store_true", help="store no runs")
 
 
 def history_of(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Path | None:

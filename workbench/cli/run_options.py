@@ -47,7 +47,7 @@ def add_paths(parser: argparse.ArgumentParser, *, resumes: bool = True) -> None:
     add_samples_option(parser)
 
 
-_REPEATS = "run each case this often, overriding the suites"
+_REPEATS = "run each case this often"
 
 
 def add_case_options(parser: argparse.ArgumentParser, repeats: str = _REPEATS) -> None:
@@ -180,7 +180,7 @@ def add_way_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--execute",
         action="store_true",
-        help="execute tools marked read-only, overriding the suites",
+        help="execute tools marked read-only",
     )
     parser.add_argument("--execute-all", action="store_true", help="execute all tools, including those with effects")
     add_judge_option(parser, "the judge of checks that name none, instead of that in workbench.toml")
@@ -585,7 +585,7 @@ def add_confirm_option(parser: argparse.ArgumentParser, *, reruns: bool) -> None
 
 def add_by_option(parser: argparse.ArgumentParser) -> None:
     """Add the option for the grader that decides."""
-    parser.add_argument("--by", choices=GRADERS, help="the grader that decides, overriding the cases")
+    parser.add_argument("--by", choices=GRADERS, help="the grader that decides")
 
 
 def add_repeat_rule_option(parser: argparse.ArgumentParser) -> None:
@@ -593,7 +593,7 @@ def add_repeat_rule_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--repeat-rule",
         choices=REPEAT_RULES,
-        help="the rule for repeats, overriding the cases",
+        help="the rule for repeats",
     )
 
 
