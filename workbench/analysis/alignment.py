@@ -1,4 +1,4 @@
-"""Aligns two trajectories: finds the first difference, and the counterpart of each round, call, text and result."""
+"""Align two trajectories: find their first difference, and the counterpart of each round, call, text and result."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from workbench.dataclasses import dataclass, json_text
 from workbench.trajectory.events import JsonValue, ResultReceived, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
-# The first difference: where one run begins to continue differently, by itself or because a person changed something.
+# The first difference, made by the model or by a person who changed one of the runs.
 
 What = Literal["message", "tool", "argument", "text", "result", "end"]
-"""The thing that differs: a message to the model, a call, one of its arguments, the model's text, the result of a call,
-or whether and how the run ends."""
+"""The kind of a difference: in a message to the model, a call, an argument, the model's text, the result of a call, or
+the end of the run."""
 
 _MAX_QUOTE_CHARS = 40
 
@@ -25,8 +25,8 @@ _MAX_QUOTE_CHARS = 40
 class Difference:
     """The first difference between two runs, with a sentence that describes it.
 
-    `round` counts from 1; `call` is a call's place in its round, from 0, and `argument` the name of one of its
-    arguments. `by_hand` marks a difference that a person made."""
+    `round` counts from 1; `call` is the place of the call in its round, from 0, and `argument` the name of the
+    argument. `by_hand` marks a difference that a person made."""
 
     round: int
     what: What
@@ -39,11 +39,9 @@ class Difference:
 def first_difference(origin: Trajectory, fork: Trajectory) -> Difference | None:
     """Return the first difference of `fork` from `origin`; `None` if both are equal to the end.
 
-    The place is the same in either order of the runs.
-
-    Within a round, messages to the model are compared first, then its calls, its text, and the results. Ids, times,
-    tokens, the source of a result and the system prompt are ignored. A person's change is reported as the difference
-    only if there is no other; otherwise it ends the sentence about the other.
+    Swapping the runs changes the sentence but not the place. Within a round, messages to the model are compared first,
+    then its calls, its text, and the results. Ids, times, tokens, the source of a result and the system prompt are
+    ignored. A change by a person is the difference only if there is no other; otherwise the sentence mentions it.
     """
     changed: Difference | None = None
     for number, (old, new) in enumerate(zip_longest(origin.rounds, fork.rounds), start=1):
@@ -65,7 +63,7 @@ def first_difference(origin: Trajectory, fork: Trajectory) -> Difference | None:
 
 
 def same_call(one: CallRecord, other: CallRecord) -> bool:
-    """Return whether two calls have the same tool and arguments, both as the model wrote them and as they were sent."""
+    """Return whether two calls have the same tool and arguments, as the model wrote them and as they were sent."""
     if one.tool != other.tool or _in_call(one.call, other.call) is not None:
         return False
     is_edited = one.edited is not None or other.edited is not None
@@ -73,7 +71,8 @@ def same_call(one: CallRecord, other: CallRecord) -> bool:
 
 
 def identity_of_call(call: CallRecord) -> Hashable:
-    """Return a key that two calls share exactly if `same_call` holds, to compare many with many."""
+    """Return a key that is equal for two calls exactly if `same_call` holds."""
+    # Many rounds are compared with many others: keys are hashed once, while `same_call` would compare every pair.
     written = sent = _flat(call.call.arguments)
     if call.edited is not None:
         sent = _flat(call.edited)
@@ -83,7 +82,7 @@ def identity_of_call(call: CallRecord) -> Hashable:
 
 
 def _flat(value: JsonValue | Mapping[str, JsonValue]) -> tuple[Hashable, ...]:
-    """Return a JSON value as a flat row, equal for values that are `json_equal`."""
+    """Return a JSON value as a flat tuple, equal for values that are `json_equal`."""
     # A stack in place of recursion: arguments of a broken model nest deeper than Python's recursion limit.
     row: list[Hashable] = []
     pending: list[JsonValue | Mapping[str, JsonValue]] = [value]
@@ -105,12 +104,12 @@ def _flat(value: JsonValue | Mapping[str, JsonValue]) -> tuple[Hashable, ...]:
 
 
 def same_answer(one: CallRecord, other: CallRecord) -> bool:
-    """Return whether two calls have the same result, whatever its source."""
+    """Return whether two calls have the same result; its source (a server, a mock, a person) does not count."""
     return identity_of_answer(one) == identity_of_answer(other)
 
 
 def identity_of_answer(call: CallRecord) -> Hashable:
-    """Return a key that two calls share exactly if their results are the same."""
+    """Return a key that is equal for two calls exactly if their results are the same."""
     return _answer(call.result)
 
 
@@ -129,7 +128,7 @@ def _end(run: Trajectory) -> str:
 def _in_round(
     number: int, old: Round | None, new: Round | None, origin: Trajectory, fork: Trajectory
 ) -> Difference | None:
-    """Return the first difference that no person made; a missing round is one."""
+    """Return the first difference of a round that no person made; a missing round is one, too."""
     at = f"round {number}"
     if new is None:
         return Difference(number, "end", f"{at}: {_end(fork)}, while the other run continues")
@@ -167,7 +166,7 @@ def _message_by_hand(old: Round, new: Round) -> Difference | None:
 
 
 def _call_by_hand(old: Round, new: Round) -> Difference | None:
-    """Return the first change that a person made to the same calls."""
+    """Return the first change that a person made to the calls of a round, which are the same in both runs."""
     for place, (before, now) in enumerate(zip(old.calls, new.calls, strict=True)):
         found = _in_call(before.sent, now.sent)
         if found is not None:
@@ -181,7 +180,7 @@ def _call_by_hand(old: Round, new: Round) -> Difference | None:
 
 
 def _changed(one: CallRecord, other: CallRecord) -> bool:
-    """Return whether two calls are answered differently because a person changed something."""
+    """Return whether a person changed the arguments or the result of one of two calls."""
     return bool(_hand_at_result(one) or _hand_at_result(other) or _in_call(one.sent, other.sent))
 
 
@@ -198,7 +197,7 @@ def _hand_at_result(call: CallRecord) -> str:
 def _by_hand(
     number: int, what: What, text: str, call: int | None = None, argument: str | None = None, *, here: bool
 ) -> Difference:
-    """Return the difference made by a person; `here` is whether it was in the second run."""
+    """Return the difference made by a person; `here` is whether it was made in the second run."""
     if not here:
         text += " in the other run"
     return Difference(number, what, text, call, argument, by_hand=True)
@@ -218,7 +217,9 @@ def _other_tool(old: Round, before: CallRecord | None, new: Round, now: CallReco
 
 
 def _in_call(old: ToolCall, new: ToolCall) -> tuple[str | None, str] | None:
-    """Return the first argument that differs, by its name, and a description of both."""
+    """Return the name of the first argument that differs, and the difference in words; `None` if all are equal.
+
+    The name is `None` if the arguments as a whole differ, because one side wrote no JSON object."""
     for name in sorted({*old.arguments, *new.arguments}):
         if _same(old.arguments, new.arguments, name):
             continue
@@ -256,7 +257,9 @@ def _answered(result: tuple[str, bool] | None, other: tuple[str, bool] | None) -
         return "nothing"
     content, is_error = result
     quoted = _quoted(content, other[0] if other is not None else "")
-    return f"by the error {quoted}" if is_error else quoted
+    if is_error:
+        return f"by the error {quoted}"
+    return quoted
 
 
 def _call_text(record: CallRecord) -> str:
@@ -279,11 +282,12 @@ def _instead(verb: str, new: str, old: str) -> str | None:
 
 
 def _quoted(text: str, other: str) -> str:
-    """Return a text from shortly before the place where it begins to differ, `nothing` for an empty one."""
+    """Quote a text from shortly before the first difference from the other text; `nothing` if it is empty."""
     if not text:
         return "nothing"
-    shorter = min(len(text), len(other))
-    same = next((at for at in range(shorter) if text[at] != other[at]), shorter)
+    same = 0
+    while same < min(len(text), len(other)) and text[same] == other[same]:
+        same += 1
     # Eight characters of context, from the start of a word.
     begin = text.rfind(" ", 0, max(same - 8, 0)) + 1
     if begin == 0:
@@ -302,23 +306,23 @@ def _cut(text: str) -> str:
 
 Kind = Literal["system", "said", "round", "text", "call", "result", "end"]
 """The kind of a part: a system prompt, a message to the model, the start of a round, the model's text in it, one of its
-calls, the result of a call, and the end of the run."""
+calls, the result of a call, or the end of the run."""
 
 How = Literal["same", "differs", "left", "right"]
-"""How a part compares with its counterpart; `left` and `right`: only that side has it."""
+"""The result of comparing a part with its counterpart; `left` and `right` mean that only that side has the part."""
 
 MAX_COMPARED = 10_000
-"""With more pairs of rounds than this, the rounds between the first and the last difference are paired in order."""
+"""The most pairs of rounds (or calls) that are compared with each other; longer runs are paired in order."""
 
 _Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One thing that happened.
+    """One part of a run.
 
-    `round` counts from 1, and is 0 before the first one. `text` is that of prompts, messages and answers, and how the
-    run ends; a call and a result have their `call`, a round its `of`."""
+    `round` counts from 1, and is 0 before the first round. `text` is the text of a prompt, a message or the model, or
+    the end in words; a call and a result have `call`, a round has `of`."""
 
     kind: Kind
     round: int
@@ -329,9 +333,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A part of the left run and its counterpart of the right one.
+    """A part of the left run beside its counterpart in the right run.
 
-    A round is the `same` when everything in it is."""
+    A round is the `same` if everything in it is the same."""
 
     left: Part | None
     right: Part | None
@@ -339,19 +343,19 @@ class Row:
 
     @property
     def part(self) -> Part:
-        """The part of either side."""
+        """The left part, or the right one if only that side has it."""
         part = self.left or self.right
         assert part is not None
         return part
 
 
 def aligned(left: Trajectory, right: Trajectory) -> tuple[Row, ...]:
-    """Return every part of both runs, once and in order, with its counterpart in the other run.
+    """Return every part of both runs, once and in order, beside its counterpart in the other run.
 
-    Equal beginnings and endings stay together. In between, rounds and calls are matched so that as many as possible
-    have the same tools on both sides; one without a match is paired with what happened in its place, or stands alone.
-    What counts as a difference is the same as for `first_difference`, and in addition system prompts and the first
-    messages.
+    Equal rounds at the beginning and the end stay together. In between, rounds and calls are matched so that as many as
+    possible have the same tools on both sides; a round without a match is paired with the other side's round in its
+    place, or stands alone. Differences are those of `first_difference`, and also those in system prompts and in the
+    first messages.
     """
     rows = [*_texts("system", (0, 0), _first_prompt(left), _first_prompt(right))]
     rows += _texts("said", (0, 0), _first_texts(left), _first_texts(right))
@@ -373,11 +377,12 @@ def _first_texts(run: Trajectory) -> list[str]:
 
 
 def _texts(kind: Kind, rounds: tuple[int, int], left: Sequence[str], right: Sequence[str]) -> Iterator[Row]:
-    """Return texts paired in order."""
-    for one, other in zip_longest(left, right):
-        old = Part(kind, rounds[0], one) if one is not None else None
-        new = Part(kind, rounds[1], other) if other is not None else None
-        yield _row(old, new, same=one == other)
+    """Yield the rows of texts that are paired in order."""
+    lefts = (Part(kind, rounds[0], text) for text in left)
+    rights = (Part(kind, rounds[1], text) for text in right)
+    for old, new in zip_longest(lefts, rights):
+        same = old is not None and new is not None and old.text == new.text
+        yield _row(old, new, same=same)
 
 
 def _row(left: Part | None, right: Part | None, *, same: bool) -> Row:
@@ -392,7 +397,8 @@ def _row(left: Part | None, right: Part | None, *, same: bool) -> Row:
 
 
 def _round(left: Round | None, right: Round | None) -> list[Row]:
-    """Return the rows of two corresponding rounds, or of one that stands alone."""
+    """Return the rows of two corresponding rounds, or of one round that stands alone."""
+    # An empty round has no parts, so that the code below need not ask which side is missing.
     one, other = left or _NO_ROUND, right or _NO_ROUND
     numbers = (one.number, other.number)
     old = Part("round", left.number, of=left) if left is not None else None
@@ -429,16 +435,21 @@ def _text(of: Round) -> list[str]:
 
 def _call(left: CallRecord | None, right: CallRecord | None, rounds: tuple[int, int]) -> Iterator[Row]:
     """Yield the row of a call, and that of its result where one side has a result."""
-    old, new = Part("call", rounds[0], call=left), Part("call", rounds[1], call=right)
-    if left is None or right is None:
-        yield _row(old if left else None, new if right else None, same=False)
-    else:
-        yield _row(old, new, same=same_call(left, right))
-    was = replace(old, kind="result") if left is not None and left.result is not None else None
-    now = replace(new, kind="result") if right is not None and right.result is not None else None
+    old, new = _part_of("call", rounds[0], left), _part_of("call", rounds[1], right)
+    was, now = _part_of("result", rounds[0], left), _part_of("result", rounds[1], right)
+    has_same_call = has_same_answer = False
+    if left is not None and right is not None:
+        has_same_call, has_same_answer = same_call(left, right), same_answer(left, right)
+    yield _row(old, new, same=has_same_call)
     if was is not None or now is not None:
-        same = left is not None and right is not None and same_answer(left, right)
-        yield _row(was, now, same=same)
+        yield _row(was, now, same=has_same_answer)
+
+
+def _part_of(kind: Literal["call", "result"], round_: int, call: CallRecord | None) -> Part | None:
+    """Return the part of a call or of its result; `None` if there is none."""
+    if call is None or (kind == "result" and call.result is None):
+        return None
+    return Part(kind, round_, call=call)
 
 
 def _alike(left: Round, right: Round) -> bool:
@@ -453,7 +464,7 @@ def _alike(left: Round, right: Round) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Sketch:
-    """A round or a call prepared for many comparisons: `identity` is a number that only equal ones share."""
+    """A round or a call prepared for many comparisons; equal ones, and no others, have the same `identity`."""
 
     identity: int
     tools: tuple[str, ...]
@@ -461,8 +472,8 @@ class _Sketch:
 
 
 def _likeness_of_rounds(left: _Sketch, right: _Sketch) -> int:
-    """Return how well two rounds correspond; 0 if nothing suggests that they do."""
-    # Two rounds that answer the same step of a case belong together, whatever they call: 5 outweighs the tools.
+    """Return a weight for pairing two rounds; 0 if nothing suggests that they correspond."""
+    # Two rounds that answer the same step of a case belong together: 5 outweighs the at most 4 points of tools.
     likeness = 5 if left.step is not None and left.step == right.step else 0
     if left.tools and left.tools == right.tools:
         return likeness + 3 + (left.identity == right.identity)
@@ -510,9 +521,9 @@ def _matched(
     sketch: Callable[[_Item, dict[Hashable, int]], _Sketch],
     likeness: Callable[[_Sketch, _Sketch], int],
 ) -> Iterator[tuple[_Item | None, _Item | None]]:
-    """Yield the pairs, in order, with the largest total likeness.
+    """Yield the pairs of items, in order, that have the largest total likeness.
 
-    An item without a match is paired with what is left of the other side in its place, or stands alone."""
+    An item without a match is paired with an unmatched item of the other side in the same place, or stands alone."""
     if not left or not right or len(left) * len(right) > MAX_COMPARED:
         yield from zip_longest(left, right)
         return
@@ -522,8 +533,8 @@ def _matched(
     for each in left:
         one = sketch(each, known)
         like.append([likeness(one, other) for other in others])
-    # Needleman and Wunsch's alignment without a penalty for gaps: `best` holds the largest total likeness of what
-    # follows each pair of places, and is filled from the end so that the walk after it goes forward.
+    # The alignment of Needleman and Wunsch (1970) without a penalty for gaps: `best[at][to]` is the largest total
+    # likeness of left[at:] and right[to:]. It is filled from the end, so that the walk after it goes forward.
     best = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]
     for at in range(len(left) - 1, -1, -1):
         for to in range(len(right) - 1, -1, -1):

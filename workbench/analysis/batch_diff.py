@@ -1,21 +1,21 @@
-"""Compares two batches case by case: what broke, was fixed, moved, is new, gone, slower or in error.
+"""Compare two batches case by case: cases that broke, were fixed, moved, are new, gone, slower or in error.
 
-A case counts with the joined result of its repeats, by its own rule. Cases correspond by suite, id and model; where
-each batch was planned with one model alone, and these differ, the one model is compared with the other. Otherwise runs
-planned with a model that the other batch lacks are left out: none of their cases is new or gone. The kinds of changes:
+A case counts with the joined result of its repeats, by its own rule. Cases correspond by suite, id and model. If each
+batch was planned with one model, and the two differ, one model is compared with the other. Otherwise runs with a model
+that only one batch was planned with are left out: their cases are neither new nor gone. The kinds of changes:
 
 - `broke`: passed or warned before, failed now;
 - `fixed`: failed before, passed or warned now;
 - `moved`: graded both times and on the same side of failing, but with a different status, or a score (or counted score)
   that differs by more than 0.005 or exists only once;
 - `new`: only in the later batch; `gone`: only in the earlier one;
-- `missing`: graded before, and skipped now or without anything that is expected: nothing is known of it any more;
-- `slower`: graded both times, and the mean model latency of its graded runs is at least 1.5 times that of before and at
-  least 200 ms more. A case can be slower and have one other kind; of the others it has at most one;
-- `errored`: graded before, and in error now. That is a fault of the infrastructure, and no regression.
+- `missing`: graded before, and skipped now or without any expectation, so that its result is unknown;
+- `slower`: graded both times, and the mean model latency of its graded runs grew to at least 1.5 times, and by at least
+  200 ms. A case can be slower and have one other kind; otherwise it has at most one;
+- `errored`: graded before, and in error now: a fault of the infrastructure, not a regression.
 
-A case that was not graded before cannot have changed, whatever its status is now. Neither can a case that was stopped
-now, or that an early decision made unnecessary. Such cases are `left_out`.
+A case that was not graded before has no change. Neither has a case that was stopped now, or that an early decision
+made unnecessary. Such cases are `left_out`.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ from workbench.numerals import duration_text, score_text, times_text
 from workbench.suite.model import GraderName
 from workbench.suite.settings import Grading
 
-# The deciding graders: a change of grader explains changes of status that no model made.
+# The deciding graders of cases: a suite that changes its grader changes statuses without a change of the model.
 
 Deciders = tuple[GraderName, ...]
-"""Graders in the order of their names: several where the runs of one case were graded at different times."""
+"""The deciding graders of one case, sorted by name: several if its runs were graded at different times."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecidedBy:
-    """The cases, by suite and id, that these graders decided in the earlier and in the later batch."""
+    """The cases, by suite and id, with these deciding graders in the earlier and in the later batch."""
 
     before: Deciders
     after: Deciders
@@ -55,17 +55,17 @@ class DecidedBy:
 
 
 def decider_of(run: RunSummary) -> GraderName | None:
-    """Return the grader that decided a run; `None` where it was not graded."""
+    """Return the deciding grader of a run; `None` if the run was not graded."""
     return run.grading.by if run.status.graded else None
 
 
 def deciders_of(runs: Iterable[RunSummary]) -> Deciders:
-    """Return all graders that decided some of these runs."""
-    return tuple(sorted({by for run in runs if (by := decider_of(run)) is not None}))
+    """Return the deciding graders of the runs, each once, sorted by name."""
+    return tuple(sorted(set(filter(None, map(decider_of, runs)))))
 
 
 class CasesByDeciders:
-    """The cases that were graded both times, grouped by the deciding graders, as they are added."""
+    """Fold of the cases that were graded both times into groups with the same deciding graders."""
 
     def __init__(self) -> None:
         self._cases: dict[tuple[Deciders, Deciders], dict[tuple[str, str], int]] = {}
@@ -76,7 +76,7 @@ class CasesByDeciders:
         places[case] = min(place, places.get(case, place))
 
     def found(self) -> tuple[DecidedBy, ...]:
-        """Return the groups and the cases of each, in the order of the batch."""
+        """Return the groups, and within each group its cases, in the order of the later batch."""
         found: list[DecidedBy] = []
         for deciders, places in sorted(self._cases.items(), key=lambda group: min(group[1].values())):
             found.append(DecidedBy(*deciders, tuple(sorted(places, key=places.__getitem__))))
@@ -86,14 +86,14 @@ class CasesByDeciders:
 ChangeKind = Literal["broke", "fixed", "moved", "new", "gone", "missing", "slower", "errored"]
 
 KINDS: tuple[ChangeKind, ...] = ("broke", "fixed", "moved", "new", "gone", "missing", "slower", "errored")
-"""The kinds in the order of their importance to a person."""
+"""The kinds of changes in the order in which reports show them, the most important first."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaseSide:
-    """A case in one of two batches: the figures of its `Cell` without the runs.
+    """A case in one of two batches: the figures of its `Cell`, without the runs.
 
-    `reasons` are those of its runs, each once."""
+    `reasons` are the reasons of its runs, each once."""
 
     suite: str
     model: str
@@ -110,7 +110,7 @@ class CaseSide:
 
     @classmethod
     def of(cls, cell: Cell | None) -> CaseSide | None:
-        """Return the figures of a cell; `None` for a case that is not in the batch."""
+        """Return the figures of a cell; `None` for `None`, a case that is not in the batch."""
         if cell is None:
             return None
         reasons = tuple(dict.fromkeys(run.reason for run in cell.runs if run.reason))
@@ -123,8 +123,7 @@ class CaseSide:
 class CaseChange:
     """The change of a case with a model.
 
-    `suite` is its key; suite and model are those of the later batch where they differ. `sentence` describes it: `passed
-    1.00 → failed 0.50: missing_call: no call of get_weather`."""
+    `suite` is the suite's key. If the suite's key or the model differs between the batches, the later one counts."""
 
     kind: ChangeKind
     suite: str
@@ -136,28 +135,29 @@ class CaseChange:
 
     @property
     def sentence(self) -> str:
+        """The change in words: `passed 1.00 → failed 0.50: missing_call: no call of get_weather`."""
         return _sentence(self.kind, self.before, self.after)
 
     @property
     def decides(self) -> bool:
-        """Whether the case counts in exit codes: it is not in quarantine."""
+        """Whether the case counts in exit codes, because it is not in quarantine."""
         side = self.after or self.before
         return side is None or not side.quarantined
 
 
 @dataclass(frozen=True, slots=True)
 class BatchDiff:
-    """The changes from one batch to another, by kind, each kind in the order of the later batch's cases.
+    """The changes from one batch to another, sorted by kind, then by the order of the later batch's cases.
 
-    `compared` counts the cases that were graded both times, `left_out` those in both batches that were not and did not
-    change to an error; both count a case with each of its models, `cases` counts each compared one once. `models` are
-    those that both batches were planned with, `only_before` and `only_after` the ones that are left out. `across` are
-    the two models where one was compared with the other; of these `models` has the later one. `decided` names the
-    graders that decided the compared cases, `rules` the options of grading that differ, each with its values before and
-    after and the number of the compared cases.
+    `compared` counts the cases that were graded both times, and `left_out` those of both batches that were not and have
+    no change; both count a case once for each model, `cases` counts each compared case once. `models` are the models
+    that both batches were planned with; `only_before` and `only_after` are left out. `across` holds the earlier and the
+    later model if one was compared with the other; `models` then has the later one. `decided` holds the compared cases
+    by their deciding graders, and `rules` the options of grading that differ: option, value before and value after,
+    with the number of compared cases.
 
-    `tests` has the paired test of each model that both batches have; of those that are compared `across`, by the later
-    one. Their scores are those that count in gates, and they are in numbers.
+    `tests` holds a paired test for each of `models`, on the scores that count in gates. The tests are without their
+    pairs (`Paired.in_numbers`).
     """
 
     changes: tuple[CaseChange, ...]
@@ -178,7 +178,7 @@ class BatchDiff:
 
     @property
     def as_before(self) -> int:
-        """How many cases have the same status and score as before."""
+        """The number of compared cases with the same status and score as before."""
         return self.compared - sum(change.kind in ("broke", "fixed", "moved") for change in self.changes)
 
 
@@ -190,12 +190,12 @@ def batch_diff(
     same: SameSuites = MappingProxyType({}),
     lost: Container[tuple[str, str]] = (),
 ) -> BatchDiff:
-    """Compare two batches by the summaries of their runs; forks are left out.
+    """Compare two batches by the summaries of their runs, without forks.
 
-    `unfinished` are the cases that the earlier and the later batch planned but never finished: they are neither new nor
-    gone, but left out. `same` maps suites of the earlier batch to those of the later one where their keys differ. Cases
-    that are `lost`, by suite and id in the later batch, expect nothing any more and count as not graded. The runs of
-    one model are in memory at a time.
+    `unfinished` holds the cases that the earlier and the later batch planned but never finished: they are left out,
+    neither new nor gone. `same` maps the keys of the earlier batch's suites to those of the later batch, where they
+    differ. `lost` holds cases, by suite and id in the later batch, that have lost their expectations: they count as not
+    graded. The runs of one model are in memory at a time.
     """
     earlier, later = runs_of_models(before), runs_of_models(after)
     then, now = _models(earlier, unfinished[0]), _models(later, unfinished[1])
@@ -214,9 +214,7 @@ def batch_diff(
 
     as_later = {renamed.get(model, model): indices for model, indices in earlier.items()}
     planned = {*map(in_later, unfinished[0]), *unfinished[1]}
-    changes: dict[ChangeKind, list[tuple[int, CaseChange]]] = {}
-    for kind in KINDS:
-        changes[kind] = []
+    changes: dict[ChangeKind, list[tuple[int, CaseChange]]] = {kind: [] for kind in KINDS}
     tests: dict[str, Paired] = {}
     rules = Counter[tuple[str, str, str]]()
     decided, cases, compared, left_out = CasesByDeciders(), set[tuple[str, str]](), 0, 0
@@ -225,10 +223,12 @@ def batch_diff(
             continue
         old = {in_later(key): placed for key, placed in placed_cells(before, as_later.get(model, ())).items()}
         new = placed_cells(after, later.get(model, ()))
-        new |= {key: (place, _ungraded(cell)) for key, (place, cell) in new.items() if key[:2] in lost}
+        for key, (place, cell) in new.items():
+            if key[:2] in lost:
+                new[key] = place, _ungraded(cell)
         for key in dict.fromkeys((*new, *old)):
             old_place, one = old.get(key, (0, None))
-            # Cases of the earlier batch alone come behind all others.
+            # Cases that only the earlier batch has come after all others.
             place, other = new.get(key, (len(after) + old_place, None))
             if (one is None or other is None) and key in planned:
                 left_out += 1
@@ -247,7 +247,7 @@ def batch_diff(
                 left_out += 1
         if model in renamed.values() or (model in later and model in as_later):
             tests[model] = paired(_counted(old), _counted(new)).in_numbers
-        # Freed before the next model's cells are made: a large batch has one model's runs in memory at a time.
+        # The cells are freed before those of the next model are read: a large batch does not fit in memory.
         del old, new
     in_order: list[CaseChange] = []
     for of_kind in changes.values():
@@ -275,7 +275,7 @@ def _ungraded(cell: Cell) -> Cell:
 
 
 _NO_RULES = ("by", "quarantined", "compare_by", "cluster")
-"""Options of grading that do not change a run's grade, or that other notes report."""
+"""The options of grading that are not compared: they leave a run's grade alone, or are reported elsewhere."""
 
 
 def _rules_that_differ(before: Grading, after: Grading) -> Iterator[tuple[str, str, str]]:
@@ -366,14 +366,14 @@ def _sentence(kind: ChangeKind, before: CaseSide | None, after: CaseSide | None)
         why = f", before{_because(before)}"
     then, now = came_to(before), came_to(after)
     if kind == "moved" and then == now:
-        # They look the same, but only one of them failed for a reason besides the score.
+        # Both look the same, but only one of them failed for a reason besides the score, and counts 0.
         then += f", counts {score_text(before.counted_score, 'nothing')}"
         now += f", counts {score_text(after.counted_score, 'nothing')}"
     return f"{then} → {now}{why}"
 
 
 def came_to(cell: Cell | CaseSide) -> str:
-    """Return status and score, and the good ones of several graded runs: `failed 0.50`, `passed 0.83 (2 of 3)`."""
+    """Return status, score, and of several graded runs the good ones: `failed 0.50`, `passed 0.83 (2 of 3)`."""
     text = str(cell.status)
     if cell.score is not None:
         text += f" {score_text(cell.score)}"

@@ -1,10 +1,10 @@
-"""The causes for which runs fail, what to do about each, and failed runs by cause."""
+"""The causes of failed runs, the advice on each, and the failed runs grouped by cause."""
 
 from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -39,23 +39,25 @@ Cause = Literal[
 ]
 
 CAUSES: tuple[Cause, ...] = get_args(Cause)
-"""All causes in the order in which they are shown. A run's main cause is its first one: earlier causes tend to entail
-later ones, as a call with broken arguments has no right ones either."""
+"""All causes in the order in which reports show them.
+
+The main cause of a run is the first one in this order: an earlier cause tends to entail the later ones. For example, a
+call with broken JSON also lacks the expected arguments."""
 
 NEVER_ALONE: frozenset[Cause] = frozenset({"over calling", "latency"})
-"""Recorded for failed runs, but never a reason to fail: the main cause of such a run is another one."""
+"""The causes that are noted for failed runs, but fail no run by themselves: another cause is the main one."""
 
 ABOUT_TOOLS: frozenset[Cause] = frozenset(
     {"unknown tool", "gave up", "forbidden call", "wrong tool", "missing call", "extra call"}
 )
-"""The causes for which the confusion table is useful."""
+"""The causes with which reports show the confusion table."""
 
 
 @dataclass(frozen=True)
 class Advice:
-    """What a cause means, and what to do about it in one sentence; `{where}` is what it concerns most.
+    """The meaning of a cause, and the advice on it in one sentence; `{where}` stands for the most frequent subject.
 
-    Where what was seen of a run asks for something else, its symptoms say so (`Symptom.advice`)."""
+    A symptom may replace the advice with one that fits its run better (`Symptom.advice`)."""
 
     meaning: str
     first: str
@@ -152,20 +154,20 @@ ADVICE: Mapping[Cause, Advice] = {
 }
 
 BASELINE = "offline"
-"""The offline model, which is no language model."""
+"""The offline model, which matches words and is no language model."""
 
 FOR_BASELINE = "this baseline matches words: choose another model"
-"""Advice on failures of the offline model, which no description can teach."""
+"""The advice on failures of the offline model, which no better description prevents."""
 
+# Advice that depends on more than the cause of a failure.
 ASKED_BACK = "put what the answer asks for into the request, or name a tool that finds it out"
 USED_UP = "let the answers of the tools say that a call worked, or raise max_rounds"
 REPEATED = "let the answer of {where} say that it worked: the same call was made again"
-"""Advice that depends on more than the cause."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The subject of a failure, as far as known: a tool, one of its parameters, the tool that was called `instead`."""
+    """The subject of a failure: a tool, and if known its parameter (`argument`) or the tool called `instead`."""
 
     tool: str
     argument: str | None = None
@@ -180,12 +182,14 @@ class Subject:
 
 
 def advice_about(advice: str, cause: Cause, subject: Subject | None) -> str:
-    """Return an advice in one line about its most frequent subject."""
+    """Return the advice with `{where}` replaced by the subject, or by general words if there is none."""
     if subject is None:
         where = _NOWHERE.get(cause, "the tool")
+    elif subject.instead is not None:
+        where = f"{subject.tool} and {subject.instead}"
     else:
-        where = str(subject) if subject.instead is None else f"{subject.tool} and {subject.instead}"
-    # Not by `format`: a model may have invented a name with braces.
+        where = str(subject)
+    # `format` would fail on the name of a tool with braces, which a model may have invented.
     return advice.replace("{where}", where)
 
 
@@ -197,21 +201,21 @@ _NOWHERE: Mapping[Cause, str] = {
 }
 
 
-# Which tool was called where which one was expected, over many runs.
+# The confusion table: the called tools for each expected tool, over many runs.
 
 Pair = tuple[str | None, str | None]
-"""The expected tool (`None`: no call was expected) and the called one (`None`: no call was made)."""
+"""The expected tool (`None`: no call was expected) and the called tool (`None`: no call was made)."""
 
 
 @dataclass(frozen=True)
 class Confusion:
-    """How often each pair occurred."""
+    """The confusion table: the number of calls for each pair of expected and called tool."""
 
     counts: Mapping[Pair, int]
 
     @cached_property
     def mixed_up(self) -> list[tuple[Pair, int]]:
-        """The pairs that differ where a call was expected, the most frequent first."""
+        """The pairs of an expected tool and a different called one (or none), the most frequent first."""
         off = []
         for pair, count in self.counts.items():
             if pair[0] is not None and pair[0] != pair[1]:
@@ -220,39 +224,41 @@ class Confusion:
 
     @cached_property
     def _tools(self) -> list[str]:
-        """All tools, the most confused ones first."""
-        off: Counter[str] = Counter()
+        """All tools, the most confused first."""
+        confused: Counter[str] = Counter()
         for (expected, called), count in self.counts.items():
             for tool in (expected, called):
                 if tool is not None:
-                    off[tool] += count if expected != called else 0
-        return sorted(off, key=lambda tool: (-off[tool], tool))
+                    confused[tool] += count if expected != called else 0
+        return sorted(confused, key=lambda tool: (-confused[tool], tool))
 
     @cached_property
     def rows(self) -> list[str | None]:
-        """The expected tools; `None`, where there is such a row, means calls that were not expected."""
+        """The expected tools; a last `None` stands for calls that were not expected, if there are any."""
         there = {expected for expected, _ in self.counts}
         return [tool for tool in (*self._tools, None) if tool in there]
 
     @cached_property
     def columns(self) -> list[str | None]:
-        """The called tools; `None`, where there is such a column, means no call, and comes first."""
+        """The called tools; a first `None` stands for calls that were not made, if there are any."""
         there = {called for _, called in self.counts}
         return [tool for tool in (None, *self._tools) if tool in there]
 
     @property
     def without_sure_ones(self) -> Confusion:
-        """Returns the table without the tools that were called exactly where they were expected."""
-        unsure = {tool for pair in self.counts if pair[0] != pair[1] for tool in pair}
+        """The table without the tools that were called exactly where they were expected."""
+        unsure: set[str | None] = set()
+        for expected, called in self.counts:
+            if expected != called:
+                unsure |= {expected, called}
         return Confusion({pair: count for pair, count in self.counts.items() if unsure.intersection(pair)})
 
 
 @dataclass(frozen=True, slots=True)
 class Symptom:
-    """One thing that went wrong in a run.
+    """One fault of a run.
 
-    `expected` and `got` are short texts, `why` is one line; `advice` replaces that of the cause, where what was seen
-    asks for another."""
+    `expected` and `got` are short texts, `why` is one line; `advice`, if set, replaces the advice on the cause."""
 
     cause: Cause
     why: str
@@ -268,7 +274,7 @@ class Symptom:
 
     @property
     def remark(self) -> str:
-        """What `why` says beyond the subject: nothing, where that names both the tool expected and the one called."""
+        """`why`, or nothing if the subject says the same: the tool that was expected and the one that was called."""
         if self.subject is not None and self.subject.instead is not None:
             return ""
         return self.why
@@ -276,9 +282,9 @@ class Symptom:
 
 @dataclass(frozen=True)
 class FailedRun:
-    """A failed run, its number among all runs (from 0), and what went wrong, in the order of causes.
+    """A failed run, its index among all runs (from 0), and its symptoms in the order of causes.
 
-    The `result` is without its rounds, or packed, because thousands may have failed."""
+    `result` is without its rounds, or packed, because thousands of runs may have failed."""
 
     index: int
     result: RunResult
@@ -286,35 +292,35 @@ class FailedRun:
 
     @property
     def main(self) -> Cause:
-        """The cause that the others probably follow from."""
+        """The first cause, from which the others probably follow."""
         return self.symptoms[0].cause
 
     @property
     def advice(self) -> str:
-        """The advice on the main cause, in one line."""
+        """The advice on the main cause, in one line, with its subject."""
         first = self.symptoms[0]
         return advice_about(first.to_do, first.cause, first.subject)
 
     @property
     def causes(self) -> tuple[Cause, ...]:
-        """All causes, each once; the first is the main one."""
+        """All causes of the run, each once, the main cause first."""
         return tuple(dict.fromkeys(symptom.cause for symptom in self.symptoms))
 
     def symptoms_of(self, cause: Cause) -> list[Symptom]:
-        """Return the symptoms of this cause."""
+        """Return the symptoms of the run that have a cause."""
         return [symptom for symptom in self.symptoms if symptom.cause == cause]
 
 
 @dataclass(frozen=True)
 class CauseGroup:
-    """The failed runs that have a cause, as their main one or not."""
+    """The failed runs with a cause, be it their main cause or not."""
 
     cause: Cause
     runs: tuple[FailedRun, ...]
 
     @cached_property
     def numbers(self) -> CauseNumbers:
-        """The same in numbers."""
+        """The group in numbers, without its runs."""
         fold = CauseFold(self.cause)
         for run in self.runs:
             fold.add(run.index, run.result, run.symptoms)
@@ -322,31 +328,32 @@ class CauseGroup:
 
     @property
     def main(self) -> int:
-        """For how many of the runs this is the main cause."""
+        """The number of runs of which this is the main cause."""
         return sum(run.main == self.cause for run in self.runs)
 
     @property
     def cases(self) -> int:
-        """How many cases the runs belong to, whatever the model."""
+        """The number of cases of the runs; a case that fails with several models counts once."""
         return len({(run.result.suite, run.result.case_id) for run in self.runs})
 
     @cached_property
     def subjects(self) -> tuple[tuple[Subject, int], ...]:
-        """The tools and parameters concerned, each with its frequency, the most frequent first."""
+        """The tools and parameters of the symptoms, each with its frequency, the most frequent first."""
         return self.numbers.subjects
 
     @property
     def advice(self) -> str:
-        """What to do, in one line."""
+        """The advice on the most frequent symptom, in one line."""
         return self.numbers.advice
 
 
 @dataclass(frozen=True)
 class CauseNumbers:
-    """The failed runs with one cause.
+    """The failed runs with a cause, in numbers.
 
-    Counted are the runs with it, those of which it is the main cause, and their cases, whatever the model. `tools` and
-    `parameters` have the most frequent first."""
+    `indices` are the runs with the cause, `main_indices` those of which it is the main cause. `cases` counts their
+    cases, each once for all models. `subjects` holds tools and parameters with their frequencies, the most frequent
+    first."""
 
     cause: Cause
     indices: Sequence[int]
@@ -354,17 +361,17 @@ class CauseNumbers:
     cases: int
     subjects: tuple[tuple[Subject, int], ...]
     to_do: str
-    """The advice on the most frequent symptom, with `{where}` for `about`."""
+    """The most frequent advice, with `{where}` for its subject `about`."""
     about: Subject | None
 
     @property
     def advice(self) -> str:
-        """What to do, in one line."""
+        """The most frequent advice, in one line."""
         return advice_about(self.to_do, self.cause, self.about)
 
 
 class CauseFold:
-    """Counts the failed runs that have a cause, run by run."""
+    """Fold of failed runs into the numbers of a cause."""
 
     def __init__(self, cause: Cause) -> None:
         self._cause = cause
@@ -377,34 +384,43 @@ class CauseFold:
         if symptoms[0].cause == self._cause:
             self._main.append(index)
         self._cases.add((result.suite, result.case_id))
-        mine = (symptom for symptom in symptoms if symptom.cause == self._cause)
-        self._seen.update((symptom.to_do, symptom.subject) for symptom in mine)
+        for symptom in symptoms:
+            if symptom.cause == self._cause:
+                self._seen[symptom.to_do, symptom.subject] += 1
 
     def numbers(self) -> CauseNumbers:
-        often: Counter[str] = Counter()
+        advice: Counter[str] = Counter()
         for (to_do, _), count in self._seen.items():
-            often[to_do] += count
-        # What is said of the baseline does not help those with a model.
-        to_do = min(often, key=lambda text: (text == FOR_BASELINE, -often[text], text))
-        about = _most_frequent((subject, count) for (text, subject), count in self._seen.items() if text == to_do)
-        subjects = _most_frequent((subject, count) for (_, subject), count in self._seen.items())
-        first = about[0][0] if about else None
-        return CauseNumbers(self._cause, self._indices, self._main, len(self._cases), subjects, to_do, first)
+            advice[to_do] += count
+        # The advice on the offline baseline does not help a reader who compares it with a model.
+        first = min(advice, key=lambda text: (text == FOR_BASELINE, -advice[text], text))
+        subjects: Counter[Subject] = Counter()
+        about: Counter[Subject] = Counter()
+        for (to_do, subject), count in self._seen.items():
+            if subject is not None:
+                subjects[subject] += count
+                about[subject] += count if to_do == first else 0
+        frequent = _most_frequent(about)
+        return CauseNumbers(
+            self._cause,
+            self._indices,
+            self._main,
+            len(self._cases),
+            _most_frequent(subjects),
+            first,
+            frequent[0][0] if frequent else None,
+        )
 
 
-def _most_frequent(counts: Iterable[tuple[Subject | None, int]]) -> tuple[tuple[Subject, int], ...]:
-    found: Counter[Subject] = Counter()
-    for subject, count in counts:
-        if subject is not None:
-            found[subject] += count
-    return tuple(sorted(found.items(), key=lambda entry: (-entry[1], str(entry[0]))))
+def _most_frequent(counts: Counter[Subject]) -> tuple[tuple[Subject, int], ...]:
+    """Return the subjects that occur with their counts, the most frequent first."""
+    occurring = +counts
+    return tuple(sorted(occurring.items(), key=lambda entry: (-entry[1], str(entry[0]))))
 
 
 @dataclass(frozen=True)
 class FailureNumbers:
-    """The failed runs by cause, in numbers: some bytes for each.
-
-    Otherwise as `Failures`."""
+    """The failed runs by cause, in numbers: `Failures` without the runs, in a few bytes for each."""
 
     graded: int
     failed: int
@@ -414,9 +430,9 @@ class FailureNumbers:
 
 @dataclass(frozen=True)
 class Failures:
-    """The failed runs by cause, with causes in their fixed order.
+    """The failed runs, and their groups by cause in the order of `CAUSES`.
 
-    The confusion table covers all graded runs of cases that expect calls, or none."""
+    The confusion table covers all graded runs, good ones too, of cases that expect calls or forbid all."""
 
     graded: int
     runs: tuple[FailedRun, ...]
@@ -425,10 +441,9 @@ class Failures:
 
     @cached_property
     def numbers(self) -> FailureNumbers:
-        """The same in numbers."""
-        return FailureNumbers(
-            self.graded, len(self.runs), tuple(group.numbers for group in self.groups), self.confusion
-        )
+        """The failures in numbers, without the runs."""
+        groups = tuple(group.numbers for group in self.groups)
+        return FailureNumbers(self.graded, len(self.runs), groups, self.confusion)
 
 
 NOTHING_FAILED = Failures(0, (), (), Confusion({}))

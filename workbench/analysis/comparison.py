@@ -1,4 +1,4 @@
-"""Models compared: the result of each case with each model, and the totals of a model's cases."""
+"""Cells, the result of one case with one model, and the totals of a model's cells."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from workbench.grading.status import Status, StatusCounts, counts_of, worst_of
 from workbench.suite.model import Gate, RepeatRule
 
 CellKey = tuple[str, str, str]
-"""Suite, id of the case, model."""
+"""The suite, the case's id, and the model of a cell."""
 
 SAME_SCORE = 0.005
-"""Scores that differ by no more look the same to a person, who sees two digits."""
+"""The largest difference of scores that counts as none: reports show two digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Cell:
 
     @property
     def status(self) -> Status:
-        """The status by the case's rule for repeats; without a graded run the worst one that ended them."""
+        """The status by the case's rule for repeats; without a graded run, the worst status of its runs."""
         return self.come_to.status
 
     @property
@@ -52,23 +52,27 @@ class Cell:
 
     @property
     def cluster(self) -> tuple[str, str | None, str]:
-        """The unit of independence of the case: the cluster that its suite writes, else the case alone."""
+        """The key of the case's independent observation: suite, cluster and case id.
+
+        A case with a cluster in its suite shares the key with the rest of the cluster (its case id is empty); any other
+        case has one of its own (its cluster is `None`)."""
         cluster = self.runs[-1].grading.cluster
-        return self.suite, cluster, "" if cluster is not None else self.case_id
+        if cluster is not None:
+            return self.suite, cluster, ""
+        return self.suite, None, self.case_id
 
     @property
     def score(self) -> float | None:
-        """Mean over the graded runs, 0..1."""
+        """Mean score of the graded runs, 0..1."""
         return self.come_to.score
 
     @property
     def counted_score(self) -> float | None:
-        """Mean of the scores that count in gates and baselines."""
-        counted = []
+        """Mean of the scores that count in gates and baselines, over the graded runs."""
+        scores = []
         for run in self.runs:
-            if run.status.graded:
-                counted.append(counted_score(run))
-        scores = [score for score in counted if score is not None]
+            if run.status.graded and (score := counted_score(run)) is not None:
+                scores.append(score)
         return mean(scores) if scores else None
 
     @property
@@ -78,12 +82,12 @@ class Cell:
 
     @property
     def reason(self) -> str | None:
-        """Why the case did not pass, in one line, where its runs have one reason in common."""
+        """The reason why the case did not pass, in one line; `None` if its runs have different reasons."""
         return self.come_to.reason
 
     @property
     def is_graded(self) -> bool:
-        """Whether the model was graded at all."""
+        """Whether at least one run was graded."""
         return self.status.graded
 
     @property
@@ -93,36 +97,40 @@ class Cell:
 
     @property
     def is_quarantined(self) -> bool:
-        """Whether it counts in no exit code."""
+        """Whether the case is in quarantine, so that it counts in no exit code."""
         return self.runs[-1].grading.quarantined
 
     @property
+    def graded_runs(self) -> Iterator[RunSummary]:
+        """The runs that were graded."""
+        return (run for run in self.runs if run.status.graded)
+
+    @property
     def good(self) -> int:
-        """How many of the graded runs passed or were warned."""
+        """The number of graded runs that passed or were warned."""
         return sum(run.status.good for run in self.runs)
 
     @property
     def graded(self) -> int:
-        """How many runs were graded."""
+        """The number of graded runs."""
         return sum(run.status.graded for run in self.runs)
 
     @property
     def broke_off(self) -> Status | None:
-        """For a graded cell, the worst status of its runs that were not graded."""
-        return worst_of(run.status for run in self.runs if self.is_graded and not run.status.graded)
+        """For a graded cell, the worst status of its runs that were not graded; `None` if all were."""
+        if not self.is_graded:
+            return None
+        return worst_of(run.status for run in self.runs if not run.status.graded)
 
     @property
     def valid_arguments(self) -> float | None:
-        """The share of the checked calls of the graded runs whose arguments are valid, 0..1."""
-        return valid_arguments_in(run.tool_arguments for run in self.runs if run.status.graded).rate
+        """The share of valid calls among the checked calls of the graded runs, 0..1."""
+        return valid_arguments_in(run.tool_arguments for run in self.graded_runs).rate
 
     @property
     def latency_ms(self) -> float | None:
-        """Mean milliseconds of the model's answers over the graded runs whose time is known, without waits."""
-        known = []
-        for run in self.runs:
-            if run.status.graded and run.latency_ms:
-                known.append(run.latency_ms)
+        """Mean model latency in milliseconds, without waits, over the graded runs of known latency."""
+        known = [run.latency_ms for run in self.graded_runs if run.latency_ms]
         return mean(known) if known else None
 
 
@@ -130,8 +138,7 @@ class Cell:
 class ModelTotals(StatusCounts):
     """The totals of one model's cases.
 
-    Counts are of cases, by their status, except those named after runs. Cases that were not graded count in no rate, no
-    mean and no latency."""
+    Counts are of cases, except those named after runs. Rates, means and latency are over the graded cases."""
 
     model: str
     cases: int
@@ -139,37 +146,36 @@ class ModelTotals(StatusCounts):
     runs: int
     runs_in_error: int
     interval: Interval | None
-    """Of the pass rate, 95%, over cases, wider where these depend on each other; `None` where runs were stopped early,
-    for which it does not hold."""
+    """The 95% interval of the pass rate over cases, wider with clusters; `None` after an early stop."""
     mean_score: float | None
     """Over the cases that have a score, 0..1."""
     score_interval: Interval | None
-    """Of the mean score, 95%; `None` where a score is above 1, too."""
+    """The 95% interval of the mean score; `None` after an early stop, and if a score is above 1."""
     latency: Latency | None
-    """Of the graded runs."""
+    """The model latency of the graded runs."""
     first_token: Latency | None
-    """Of the graded runs that report it."""
+    """The time to the first token of the graded runs that report it."""
     input_tokens: int | None
     output_tokens: int | None
     cost_usd: float | None
-    """US dollars, of the runs whose cost is known, graded or not; `None` where all runs that cost anything are of
-    unknown cost."""
+    """US dollars, over the runs of known cost, graded or not; `None` if only free runs have a known cost and others
+    have not."""
     runs_of_unknown_cost: int
-    """Runs that are not in the cost."""
+    """The number of runs that the cost leaves out."""
     cases_a_minute: float | None
-    """Graded cases divided by the time in which at least one run of the model was going on."""
+    """Graded cases divided by the time during which at least one run of the model was in progress."""
     passing: tuple[Passing, ...]
-    """pass@k and pass^k for k from 1 on."""
+    """pass@k and pass^k for k = 1, 2, …"""
     repeat_rules: tuple[RepeatRule, ...]
-    """The rules by which the cases with several runs were joined; none without repeats."""
+    """The rules by which cases with several runs were joined; none without repeats."""
     gates: tuple[GateResult, ...] = ()
-    """The demands of each suite's gate on the model by itself, over its runs."""
+    """The results of the gates of suites that judge each model by itself."""
     endpoint_faults: int = 0
-    """Failed cases of which a fault of the endpoint failed a run."""
+    """The number of failed cases with a run that a fault of the endpoint failed."""
     metrics: Mapping[str, float] = field(default_factory=dict)
-    """Means of the named checks of answers over the graded runs that have them, 0..1, by their names."""
+    """The means of the named checks of answers, 0..1, by their names, over the graded runs that have them."""
     valid_arguments: ValidArguments = NOTHING_CHECKED
-    """Calls of the graded runs, by their tools' own schemas."""
+    """The calls of the graded runs whose arguments their tools' schemas accept."""
 
     @property
     def graded(self) -> int:
@@ -184,7 +190,7 @@ class ModelTotals(StatusCounts):
 
     @property
     def tokens(self) -> int | None:
-        """Tokens in and out, of all runs."""
+        """Input and output tokens of all runs."""
         return _sum((self.input_tokens, self.output_tokens))
 
     @property
@@ -199,9 +205,9 @@ class ModelTotals(StatusCounts):
 
 
 def cells_of(figures: Iterable[RunSummary]) -> dict[CellKey, Cell]:
-    """Return the cells of runs, in the order of their first runs.
+    """Return the cells of runs, in the order of their first runs, without forks.
 
-    Forks are left out. Of runs of the same repeat only the last one counts, because it was made again."""
+    Of several runs of the same repeat the last one counts: a resumed batch made it again."""
     runs: dict[CellKey, dict[int, RunSummary]] = {}
     for run in figures:
         if not run.is_fork:
@@ -212,7 +218,7 @@ def cells_of(figures: Iterable[RunSummary]) -> dict[CellKey, Cell]:
 def runs_of_models(figures: Iterable[RunSummary]) -> dict[str, Sequence[int]]:
     """Return the indices of the runs of each model, in the order of their first runs.
 
-    Forks are left out. No cell spans two of these: the cells of one are all that need be in memory at a time."""
+    Forks are left out. A cell has runs of one model only, so that large batches can be read model by model."""
     found: dict[str, array[int]] = {}
     for index, run in enumerate(figures):
         if not run.is_fork:
@@ -224,7 +230,7 @@ def runs_of_models(figures: Iterable[RunSummary]) -> dict[str, Sequence[int]]:
 
 
 def placed_cells(figures: Sequence[RunSummary], indices: Iterable[int]) -> dict[CellKey, tuple[int, Cell]]:
-    """Return the cells of those of the runs, as `cells_of` does, each with the index of its first run."""
+    """Return the cells of the runs with these indices, each with the index of its first run."""
     first: dict[CellKey, int] = {}
 
     def runs() -> Iterator[RunSummary]:
@@ -237,7 +243,7 @@ def placed_cells(figures: Sequence[RunSummary], indices: Iterable[int]) -> dict[
 
 
 def cell_of(runs: Sequence[RunSummary]) -> Cell:
-    """Return the cell of runs of one case with one model, at least one, each of a different repeat."""
+    """Return the cell of the runs of one case with one model: at least one run, each of a different repeat."""
     ordered = tuple(sorted(runs, key=lambda run: run.repeat))
     latest = ordered[-1]
     return Cell(latest.suite, latest.case_id, latest.case_name, latest.model, ordered, joined(ordered))
@@ -249,70 +255,72 @@ NO_GATES: Mapping[str, Gate] = MappingProxyType({})
 def model_totals(model: str, cells: Iterable[Cell], gates: Mapping[str, Gate] = NO_GATES) -> ModelTotals:
     """Return the totals of a model's cells.
 
-    `gates` are those of the suites, by the keys of suites in the cells."""
+    `gates` holds the gate of each suite, by the suites' keys in the cells."""
     cells = tuple(cells)
-    runs = [run for cell in cells for run in cell.runs]
-    counts = Counter(cell.status for cell in cells)
-    graded = sum(count for status, count in counts.items() if status.graded)
-    scores = []
+    runs: list[RunSummary] = []
     for cell in cells:
-        if cell.score is not None:
-            scores.append(cell.score)
-    cost = cost_of_runs([run.cost_usd for run in runs])
+        runs += cell.runs
     judged = [run for run in runs if run.status.graded]
+    graded = [cell for cell in cells if cell.is_graded]
+    scored = [cell for cell in cells if cell.score is not None]
+    scores = scores_of(scored)
+    rate_interval = score_interval = None
+    # A batch that stopped at a difference overstates it: intervals for a fixed number of cases do not hold.
+    if not any(map(is_not_needed, runs)):
+        rate_interval = bounded_interval([float(cell.is_good) for cell in graded], clusters_of(graded))
+        score_interval = bounded_interval(scores, clusters_of(scored))
+    cost = cost_of_runs([run.cost_usd for run in runs])
     minutes = busy_ms(runs) / 60_000
     return ModelTotals(
         model=model,
         cases=len(cells),
-        counts=counts_of(counts),
+        counts=counts_of(Counter(cell.status for cell in cells)),
         runs=len(runs),
         runs_in_error=sum(run.status == Status.ERROR for run in runs),
-        interval=None if any(map(is_not_needed, runs)) else _rate_interval([cell for cell in cells if cell.is_graded]),
+        interval=rate_interval,
         mean_score=mean(scores) if scores else None,
-        score_interval=None if any(map(is_not_needed, runs)) else _score_interval(cells),
+        score_interval=score_interval,
         latency=latency_of([run.latency_ms for run in judged]),
         first_token=latency_of([run.first_token_ms for run in judged if run.first_token_ms is not None]),
         input_tokens=_sum(run.input_tokens for run in runs),
         output_tokens=_sum(run.output_tokens for run in runs),
         cost_usd=cost.dollars,
         runs_of_unknown_cost=cost.unknown,
-        cases_a_minute=graded / minutes if graded and minutes else None,
+        cases_a_minute=len(graded) / minutes if graded and minutes else None,
         passing=passing((cell.good, cell.graded) for cell in cells),
         repeat_rules=repeat_rules_of(cells),
-        gates=tuple(
-            result
-            for suite, gate in gates.items()
-            if gate.per == "model" and (of_suite := [run for run in runs if run.suite == suite])
-            for result in gates_of(suite, gate, of_suite)
-        ),
-        endpoint_faults=sum(cell.status == Status.FAILED and any(map(_is_endpoints, cell.runs)) for cell in cells),
+        gates=tuple(_gates_on_model(runs, gates)),
+        endpoint_faults=sum(map(_failed_by_endpoint, cells)),
         metrics=_metrics(judged),
         valid_arguments=valid_arguments_in(run.tool_arguments for run in judged),
     )
 
 
-def _is_endpoints(run: RunSummary) -> bool:
-    return run.status == Status.FAILED and is_endpoint_fault(run)
+def _gates_on_model(runs: Sequence[RunSummary], gates: Mapping[str, Gate]) -> Iterator[GateResult]:
+    for suite, gate in gates.items():
+        of_suite = [run for run in runs if run.suite == suite]
+        # A gate without runs is missed, which a model that did not run the suite must not be.
+        if gate.per == "model" and of_suite:
+            yield from gates_of(suite, gate, of_suite)
+
+
+def _failed_by_endpoint(cell: Cell) -> bool:
+    if cell.status != Status.FAILED:
+        return False
+    return any(run.status == Status.FAILED and is_endpoint_fault(run) for run in cell.runs)
+
+
+def scores_of(cells: Iterable[Cell]) -> list[float]:
+    """Return the scores of the cells that have one."""
+    return [cell.score for cell in cells if cell.score is not None]
 
 
 def clusters_of(cells: Iterable[Cell]) -> list[tuple[str, str | None, str]] | None:
-    """Return the cluster of each cell; `None` where each is one by itself."""
+    """Return `Cell.cluster` of each cell; `None` if no case has a cluster, so that all are independent."""
     clusters = [cell.cluster for cell in cells]
     if any(written is not None for _, written, _ in clusters):
         return clusters
     return None
-
-
-def _rate_interval(graded: Sequence[Cell]) -> Interval | None:
-    return bounded_interval([float(cell.is_good) for cell in graded], clusters_of(graded))
-
-
-def _score_interval(cells: Iterable[Cell]) -> Interval | None:
-    scored = []
-    for cell in cells:
-        if cell.score is not None:
-            scored.append((cell, cell.score))
-    return bounded_interval([score for _, score in scored], clusters_of(cell for cell, _ in scored))
 
 
 def _metrics(runs: Iterable[RunSummary]) -> dict[str, float]:
@@ -324,8 +332,8 @@ def _metrics(runs: Iterable[RunSummary]) -> dict[str, float]:
 
 
 def scores_differ(one: float, other: float) -> bool:
-    """Return whether two scores look different to a person."""
-    # Infinite ones are compared directly: their difference is not a number.
+    """Return whether two scores differ by more than `SAME_SCORE`."""
+    # Equal infinite scores are compared directly: their difference is not a number.
     return one != other and not abs(one - other) <= SAME_SCORE + ROUNDING_SLACK
 
 
@@ -340,13 +348,17 @@ def _sum(values: Iterable[int | None]) -> int | None:
 
 
 def busy_ms(runs: Iterable[RunSummary]) -> float:
-    """Return how long at least one of the runs was going on, in milliseconds.
+    """Return the time in milliseconds during which at least one of the runs was in progress.
 
-    Time between batches does not count, nor does a run that ended before it began, because the clock was set back and
-    its duration is unknown."""
-    times = ((run.began_ms, run.ended_ms) for run in runs)
+    The pauses between batches are not part of it."""
+    times = []
+    for run in runs:
+        if run.began_ms is not None and run.ended_ms is not None:
+            times.append((run.began_ms, run.ended_ms))
+    # The union of intervals: sorted by their start, each adds the part after the latest end so far.
     busy, until = 0.0, -math.inf
-    for began, ended in sorted((began, ended) for began, ended in times if began is not None and ended is not None):
+    for began, ended in sorted(times):
+        # A run that ended before it began, because the clock was set back, has no known duration and adds nothing.
         if ended > max(began, until):
             busy += ended - max(began, until)
             until = ended

@@ -1,8 +1,9 @@
-"""Tells a case that broke from one that failed by chance, by rerunning it (Wald 1945) or by the repeats that it has.
+"""Confirm regressions: tell a case that broke from one that failed by chance, by rerunning it or by its repeats.
 
-The evidence that a case passes less than a share p of its runs begins at 1. A rerun that fails multiplies it by
-(1 - p/4) / (1 - p), a good one by 1/4. While the case passes p of its runs or more, the evidence ever reaches 40 · B
-with a probability of at most 1 / (40 · B) (Ville 1939): 2.5% for B cases together, whatever their number.
+The reruns are a sequential likelihood-ratio test (Wald 1945) of pass rate p/4 against p. The evidence begins at 1; a
+failed rerun multiplies it by (1 - p/4) / (1 - p), a good one by 1/4. While a case passes p of its runs or more, the
+evidence ever reaches 40 · B with a probability of at most 1 / (40 · B) (Ville 1939). So among B cases that did not
+break, the probability of confirming any is at most 2.5%.
 """
 
 from __future__ import annotations
@@ -14,32 +15,40 @@ from workbench.dataclasses import dataclass
 from workbench.numerals import of_text
 
 Confirmation = Literal["confirmed", "recovered", "perhaps by chance"]
-"""The verdict on a case that broke: it did, it passes again, or neither is sure."""
+"""The verdict on a case that failed after it had passed: it broke, it passes again, or neither is certain."""
 
 WRONG = 0.025
-"""How likely it is that any of several cases is called broken although each passes its typical share of runs."""
+"""The probability of confirming any case although each passes its typical share of runs.
+
+It is half of 5%: the regression gate's test of all cases together takes the other half."""
 
 TYPICAL = 0.8
-"""The share of its runs that a sound case passes, unless its earlier runs show a smaller one."""
+"""The pass rate of an unchanged case, unless its earlier runs show a smaller one."""
 
 MAX_RERUNS = 15
-"""The most reruns of one case; after these it stays undecided."""
+"""The most reruns of one case; a case that is undecided after them is "perhaps by chance"."""
 
+# The logarithm of the evidence after two good reruns and no failed one: 1/16.
 _RECOVERED = -2 * math.log(4)
+
 _MIN_EARLIER = 5
+"""The fewest earlier runs from which a typical share is taken."""
+
+# The sums of logarithms are rounded: evidence of exactly 40 · B has to count as reached.
 _SLACK = 1e-9
 
 
 def typical_share(good: int, graded: int) -> float:
-    """Return the least share of its runs that an unchanged case passes, by its earlier runs."""
+    """Return the pass rate that is assumed of a case if it is unchanged, from its earlier runs: at most `TYPICAL`."""
     if graded < _MIN_EARLIER:
         return TYPICAL
+    # Half a good and half a failed run are added: a few earlier runs do not prove a rate of 0.
     return min(TYPICAL, (good + 0.5) / (graded + 1))
 
 
 @dataclass
 class Evidence:
-    """The evidence of a case's reruns, of `among` cases that broke."""
+    """The evidence from the reruns of one case, one of `among` cases that may have broken."""
 
     among: int
     typical: float = TYPICAL
@@ -47,13 +56,13 @@ class Evidence:
     failed: int = 0
 
     def take(self, *, good: bool) -> None:
-        """Take in the verdict on one rerun."""
+        """Add the result of one rerun."""
         self.good += good
         self.failed += not good
 
     @property
     def decided(self) -> Confirmation | None:
-        """The verdict; `None` while the case is rerun."""
+        """The verdict; `None` while more reruns are needed."""
         return self._after(self.good, self.failed)
 
     @property
@@ -67,6 +76,7 @@ class Evidence:
     def _after(self, good: int, failed: int) -> Confirmation | None:
         each = math.log((1 - self.typical / 4) / (1 - self.typical))
         shown = failed * each - good * math.log(4)
+        # `among / WRONG` is 40 · B.
         if shown >= math.log(self.among / WRONG) - _SLACK:
             return "confirmed"
         if shown <= _RECOVERED + _SLACK:
@@ -85,19 +95,19 @@ def fewest_reruns(among: int) -> int:
 
 
 def repeats_confirm(failed: int, graded: int, among: int) -> bool:
-    """Return whether the repeats of a case, one of `among` that could break, show by themselves that it broke.
+    """Return whether the repeats of a case, one of `among` that could break, show that it broke without reruns.
 
-    They do if the probability of so many failures is at most 0.025 / among while each repeat passes with `TYPICAL`."""
-    ways = (
-        math.comb(graded, count) * (1 - TYPICAL) ** count * TYPICAL ** (graded - count)
-        for count in range(failed, graded + 1)
-    )
-    return math.fsum(ways) <= WRONG / among
+    They do if `failed` failures or more, of `graded` repeats that pass at the `TYPICAL` rate, have a probability of at
+    most 0.025 / `among` (the upper tail of a binomial distribution)."""
+    tail = []
+    for count in range(failed, graded + 1):
+        tail.append(math.comb(graded, count) * (1 - TYPICAL) ** count * TYPICAL ** (graded - count))
+    return math.fsum(tail) <= WRONG / among
 
 
 @dataclass(frozen=True)
 class ConfirmedCase:
-    """A case that broke, under its name in the later batch: its reruns, or `why` it has none."""
+    """The confirmation of one case, with its name in the later batch: its reruns, or the reason `why` it has none."""
 
     suite: str
     case_id: str
@@ -110,7 +120,7 @@ class ConfirmedCase:
 
     @property
     def sentence(self) -> str:
-        """The outcome and its evidence: `broke: failed 4 of 4 reruns`."""
+        """The outcome and its evidence in words: `broke: failed 4 of 4 reruns`."""
         made = self.good + self.failed
         reruns = "rerun" if made == 1 else "reruns"
         if self.outcome == "recovered":
@@ -120,15 +130,18 @@ class ConfirmedCase:
             reasons.append(f"failed {of_text(self.failed, made)} {reruns}")
         if self.why is not None:
             reasons.append(self.why)
-        outcome = "broke" if self.outcome == "confirmed" else self.outcome
+        outcome: str = self.outcome
+        if outcome == "confirmed":
+            outcome = "broke"
         return f"{outcome}: {'; '.join(reasons)}"
 
 
 @dataclass(frozen=True)
 class Confirmed:
-    """The outcome of each case that broke, after `reruns` more runs.
+    """The confirmation of every case that broke, after `reruns` reruns.
 
-    `batch` has them, if they are recorded; `errors` counts the cases that errors of reruns left undecided."""
+    `batch` is the number of the batch that records them, if any; `errors` counts the cases that errors of reruns left
+    undecided."""
 
     cases: tuple[ConfirmedCase, ...]
     reruns: int = 0

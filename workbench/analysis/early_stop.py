@@ -1,11 +1,13 @@
-"""Stopping early: decides from finished runs, and tells which of the remaining ones are not needed.
+"""Early stopping: decide a batch from its finished runs, and name the remaining runs that are not needed.
 
-Runs are looked at in the order of their plan, which is random, whatever the order in which they end: a decision depends
-on their results alone, and is the same when a stored batch is read again.
+Results are counted in the order of the plan, which is random, not in the order in which runs end. So a decision depends
+on the results alone, and is the same when a stored batch is read again. In the order of their ends, quick runs would
+come first, and these are no random sample.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
@@ -34,9 +36,9 @@ from workbench.suite.model import Gate
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A planned run as far as stopping is concerned.
+    """The place of a planned run: its case, its model, and the case's cluster.
 
-    Cases of one `cluster` of a suite are one observation; a case without one is its own."""
+    The cases of one `cluster` of a suite are one observation; a case without a cluster is one by itself."""
 
     suite: str
     case_id: str
@@ -45,7 +47,7 @@ class Place:
 
     @property
     def unit(self) -> tuple[str, str, bool]:
-        """The key of its observation."""
+        """The key of the independent observation that the run belongs to: a cluster, or a case."""
         if self.cluster is None:
             return self.suite, self.case_id, False
         return self.suite, self.cluster, True
@@ -53,54 +55,61 @@ class Place:
 
 @dataclass
 class _Pair:
-    """Two contenders.
+    """The comparison of model `second` with model `first`, and its state after the units that were `seen`.
 
-    Each unit holds how many runs are planned of it with both, by case and model."""
+    A unit maps suite, case and model to the number of planned runs, for the cases that are planned with both models."""
 
     first: str
     second: str
-    units: list[dict[tuple[str, str, str], int]]
+    units: list[_PlannedUnit]
     seen: int = 0
     cases: int = 0
     better: int = 0
     worse: int = 0
     greatest: float = 1.0
+    """The greatest e-value so far."""
     decided: bool = False
     look: int = 0
     p: float = 1.0
 
     @cached_property
     def of(self) -> int:
-        """The number of cases with both."""
-        return sum(len(unit) for unit in self.units) // 2
+        """The number of cases that are planned with both models."""
+        return sum(map(len, self.units)) // 2
+
+    def is_about(self, model: str) -> bool:
+        """Return whether a model is one of the two."""
+        return model in (self.first, self.second)
 
 
 class _Pairs:
-    """Watches each contender against the first one."""
+    """The comparisons of the first model of a batch with each of the others."""
 
     def __init__(self, until: Until, places: Mapping[int, Place]) -> None:
         self._until = until
         self._runs: dict[tuple[str, str, str], list[RunSummary]] = {}
-        models = list(dict.fromkeys(place.model for place in places.values()))
-        self._first = models[0]
-        units: dict[tuple[str, str, bool], dict[tuple[str, str, str], int]] = {}
+        models: dict[str, None] = {}
+        units: dict[tuple[str, str, bool], _PlannedUnit] = {}
         for place in places.values():
-            cells = units.setdefault(place.unit, {})
+            models[place.model] = None
+            planned = units.setdefault(place.unit, {})
             key = place.suite, place.case_id, place.model
-            cells[key] = cells.get(key, 0) + 1
-        self.pairs = [
-            _Pair(self._first, model, [*_with_both(units.values(), self._first, model)]) for model in models[1:]
-        ]
+            planned[key] = planned.get(key, 0) + 1
+        self._first, *others = models
+        self.pairs: list[_Pair] = []
+        for model in others:
+            with_both = list(_with_both(units.values(), self._first, model))
+            self.pairs.append(_Pair(self._first, model, with_both))
         self._places = places
 
     def take(self, place: Place, run: RunSummary) -> None:
         self._runs.setdefault((place.suite, place.case_id, place.model), []).append(run)
         for pair in self.pairs:
-            if not pair.decided and place.model in (pair.first, pair.second):
+            if not pair.decided and pair.is_about(place.model):
                 self._look(pair)
 
     def _look(self, pair: _Pair) -> None:
-        """Count all units that are complete by now, in their order."""
+        """Count the units that are complete, in the order of the plan, and decide the pair as soon as possible."""
         while pair.seen < len(pair.units) and not pair.decided:
             unit = pair.units[pair.seen]
             if any(len(self._runs.get(key, ())) < planned for key, planned in unit.items()):
@@ -124,8 +133,8 @@ class _Pairs:
             level *= LEVEL / max(LEVEL, sum(level_of_look(each, looks) for each in range(1, looks + 1)))
         return level
 
-    def _count(self, pair: _Pair, unit: Mapping[tuple[str, str, str], int]) -> None:
-        """Count a unit, by the sign of the sum over its cases."""
+    def _count(self, pair: _Pair, unit: _PlannedUnit) -> None:
+        """Count the next unit as better or worse with the second model, by the sign of the sum over its cases."""
         apart = 0
         for suite, case_id, model in unit:
             if model == pair.second:
@@ -139,20 +148,27 @@ class _Pairs:
         pair.seen += 1
 
     def why_not(self, place: Place) -> str | None:
-        of_it = []
-        for pair in self.pairs:
-            if place.model in (pair.first, pair.second):
-                of_it.append(pair)
-        if not of_it or not all(pair.decided for pair in of_it):
+        pairs = [pair for pair in self.pairs if pair.is_about(place.model)]
+        if not pairs or not all(pair.decided for pair in pairs):
             return None
         if place.model == self._first:
             return f"{NOT_NEEDED}all comparisons with {self._first} are decided"
         return f"{NOT_NEEDED}{place.model} against {self._first} is decided"
 
     def found(self, saved: frozenset[int]) -> Iterator[PairWatched]:
-        spared = [self._places[number].model for number in saved]
+        spared = Counter(self._places[number].model for number in saved)
         for pair in self.pairs:
-            looks = len(looks_after(len(pair.units), self._until.looks)) if self._until.looks else None
+            looks, level, e_value_now = None, LEVEL, None
+            if self._until.looks:
+                looks = len(looks_after(len(pair.units), self._until.looks))
+                # No unit, no look: there is no level of a look either.
+                level = self._level(max(pair.look, 1), looks) if looks else LEVEL
+            if self._until.rule == "e-value":
+                e_value_now = pair.greatest
+            # Runs with the first model serve every comparison. Only a single one can count them as its own.
+            spared_runs = spared[pair.second]
+            if len(self.pairs) == 1:
+                spared_runs = spared.total()
             yield PairWatched(
                 first=pair.first,
                 second=pair.second,
@@ -162,20 +178,21 @@ class _Pairs:
                 of=pair.of,
                 better=pair.better,
                 worse=pair.worse,
-                e_value=pair.greatest if self._until.rule == "e-value" else None,
+                e_value=e_value_now,
                 p=pair.p,
-                level=self._level(max(pair.look, 1), looks) if looks else LEVEL,
+                level=level,
                 look=pair.look,
                 looks=looks,
                 comparisons=len(self.pairs),
-                saved=sum(model == pair.second or len(self.pairs) == 1 for model in spared),
+                saved=spared_runs,
             )
 
 
 class Watch:
-    """Watches a batch: `places` are its runs by their numbers in the plan, in that order, `gates` those of its suites.
+    """The early stopping of one batch: its comparisons, or its pass rates, after the runs that are over.
 
-    `take` each run that is over; the order in which they come does not matter."""
+    `places` holds the planned runs by their numbers, in the order of the plan, and `gates` the gates of the suites.
+    Give each finished run to `take`, in any order, and ask `why_not` before starting one."""
 
     def __init__(self, until: Until, places: Mapping[int, Place], gates: Mapping[str, Gate] = NO_GATES) -> None:
         self._places = places
@@ -184,7 +201,7 @@ class Watch:
         self._gates = _Gates(until, places, gates) if until.rule == "gate" else None
 
     def take(self, number: int, run: RunSummary) -> None:
-        """Take a finished run."""
+        """Take the finished run with this number in the plan."""
         # A stopped run decides nothing: a resumed batch makes it again.
         if run.status == Status.STOPPED:
             return
@@ -196,7 +213,7 @@ class Watch:
             self._gates.take(number, run)
 
     def why_not(self, number: int) -> str | None:
-        """Return why a run need not be made; `None` while it may decide something."""
+        """Return the reason why a run is not needed; `None` while it may still decide something."""
         if self._pairs is not None:
             return self._pairs.why_not(self._places[number])
         if self._gates is not None:
@@ -205,7 +222,7 @@ class Watch:
 
     @property
     def pairs(self) -> tuple[PairWatched, ...]:
-        """The state of each comparison with the first contender."""
+        """The state of each comparison with the first model."""
         if self._pairs is None:
             return ()
         return tuple(self._pairs.found(frozenset(self._spared)))
@@ -219,23 +236,23 @@ class Watch:
 
     @property
     def out_of_reach(self) -> tuple[TooFewUnits, ...]:
-        """The gates that no result can reach early, because there are too few cases or clusters."""
+        """The gates that cannot be reached early because there are too few cases or clusters, each once."""
         if self._gates is None:
             return ()
         return tuple(dict.fromkeys(self._gates.out_of_reach))
 
 
 def stored_watch(batch: BatchRow, runs: Iterable[RunRow], gates: Mapping[str, Gate]) -> Watch | None:
-    """Rebuild the watch of a stored batch that may stop early; `None` for any other.
+    """Rebuild the early stopping of a stored batch from its runs; `None` for a batch that makes all of them.
 
-    `runs` are all of its runs, and `gates` those of its suites by the paths of their files."""
+    `gates` holds the gate of each suite, by the path of its file."""
     until = Until.of(batch.settings)
     if until is None:
         return None
     rows = [run for run in runs if not run.is_fork]
     if not rows:
         return None
-    # A run that is missing has no figures, and the cluster of its case where another one has.
+    # A run that was not made has no figures; it gets the cluster from another run of its case.
     clusters = {}
     for run in rows:
         if run.figures is not None:
@@ -250,25 +267,30 @@ def stored_watch(batch: BatchRow, runs: Iterable[RunRow], gates: Mapping[str, Ga
     return watch
 
 
-def _with_both(
-    units: Iterable[Mapping[tuple[str, str, str], int]], first: str, second: str
-) -> Iterator[dict[tuple[str, str, str], int]]:
+_PlannedUnit = dict[tuple[str, str, str], int]
+"""The number of planned runs of a unit, by suite, case and model."""
+
+
+def _with_both(units: Iterable[_PlannedUnit], first: str, second: str) -> Iterator[_PlannedUnit]:
+    """Yield each unit with the cases that are planned with both models, if it has any."""
     for unit in units:
-        cases = set()
-        for suite, case, model in unit:
-            if model == second and (suite, case, first) in unit:
-                cases.add((suite, case))
-        if cases:
-            yield {key: planned for key, planned in unit.items() if key[:2] in cases and key[2] in (first, second)}
+        found: _PlannedUnit = {}
+        for (suite, case, model), planned in unit.items():
+            if model in (first, second) and (suite, case, first) in unit and (suite, case, second) in unit:
+                found[suite, case, model] = planned
+        if found:
+            yield found
 
 
 _Unit = Mapping[tuple[str, str], Sequence[int]]
-"""The places of the runs of each case of a unit, by suite and case."""
+"""The numbers of the runs of each case of a unit, by suite and case."""
 
 
 @dataclass
 class _Gate:
-    """A pass rate, the units that it is about, and its evidence so far."""
+    """A demanded pass rate, the planned units that it covers, and the evidence so far.
+
+    `suite` and `model` are `None` for a rate over all suites or all models."""
 
     suite: str | None
     model: str | None
@@ -280,17 +302,22 @@ class _Gate:
     good: int = 0
     bad: int = 0
     shares: list[float] = field(default_factory=list)
-    """Of each case so far, the share of its runs that are good."""
+    """The share of good runs of each case so far."""
     units_of_shares: list[int] = field(default_factory=list)
-    """Of each of these cases, which unit it is in."""
+    """The number of the unit that each of these cases belongs to."""
 
     @cached_property
     def places(self) -> tuple[int, ...]:
-        return tuple(number for unit in self.units for numbers in unit.values() for number in numbers)
+        """The numbers of all runs that the rate covers."""
+        found: list[int] = []
+        for unit in self.units:
+            for numbers in unit.values():
+                found += numbers
+        return tuple(found)
 
     @cached_property
     def most(self) -> int:
-        """The cases of the largest unit."""
+        """The number of cases of the largest unit."""
         return max(map(len, self.units))
 
     @property
@@ -298,19 +325,20 @@ class _Gate:
         return self.most > 1
 
     def count(self, cases: Iterable[Iterable[RunSummary]]) -> None:
-        """Count the next unit, of whose cases these are all runs.
+        """Count the next unit, given as all runs of each of its cases.
 
         A case without a graded run is left out."""
         shares = []
         for runs in cases:
-            good = []
+            good = graded = 0
             for run in runs:
                 if run.status.graded and not run.grading.quarantined:
-                    good.append(run.status.good)
-            self.good += sum(good)
-            self.bad += len(good) - sum(good)
-            if good:
-                shares.append(sum(good) / len(good))
+                    graded += 1
+                    good += run.status.good
+            self.good += good
+            self.bad += graded - good
+            if graded:
+                shares.append(good / graded)
         if shares:
             self.evidence.take(mean(shares), len(shares) / self.most)
         self.shares += shares
@@ -319,19 +347,20 @@ class _Gate:
 
     @property
     def interval(self) -> Interval | None:
-        """The interval of the rate over cases; `None` after an early decision, for which it would not be valid."""
+        """The 95% interval of the rate over cases; `None` after an early decision, for which it is not valid."""
         if self.evidence.verdict is not None:
             return None
         return bounded_interval(self.shares, self.units_of_shares if self.has_clusters else None)
 
 
 class _Gates:
-    """Watches pass rates, unit by unit."""
+    """The demanded pass rates of a batch: one for each suite with a gate, or one for the whole batch."""
 
     def __init__(self, until: Until, places: Mapping[int, Place], gates: Mapping[str, Gate]) -> None:
         self._runs: dict[int, RunSummary] = {}
         self.gates: list[_Gate] = []
         demands: dict[str | None, Gate] = dict(gates.items())
+        # A rate demanded on the command line replaces the gates of the suites, as in `quality_of`.
         if until.gate:
             demands = {None: Gate(min_pass_rate=until.gate)}
         for suite, demand in demands.items():
@@ -349,19 +378,27 @@ class _Gates:
         self._runs[number] = run
         for gate in self._of_place.get(number, ()):
             while gate.evidence.verdict is None and gate.seen < len(gate.units):
-                unit = gate.units[gate.seen].values()
-                if not all(place in self._runs for numbers in unit for place in numbers):
+                unit = gate.units[gate.seen]
+                if not self._is_complete(unit):
                     break
-                gate.count([self._runs[place] for place in numbers] for numbers in unit)
+                gate.count([self._runs[place] for place in numbers] for numbers in unit.values())
+
+    def _is_complete(self, unit: _Unit) -> bool:
+        return all(self._runs.keys() >= set(numbers) for numbers in unit.values())
 
     def why_not(self, number: int) -> str | None:
-        of_it = self._of_place.get(number)
-        if not of_it or any(gate.evidence.verdict is None for gate in of_it):
+        gates = self._of_place.get(number)
+        if not gates or any(gate.evidence.verdict is None for gate in gates):
             return None
         return f"{NOT_NEEDED}the pass rate is decided"
 
     def found(self, saved: frozenset[int]) -> Iterator[GateWatched]:
         for gate in self.gates:
+            clusters = rate = None
+            if gate.has_clusters:
+                clusters = len(set(gate.units_of_shares))
+            if gate.shares:
+                rate = mean(gate.shares)
             yield GateWatched(
                 suite=gate.suite,
                 model=gate.model,
@@ -374,8 +411,8 @@ class _Gates:
                 saved=len(saved.intersection(gate.places)),
                 cases=len(gate.shares),
                 of_cases=sum(map(len, gate.units)),
-                clusters=len(set(gate.units_of_shares)) if gate.has_clusters else None,
-                rate=mean(gate.shares) if gate.shares else None,
+                clusters=clusters,
+                rate=rate,
                 interval=gate.interval,
             )
 
@@ -388,10 +425,11 @@ class _Gates:
 
 
 def _units_of(places: Mapping[int, Place], suite: str | None, gate: Gate) -> dict[str | None, list[_Unit]]:
+    """Return the units of a suite, or of all suites, by model; for all models together, the key is `None`."""
     found: dict[str | None, dict[object, dict[tuple[str, str], list[int]]]] = {}
     for number, place in places.items():
         if suite in (None, place.suite):
             units = found.setdefault(place.model if gate.per == "model" else None, {})
             cases = units.setdefault(place.unit, {})
             cases.setdefault((place.suite, place.case_id), []).append(number)
-    return {model: [*units.values()] for model, units in found.items()}
+    return {model: list(units.values()) for model, units in found.items()}

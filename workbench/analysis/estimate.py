@@ -1,4 +1,4 @@
-"""Estimates the tokens and the cost of planned runs from earlier ones."""
+"""Estimate the tokens and the cost of planned runs from earlier runs."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from workbench.grading.status import Status
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The expected use of `runs`.
+    """The expected tokens (input and output together) and cost of `runs`.
 
-    `tokens`, in and out together, and `cost_usd` are sums over the runs that can be estimated; `without_tokens` and
-    `without_cost` count the others."""
+    `tokens` and `cost_usd` are sums over the runs that can be estimated; `without_tokens` and `without_cost` count the
+    others."""
 
     runs: int
     tokens: int
@@ -32,10 +32,10 @@ def estimate(
     *,
     is_free: Callable[[str], bool],
 ) -> Estimate:
-    """Estimate the use of so many planned runs of each cell.
+    """Estimate the tokens and the cost of planned runs, given as the number of runs of each cell.
 
-    A run is expected to take the mean of its cell's earlier runs, otherwise the mean of all earlier runs of its model.
-    Runs that ended in an error are ignored. `is_free` tells whether a model costs nothing, with or without runs."""
+    A run is expected to use the mean of its cell's earlier runs, otherwise the mean of all earlier runs of its model.
+    Runs that ended in an error are ignored. `is_free` returns whether a model costs nothing."""
     usable: dict[CellKey, list[RunSummary]] = {}
     of_models: dict[str, list[RunSummary]] = {}
     for key, runs in before.items():
@@ -61,14 +61,14 @@ def estimate(
     return Estimate(number, round(tokens), cost_usd, without_tokens, without_cost)
 
 
-# The usual rule of thumb for English text; no model's tokenizer is at hand.
+# The usual rule of thumb for English text; no tokenizer is installed.
 _CHARACTERS_PER_TOKEN = 4
 
 
 def estimate_of_texts(sent: Sequence[int], answered: int, price: Price | None) -> Estimate:
-    """Estimate the use of requests from the lengths of their texts.
+    """Estimate the tokens and the cost of requests from the lengths of their texts.
 
-    `sent` has the characters of each request, `answered` is the number of tokens expected in each response."""
+    `sent` holds the number of characters of each request, `answered` is the expected number of tokens of a response."""
     tokens_in, tokens_out = sum(sent) / _CHARACTERS_PER_TOKEN, len(sent) * answered
     tokens = round(tokens_in + tokens_out)
     if price is None:
@@ -86,4 +86,8 @@ def _means(runs: Sequence[RunSummary]) -> tuple[float | None, float | None]:
             tokens.append((run.input_tokens or 0) + (run.output_tokens or 0))
         if run.cost_usd is not None:
             costs.append(run.cost_usd)
-    return mean(tokens) if tokens else None, mean(costs) if costs else None
+    return _mean(tokens), _mean(costs)
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return mean(values) if values else None

@@ -1,4 +1,4 @@
-"""The expectations of a case in words, for reports that show them beside a model's run."""
+"""The expectations of a case in words, for reports that show them beside the runs."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class ExpectedArgument:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """An expected call, or a disallowed one.
+    """An expected or a disallowed call.
 
-    `arguments` are `None` where they do not matter. `place` tells where it stands in the order: `ordered 2`, `ordered
-    2, in any order`, `unordered`, `step 1`."""
+    `arguments` is `None` if any arguments will do. `place` is its place in the order of calls: `ordered 2`, `ordered 2,
+    in any order`, `unordered`, `step 1` or `disallowed`."""
 
     tool: str
     place: str
@@ -36,9 +36,9 @@ class Expectation:
 class Expectations:
     """Everything that a case expects.
 
-    `calls` are in the order of `Case.expected_calls()`, `disallowed` in that of `Case.disallowed`. `no_calls` tells
-    that it expects none, `others` which calls beside the expected ones are forbidden, in words; `answer` has what the
-    final answer must be, a line each."""
+    `calls` are in the order of `Case.expected_calls()`, `disallowed` in that of `Case.disallowed`. `no_calls` is
+    whether the case expects no calls at all. `others` describes the calls besides the expected ones that fail a run,
+    `answer` the checks of the final answer, one line each."""
 
     calls: tuple[Expectation, ...] = ()
     disallowed: tuple[Expectation, ...] = ()
@@ -48,7 +48,7 @@ class Expectations:
 
 
 def forbidden_others(case: Case, grading: Grading) -> str:
-    """Return in words which calls beside the expected ones fail a run; empty where none does by itself."""
+    """Return a description of the calls besides the expected ones that fail a run; empty if none does."""
     match extra_calls_of(case, grading):
         case None | "allow":
             return ""
@@ -67,14 +67,16 @@ def expectations_of(case: Case, grading: Grading) -> Expectations:
         disallowed=tuple(_expectation(call, "disallowed") for call in case.disallowed),
         no_calls=case.expect_no_calls,
         others=forbidden_others(case, grading),
-        answer=(
-            *(f"contains {text}" for text in case.response_contains),
-            *(
-                describe_whole(check) if name is None else f"{name}: {describe_whole(check)}"
-                for name, check in case.answer_checks
-            ),
-        ),
+        answer=tuple(_answer_checks(case)),
     )
+
+
+def _answer_checks(case: Case) -> Iterator[str]:
+    for text in case.response_contains:
+        yield f"contains {text}"
+    for name, check in case.answer_checks:
+        described = describe_whole(check)
+        yield described if name is None else f"{name}: {described}"
 
 
 def _expected(case: Case) -> Iterator[Expectation]:
@@ -92,15 +94,13 @@ def _expected(case: Case) -> Iterator[Expectation]:
 
 
 def _expectation(call: ExpectedCall | Step, place: str) -> Expectation:
-    checks = call.args
+    arguments = None
+    if call.args is not None:
+        arguments = tuple(ExpectedArgument(name, describe_whole(check)) for name, check in call.args.items())
     return Expectation(
         tool=call.tool or "",
         place=place,
-        arguments=(
-            tuple(ExpectedArgument(name, describe_whole(check)) for name, check in checks.items())
-            if checks is not None
-            else None
-        ),
+        arguments=arguments,
         forbidden=call.forbidden_args,
         only_args=call.only_args,
     )

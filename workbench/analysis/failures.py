@@ -1,10 +1,11 @@
-"""Find out why runs failed, from their grades: the causes of each, and how often tools were confused."""
+"""Find the causes of failed runs from their grades, and count the tools that were confused."""
 
 from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from workbench.analysis.causes import (
     ASKED_BACK,
@@ -34,14 +35,14 @@ from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, comparable_name,
 from workbench.suite.variants import model_of
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
-# Counts which tool was called where which one was expected.
+# The confusion table.
 
 
 def confusion_of(runs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> Confusion:
-    """Count runs, each given as the tools that it was expected to call and those that it called, in order.
+    """Return the confusion table of runs, each given as its expected tools and its called tools, in order.
 
-    The deciding grader does not matter: within a run equal tools are paired in any order, and the rest is paired in
-    order, so that a tool called in place of another is paired with it."""
+    Within a run, equal tools are paired in any order, then the others in order, so that a tool that was called in place
+    of another is paired with it. The rules of the deciding grader play no part."""
     fold = ConfusionFold()
     for expected, called in runs:
         fold.add(expected, called)
@@ -49,7 +50,7 @@ def confusion_of(runs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> Confusi
 
 
 class ConfusionFold:
-    """Counts as `confusion_of`, run by run."""
+    """Fold of runs into their confusion table, as in `confusion_of`."""
 
     def __init__(self) -> None:
         self._counts: Counter[Pair] = Counter()
@@ -61,10 +62,11 @@ class ConfusionFold:
         self._counts.update(_pairs([*map(self._canonical, expected)], [*map(self._canonical, called)]))
 
     def found(self) -> Confusion:
-        """Return the counts so far."""
+        """Return the table of the runs so far."""
         return Confusion(self._counts)
 
     def _canonical(self, name: str) -> str:
+        # Providers change the spelling of names. One spelling of each tool, the first, is counted.
         if name not in self._known:
             self._known[name] = self._names.setdefault(comparable_name(name), name)
         return self._known[name]
@@ -79,7 +81,7 @@ def _pairs(expected: Sequence[str], called: Sequence[str]) -> Iterator[Pair]:
             yield tool, tool
         else:
             left.append(tool)
-    # Of equal calls the first ones are taken, so those that are left are the last.
+    # Expected tools take the first of several equal calls, so the calls that are left are the last ones.
     over: deque[str] = deque()
     for tool in reversed(called):
         if open_calls[tool]:
@@ -91,15 +93,20 @@ def _pairs(expected: Sequence[str], called: Sequence[str]) -> Iterator[Pair]:
         yield None, tool
 
 
-# Finds the causes of failed runs.
+# The causes of failed runs.
 
 
 def failures_of(runs: Iterable[tuple[RunResult, Case | None]]) -> Failures:
-    """Find out why runs failed; each comes with the case that it was graded by, or with `None` if it does not count.
+    """Return the failed runs with their causes.
 
-    The cost grows with runs and issues. Runs are consumed one by one."""
+    Each run comes with the case that it was graded by, or with `None` if it does not count. Runs are read one by one.
+    """
     failed: list[FailedRun] = []
-    found = failure_numbers(runs, lambda *run: failed.append(FailedRun(run[0], run[1].small, run[2])))
+
+    def keep(index: int, result: RunResult, symptoms: tuple[Symptom, ...]) -> None:
+        failed.append(FailedRun(index, result.small, symptoms))
+
+    found = failure_numbers(runs, keep)
     by_cause: dict[Cause, list[FailedRun]] = {}
     for run in failed:
         for cause in run.causes:
@@ -112,7 +119,9 @@ def failure_numbers(
     runs: Iterable[tuple[RunResult, Case | None]],
     each: Callable[[int, RunResult, tuple[Symptom, ...]], object] = lambda *_: None,
 ) -> FailureNumbers:
-    """Find out why runs failed, as `failures_of`, without keeping any; `each` is called with the failed ones."""
+    """Return the causes of failed runs in numbers, without keeping the runs (otherwise as `failures_of`).
+
+    `each` is called with the index, the result and the symptoms of each failed run."""
     graded = failed = 0
     folds: dict[Cause, CauseFold] = {}
     confusion = ConfusionFold()
@@ -156,21 +165,23 @@ _CAUSE_OF: Mapping[IssueKind, Cause] = {
     "partial credit": "low score",
     "sent too much": "sent too much",
 }
-"""What issues are about. A quantity, which older grades have, counts what other issues name; used up rounds show in how
-the run ended, and failed steps have issues of their own."""
+"""The causes of issues. Issues of the other kinds have none: the quantities of older grades count what other issues
+name, the finish of a run shows that its rounds were used up, and failed steps have issues of their own."""
 
 
 def _tools_asked_for(result: RunResult, case: Case) -> list[str]:
-    """Return the tools of the expected calls, except those of steps that a stopped chain never reached."""
-    tools = [call.tool for call in case.expected_calls()]
+    """Return the tools of the expected calls, without the steps that a stopped chain never reached."""
     if not case.steps or not _stopped_at_a_step(result):
-        return tools
-    pairs = zip(case.steps, result.steps, strict=True)
-    return [step.tool for step, grade in pairs if step.tool is not None and grade.status is not None]
+        return [call.tool for call in case.expected_calls()]
+    tools = []
+    for step, grade in zip(case.steps, result.steps, strict=True):
+        if step.tool is not None and grade.status is not None:
+            tools.append(step.tool)
+    return tools
 
 
 def _named(expected: Sequence[str], called: Sequence[str]) -> list[str]:
-    """Return the expected tools, with each `*` replaced by a called tool that no other expected call names."""
+    """Return the expected tools, with each `*` (any tool) replaced by a called tool that no expected call names."""
     named = [tool for tool in expected if tool != ANY_TOOL]
     left = list((Counter(called) - Counter(named)).elements())
     wildcards = len(expected) - len(named)
@@ -178,7 +189,7 @@ def _named(expected: Sequence[str], called: Sequence[str]) -> list[str]:
 
 
 def _stopped_at_a_step(result: RunResult) -> bool:
-    """Return whether the run is of a chain that stopped at a failed step."""
+    """Return whether the run is a chain of steps that stopped at a failed one."""
     finish = result.trajectory.finish
     return bool(result.steps) and finish is not None and finish.reason == "step failed"
 
@@ -186,59 +197,86 @@ def _stopped_at_a_step(result: RunResult) -> bool:
 _UNMET: frozenset[IssueKind] = frozenset(
     {"wrong argument", "missing argument", "invalid argument", "unexpected argument", "partial credit"}
 )
+"""The issues of an argument that does not meet its check."""
 
 
 def _symptoms(result: RunResult, case: Case) -> tuple[Symptom, ...]:
-    """Return the symptoms of a failed run, in the order of causes; never empty.
+    """Return the symptoms of a failed run, in the order of causes; at least one.
 
-    One fact has one cause."""
-    issues = result.grade.issues if result.grade is not None else ()
-    if _stopped_at_a_step(result):
-        # The whole chain also lacks what it never reached.
-        issues = tuple(issue for step in result.steps for issue in step.issues)
-    elif result.steps:
-        issues = _issues_of_chain(issues, result.steps)
-    if result.grade is not None and TRAITS[result.grade.grader].frees_other_arguments:
-        # Where it costs nothing, it is no reason why the run failed.
-        issues = tuple(issue for issue in issues if issue.kind != "unexpected argument")
-    # A violation that fails nothing was corrected, or is only noted.
-    issues = tuple(issue for issue in issues if issue.kind != "schema violation" or issue.decides)
+    Graders may report one fact in several issues. It becomes one symptom, that of its root."""
     expected, calls = tuple(case.expected_calls()), result.trajectory.calls
-    issues = tuple(dict.fromkeys(_without_consequences(issues, result.trajectory, calls)))
+    root_issues = _without_consequences(tuple(_counting_issues(result)), result.trajectory, calls)
     found = []
-    for issue in issues:
+    for issue in dict.fromkeys(root_issues):
         if issue.kind in _CAUSE_OF:
             found.append(_symptom(issue, expected, calls))
+    # After a fault of the endpoint, or an answer that was not read to its end, nothing else says much of the model.
     for alone in ("endpoint", "sent too much"):
-        if only := [symptom for symptom in found if symptom.cause == alone]:
+        only = _with_cause(found, alone)
+        if only:
             return tuple(only)
     found = _without_given_up(result.trajectory, expected, _with_wrong_tools(found))
-    if any(symptom.cause not in NEVER_ALONE | {"low score"} for symptom in found):
-        found = [symptom for symptom in found if symptom.cause != "low score"]
-    elif all(symptom.cause in NEVER_ALONE for symptom in found):
-        found.append(Symptom("low score", reason_of(result.grade) if result.grade is not None else "not graded"))
+    causes = {symptom.cause for symptom in found}
+    # A low score follows from any other cause, and is one by itself only where there is no other.
+    if causes - NEVER_ALONE - {"low score"}:
+        found = _without_cause(found, "low score")
+    elif causes <= NEVER_ALONE:
+        why = "not graded"
+        if result.grade is not None:
+            why = reason_of(result.grade)
+        found.append(Symptom("low score", why))
     if model_of(result.model) == BASELINE:
         found = [replace(symptom, advice=FOR_BASELINE) for symptom in found]
     return tuple(sorted(found, key=lambda symptom: CAUSES.index(symptom.cause)))
 
 
+def _counting_issues(result: RunResult) -> Iterator[Issue]:
+    """Yield the issues that can explain why a run failed."""
+    issues: Sequence[Issue] = ()
+    if result.grade is not None:
+        issues = result.grade.issues
+    if _stopped_at_a_step(result):
+        # The grade of the whole chain also misses the steps that were never reached.
+        issues = list(chain.from_iterable(step.issues for step in result.steps))
+    elif result.steps:
+        issues = _issues_of_chain(issues, result.steps)
+    are_others_free = result.grade is not None and TRAITS[result.grade.grader].frees_other_arguments
+    for issue in issues:
+        # An unexpected argument that costs nothing does not explain a failure.
+        if are_others_free and issue.kind == "unexpected argument":
+            continue
+        # A schema violation that does not decide was corrected by a later call, or is only noted.
+        if issue.kind == "schema violation" and not issue.decides:
+            continue
+        yield issue
+
+
+def _with_cause(symptoms: Iterable[Symptom], cause: Cause) -> list[Symptom]:
+    return [symptom for symptom in symptoms if symptom.cause == cause]
+
+
+def _without_cause(symptoms: Iterable[Symptom], cause: Cause) -> list[Symptom]:
+    return [symptom for symptom in symptoms if symptom.cause != cause]
+
+
 def _without_consequences(
     issues: Sequence[Issue], trajectory: Trajectory, calls: Sequence[CallRecord]
 ) -> Iterator[Issue]:
-    """Yield the issues without those that say the same of a call as another one, or of an end that came too early."""
+    """Yield the issues without those that follow from another one: of broken arguments, or of an early end."""
     broken = set()
-    for issue in issues:
-        if issue.kind == "broken arguments":
-            broken.add(issue.call)
     violated = set()
+    ended = False
     for issue in issues:
-        if issue.kind == "schema violation":
-            violated.add((issue.call, _top(issue.argument)))
-    ended = any(issue.kind in ("cut off", "refused") for issue in issues)
-    cut_off = set()
-    for round_ in trajectory.rounds:
-        if round_.stop_reason == "truncated":
-            cut_off.add(round_.number)
+        match issue.kind:
+            case "broken arguments":
+                broken.add(issue.call)
+            case "schema violation":
+                violated.add((issue.call, _top(issue.argument)))
+            case "cut off" | "refused":
+                ended = True
+            case _:
+                pass
+    cut_off = {round_.number for round_ in trajectory.rounds if round_.stop_reason == "truncated"}
     for issue in issues:
         if issue.kind in _UNMET and issue.call is not None and issue.call in broken:
             continue
@@ -252,86 +290,96 @@ def _without_consequences(
 
 
 def _top(place: str | None) -> str | None:
-    """Return the top-level argument of a place: `to` for `to[0].name`."""
+    """Return the argument that a place in the arguments of a call lies in: `to` for `to[0].name`."""
     if place is not None:
         return place.partition(".")[0].partition("[")[0]
     return None
 
 
 def _issues_of_chain(whole: Sequence[Issue], steps: Sequence[StepGrade]) -> tuple[Issue, ...]:
-    """Return the issues of the steps that failed, and those of the whole chain that concern none of their calls."""
-    failed = []
+    """Return the issues of the failed steps, then the issues of the whole chain that concern none of their calls."""
+    own: list[Issue] = []
+    calls: set[int | None] = set()
+    expected: set[int | None] = set()
     for step in steps:
         if step.status == Status.FAILED and step.issues:
-            failed.append(step)
-    own = tuple(issue for step in failed for issue in step.issues)
-    calls = {issue.call for issue in own} | {step.call for step in failed}
-    expected = {step.expected_call for step in failed}
-    rest = (
-        issue
-        for issue in whole
-        if (issue.call is None or issue.call not in calls)
-        and (issue.expected_call is None or issue.expected_call not in expected)
-    )
+            own += step.issues
+            calls |= {step.call, *(issue.call for issue in step.issues)}
+            expected.add(step.expected_call)
+    # An issue without a call concerns the whole chain.
+    calls.discard(None)
+    expected.discard(None)
+    rest = (issue for issue in whole if issue.call not in calls and issue.expected_call not in expected)
     return (*own, *rest)
 
 
 def _symptom(issue: Issue, expected: Sequence[ExpectedCall], calls: Sequence[CallRecord]) -> Symptom:
-    tool, meant = issue.tool, expected[issue.expected_call].tool if issue.expected_call is not None else None
-    subject: Subject | None = None
+    return Symptom(
+        _CAUSE_OF[issue.kind], issue.why, _subject(issue, expected), issue.expected, issue.got, _advice(issue, calls)
+    )
+
+
+def _subject(issue: Issue, expected: Sequence[ExpectedCall]) -> Subject | None:
+    meant: str | None = None
+    if issue.expected_call is not None:
+        meant = expected[issue.expected_call].tool
     if issue.kind == "wrong tool" and meant is not None:
-        subject = Subject(meant, instead=tool)
-    elif tool is not None:
-        # One tool is one subject, in the suite's spelling, however a provider changes its name.
-        name = meant if meant is not None and same_tool(meant, tool) else tool
-        subject = Subject(name, issue.argument)
-    return Symptom(_CAUSE_OF[issue.kind], issue.why, subject, issue.expected, issue.got, _advice(issue, calls))
+        return Subject(meant, instead=issue.tool)
+    if issue.tool is None:
+        return None
+    # Providers change the spelling of names. One tool is one subject, in the spelling of the suite.
+    if meant is not None and same_tool(meant, issue.tool):
+        return Subject(meant, issue.argument)
+    return Subject(issue.tool, issue.argument)
 
 
 def _advice(issue: Issue, calls: Sequence[CallRecord]) -> str | None:
-    """Return the advice on an issue that depends on more than its cause."""
+    """Return the advice on an issue if it depends on more than the cause; otherwise `None`."""
     if issue.kind == "endpoint fault":
         return advice_about_fault(issue)
     if issue.kind == "cut off":
         return f"cut off {issue.why}"
     if issue.kind == "extra call" and issue.call is not None:
         call = calls[issue.call]
-        again = any((each.tool, each.arguments) == (call.tool, call.arguments) for each in calls[: issue.call])
-        return REPEATED if again else None
+        for earlier in calls[: issue.call]:
+            if (earlier.tool, earlier.arguments) == (call.tool, call.arguments):
+                return REPEATED
     return None
 
 
 def _with_wrong_tools(found: Sequence[Symptom]) -> list[Symptom]:
-    """Merge a missing call and an extra one of another tool into one wrong tool, as not every grader does.
+    """Merge a missing call and an extra call of another tool into one wrong tool, as some graders do themselves.
 
-    Where the called name is that of no tool, that alone is left."""
-    unknown = set()
-    for symptom in found:
-        if symptom.cause == "unknown tool":
-            unknown.add(_tool(symptom))
-    reported = set()
-    for symptom in found:
-        if symptom.cause == "extra call":
-            reported.add(_tool(symptom))
+    An unknown tool stays a symptom by itself, and replaces a wrong tool with the same name."""
+    missing, extra = _with_cause(found, "missing call"), _with_cause(found, "extra call")
+    unknown = _with_cause(found, "unknown tool")
+    # A grader may report a call of an unknown tool as an extra call, or as a wrong tool, too.
+    reported = {_tool(symptom) for symptom in extra}
     reported |= {symptom.subject.instead for symptom in found if symptom.subject is not None}
-    missing = [symptom for symptom in found if symptom.cause == "missing call"]
-    extra = [symptom for symptom in found if symptom.cause == "extra call"]
-    extra += [symptom for symptom in found if symptom.cause == "unknown tool" and _tool(symptom) not in reported]
-    rest = []
-    for symptom in found:
-        if symptom.cause not in ("missing call", "extra call"):
-            rest.append(symptom)
+    extra += [symptom for symptom in unknown if _tool(symptom) not in reported]
+    merged = _without_cause(_without_cause(found, "missing call"), "extra call")
     for lacking in list(missing):
-        other = next((call for call in extra if _tool(call) != _tool(lacking)), None)
+        other = _of_another_tool(extra, lacking)
         if other is None or lacking.subject is None:
             continue
         missing.remove(lacking)
         extra.remove(other)
         instead = Subject(lacking.subject.tool, instead=_tool(other))
         why = f"{lacking.subject.tool} was expected"
-        rest.append(Symptom("wrong tool", why, instead, lacking.expected, other.got))
-    named = (*rest, *missing, *(symptom for symptom in extra if _tool(symptom) not in unknown))
-    return [each for each in named if each.subject is None or each.subject.instead not in unknown - {None}]
+        merged.append(Symptom("wrong tool", why, instead, lacking.expected, other.got))
+    unknown_names = {_tool(symptom) for symptom in unknown}
+    merged += missing
+    merged += [symptom for symptom in extra if _tool(symptom) not in unknown_names]
+    unknown_names.discard(None)
+    return [each for each in merged if each.subject is None or each.subject.instead not in unknown_names]
+
+
+def _of_another_tool(calls: Iterable[Symptom], symptom: Symptom) -> Symptom | None:
+    """Return the first of the calls that is of another tool than the symptom's."""
+    for call in calls:
+        if _tool(call) != _tool(symptom):
+            return call
+    return None
 
 
 def _tool(symptom: Symptom) -> str | None:
@@ -343,39 +391,41 @@ def _tool(symptom: Symptom) -> str | None:
 def _without_given_up(
     trajectory: Trajectory, expected: Sequence[ExpectedCall], found: Sequence[Symptom]
 ) -> list[Symptom]:
-    """Return the symptoms of a run that ended too early, with that in place of what is missing for it."""
+    """Return the symptoms with those that follow from an early end of the run replaced by "gave up"."""
     how = _end(trajectory, calls_expected=bool(expected))
-    if how is None or any(symptom.cause in ("cut off", "refused") for symptom in found):
+    causes = {symptom.cause for symptom in found}
+    if how is None or not causes.isdisjoint(("cut off", "refused")):
         return list(found)
     answer = trajectory.final_answer
-    lacking = [symptom for symptom in found if symptom.cause == "missing call"]
-    rest = [symptom for symptom in found if symptom.cause != "missing call"]
-    asked_back = ASKED_BACK if answer.rstrip().endswith(("?", "？")) else None
-    advice = USED_UP if how == _USED_UP else asked_back
+    advice: str | None = None
+    if how == _USED_UP:
+        advice = USED_UP
+    elif answer.rstrip().endswith(("?", "？")):
+        advice = ASKED_BACK
+    lacking, rest = _with_cause(found, "missing call"), _without_cause(found, "missing call")
+    # Without an answer, its content is missing for the same reason as the calls.
+    if not answer:
+        rest = _without_cause(rest, "content")
     if lacking:
         value = describe_value(answer) if answer else None
-        given = (Symptom("gave up", how, each.subject, each.expected, value, advice) for each in lacking)
-        return [*given, *(each for each in rest if answer or each.cause != "content")]
-    if answer or not any(symptom.cause == "content" for symptom in found):
+        given = [Symptom("gave up", how, each.subject, each.expected, value, advice) for each in lacking]
+        return [*given, *rest]
+    if answer or "content" not in causes:
         return list(found)
-    return [
-        Symptom("gave up", how, None, "a final answer", advice=advice),
-        *(each for each in found if each.cause != "content"),
-    ]
+    return [Symptom("gave up", how, None, "a final answer", advice=advice), *rest]
 
 
 _USED_UP = "the rounds were used up"
 
 
 def _end(trajectory: Trajectory, *, calls_expected: bool) -> str | None:
-    """Return how a run ended that may have ended too early; `None` for one that ended by itself."""
+    """Return a description of an end that may have come too early; `None` for any other end."""
     reason = trajectory.finish.reason if trajectory.finish is not None else None
-    # With a single round there are no others to be used up: a missing call was just not made.
+    # A single round leaves no others to use up: the missing call was simply not made.
     if reason == "rounds exhausted" and len(trajectory.rounds) > 1:
         return _USED_UP
     if calls_expected and not trajectory.calls:
-        answered = any(round_.text for round_ in trajectory.rounds)
-        if answered:
+        if any(round_.text for round_ in trajectory.rounds):
             return "answered without calling anything"
         return "neither called nor answered"
     if reason == "answered" and not trajectory.final_answer:

@@ -1,6 +1,7 @@
-"""Decides whether a batch is good enough.
+"""Gates: decide whether a batch is good enough.
 
-`--min-score` decides if it is given, else each suite's gate, else the statuses of its cases.
+A demand of the command line (`--min-score`, `--gate`) decides if there is one, otherwise the gate of each suite, and
+without a gate the statuses of the suite's cases.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from workbench.analysis.measures import GATE_MEASURES, SCORE, GateMeasureName, Unit, measure_of
 from workbench.analysis.totals import nearest_rank
@@ -30,22 +31,22 @@ if TYPE_CHECKING:
 # Aggregates of a suite's runs: statistics of the graders' results, and gates on them.
 
 SLACK = 1e-9
-"""How far a statistic may miss its gate: sums of shares such as 0.1 are inexact in binary."""
+"""The amount by which a statistic may miss its gate: sums of shares such as 0.1 are inexact in binary."""
 
 
 @dataclass(frozen=True)
 class AggregateGate:
-    """The least that one statistic must reach, or with `at_most` the most that it may be.
+    """A threshold for one statistic of an aggregate: the smallest allowed value, or with `at_most` the largest.
 
-    `reached` is `None` if there was no value for it, which meets no gate."""
+    `reached` is the value of the statistic; `None` if no run had a value, which meets no gate."""
 
     statistic: Statistic
     threshold: float
     strictly: bool
-    """Whether the statistic must exceed the threshold rather than reach it."""
+    """Whether the statistic must exceed the threshold; to reach it is not enough."""
     reached: float | None
     at_most: bool = False
-    """Whether the threshold is the most that the statistic may be."""
+    """Whether the threshold is an upper bound."""
 
     @property
     def met(self) -> bool:
@@ -61,10 +62,10 @@ class AggregateGate:
 
 @dataclass(frozen=True)
 class AggregateResult:
-    """One aggregate of a suite, by the suite's path, over the `count` runs of a model that had a value.
+    """One aggregate of a suite (by its path) over the runs of a model; `count` of them had a value.
 
-    `model` is `None` where the runs of all models are taken together. `counted_zero` failed runs count 0, whatever
-    their score."""
+    `model` is `None` if the runs of all models are taken together. `counted_zero` is the number of failed runs that
+    count 0 instead of their score."""
 
     suite: str
     name: str
@@ -82,24 +83,24 @@ class AggregateResult:
 
     @property
     def unit(self) -> Unit:
-        """The unit of its values."""
+        """The unit of the aggregated values."""
         return measure_of(self.of).unit
 
     @property
     def replaces_statuses(self) -> bool:
-        """Whether its gates decide in place of the cases' statuses."""
+        """Whether the aggregate's gates replace the statuses of the cases: those that demand a score do."""
         return is_score(self.of) and any(not gate.at_most for gate in self.gates)
 
     @property
     def is_published(self) -> bool:
-        """Whether it is over a published metric, which ignores every reason for failure besides the score."""
+        """Whether the aggregate is of a published metric, which ignores every reason for failure besides the score."""
         return self.of != SCORE.name
 
 
 def aggregates_of(results: Iterable[RunResult], suites: Mapping[str, Suite]) -> tuple[AggregateResult, ...]:
-    """Return the aggregates of every suite that was run, by its path: one for each model, or one for all of them.
+    """Return the aggregates of every suite that was run: one result for each model, or one for all models together.
 
-    Runs in quarantine do not count."""
+    `suites` holds the suites by their paths. Runs in quarantine do not count."""
     folds: dict[str, list[_AggregateFold]] = {}
     for result in results:
         if result.grading.quarantined:
@@ -130,15 +131,15 @@ def gate_holds(reached: float | None, threshold: float, *, strictly: bool, at_mo
 
 
 def statistic(name: Statistic, values: Sequence[float]) -> float | None:
-    """Return a statistic by name; `None` without values, or for the spread of a single one."""
+    """Return a statistic by name; `None` without values, and for the spread or variance of a single value."""
     return _STATISTICS[name](values) if values else None
 
 
 @dataclass
 class _Values:
-    """The values of an aggregate that the runs of a model have, or those of all models.
+    """The values of an aggregate over the runs of a model, or of all models.
 
-    `counts` tells whether any of them could be graded."""
+    `counts` is whether any of the runs could be graded."""
 
     found: array[float] = field(default_factory=lambda: array("d"))
     zeros: int = 0
@@ -146,22 +147,27 @@ class _Values:
 
 
 class _AggregateFold:
-    """An aggregate of a suite, to which runs are added one by one."""
+    """Fold of a suite's runs into one of its aggregates."""
 
     def __init__(self, path: str, suite: Suite, aggregate: Aggregate) -> None:
         self._path = path
         self._aggregate = aggregate
         self._measure = measure_of(aggregate.of)
-        wanted = set(aggregate.tags)
-        tagged = (case.id for case in suite.cases if wanted.intersection((*suite.tags, *case.tags)))
-        self._cases = frozenset(tagged) if wanted else None
-        self._values: dict[str | None, _Values] = {None: _Values()} if aggregate.per == "batch" else {}
+        self._cases: frozenset[str] | None = None
+        if aggregate.tags:
+            wanted = set(aggregate.tags)
+            tagged = (case.id for case in suite.cases if wanted.intersection((*suite.tags, *case.tags)))
+            self._cases = frozenset(tagged)
+        self._values: dict[str | None, _Values] = {}
+        # A gate on the whole batch has a result, a missed one, even without any run.
+        if aggregate.per == "batch":
+            self._values[None] = _Values()
 
     def add(self, run: RunResult) -> None:
         """Add a run of the suite."""
         if self._cases is not None and run.case_id not in self._cases:
             return
-        values = self._values.setdefault(None if self._aggregate.per == "batch" else run.model, _Values())
+        values = self._values.setdefault(_key_of(run, self._aggregate), _Values())
         values.counts = values.counts or run.status.owed
         if run.status.graded:
             if (value := self._measure.of_run(run)) is not None:
@@ -169,25 +175,38 @@ class _AggregateFold:
             values.zeros += self._measure is SCORE and counts_zero(run)
 
     def results(self) -> Iterator[AggregateResult]:
-        """Yield the result for each model, or for all together.
+        """Yield the result for each model, or for all models together.
 
-        A model without a gradable run is left out unless there is no other."""
+        A model without a gradable run is left out, unless no model has one."""
         aggregate = self._aggregate
-        counting = {}
-        for model, own in self._values.items():
-            if own.counts:
-                counting[model] = own
-        for model, own in (counting or self._values or {None: _Values()}).items():
+        for model, own in (_gradable(self._values) or {None: _Values()}).items():
             values = own.found
-            statistics = {}
-            for name in aggregate.statistics:
-                statistics[name] = statistic(name, values)
+            statistics = {name: statistic(name, values) for name in aggregate.statistics}
             gates = tuple(_gates(aggregate, values))
             yield AggregateResult(
                 *(self._path, aggregate.name, aggregate.of, aggregate.tags, len(values), statistics, gates),
                 model,
                 own.zeros,
             )
+
+
+def _key_of(run: GatedRun, demand: Aggregate | Gate) -> str | None:
+    """Return the model of a run, or `None` if the demand takes the runs of all models together."""
+    return None if demand.per == "batch" else run.model
+
+
+class _Counting(Protocol):
+    """The figures of a model's runs, of which `counts` says whether any could be graded."""
+
+    counts: bool
+
+
+_CountingT = TypeVar("_CountingT", bound=_Counting)
+
+
+def _gradable(of_models: Mapping[str | None, _CountingT]) -> Mapping[str | None, _CountingT]:
+    """Return the models with a gradable run; if there is none, all models."""
+    return {model: own for model, own in of_models.items() if own.counts} or of_models
 
 
 def _gates(aggregate: Aggregate, values: Sequence[float]) -> Iterator[AggregateGate]:
@@ -202,7 +221,7 @@ def _gates(aggregate: Aggregate, values: Sequence[float]) -> Iterator[AggregateG
 def median(values: Sequence[float]) -> float:
     """Return the middle value, or the mean of the two middle ones.
 
-    Raises without values, as the other statistics do."""
+    Like the other statistics, it raises an error without values."""
     ascending = sorted(values)
     middle = len(ascending) // 2
     if len(ascending) % 2:
@@ -211,13 +230,13 @@ def median(values: Sequence[float]) -> float:
 
 
 def mode(values: Sequence[float]) -> float:
-    """Return the most frequent value, the smallest among equally frequent ones."""
+    """Return the most frequent value; of equally frequent ones, the smallest."""
     counts = Counter(values)
     return min(counts, key=lambda value: (-counts[value], value))
 
 
 def variance(values: Sequence[float]) -> float | None:
-    """Return the sample variance (n - 1); `None` for a single value, and for infinite ones."""
+    """Return the sample variance (divided by n - 1); `None` for a single value, and if a value is infinite."""
     centre = mean(values)
     if len(values) < 2 or not math.isfinite(centre):
         return None
@@ -228,7 +247,7 @@ def variance(values: Sequence[float]) -> float | None:
 
 
 def spread(values: Sequence[float]) -> float | None:
-    """Return the sample standard deviation: the root of the variance."""
+    """Return the sample standard deviation, the root of the sample variance; `None` where that is `None`."""
     squared = variance(values)
     return None if squared is None else math.sqrt(squared)
 
@@ -247,22 +266,22 @@ _STATISTICS: dict[Statistic, Callable[[Sequence[float]], float | None]] = {
 
 @dataclass(frozen=True)
 class GateResult:
-    """One demand and the value reached.
+    """One demand of a gate and the value that was reached.
 
-    `suite` is the suite's path, `None` for the command line's own demand; `model` is `None` where the runs of all
-    models are taken together. `counted_zero` failed runs count 0 in a mean score, whatever their own score."""
+    `suite` is the suite's path, `None` for a demand of the command line; `model` is `None` if the runs of all models
+    are taken together. `counted_zero` is the number of failed runs that count 0 in a mean score."""
 
     suite: str | None
     measure: GateMeasureName
     minimum: float
     reached: float | None
-    """`None` when nothing was graded, which meets no gate."""
+    """The value; `None` if nothing was graded, which meets no gate."""
     model: str | None = None
     counted_zero: int = 0
     graded: int = 0
-    """How many graded runs it is about."""
+    """The number of graded runs that the value rests on."""
     watched: GateWatched | None = None
-    """The state of the early-stopping rule on it; its verdict decides if there is one."""
+    """The early stopping of this pass rate, in a batch that may stop early; its verdict, if any, decides."""
 
     @property
     def met(self) -> bool:
@@ -273,18 +292,18 @@ class GateResult:
 
 @dataclass(frozen=True)
 class Quality:
-    """The verdict on a batch, with the demands, the result of each case with each model, and the suites' aggregates."""
+    """The verdict on a batch, with the results of its gates, its cases and its aggregates."""
 
     met: bool
     gates: tuple[GateResult, ...]
     cases: Cases = field(default_factory=lambda: case_results(()))
     aggregates: tuple[AggregateResult, ...] = ()
     nothing_graded: str | None = None
-    """Why no run that counts was graded, in a sentence; `None` if one was."""
+    """The reason why no run that counts was graded, in a sentence; `None` if one was."""
 
     @property
     def demands_met(self) -> bool:
-        """Whether the demands are met, whatever the statuses of cases."""
+        """Whether all gates are met, without regard to the statuses of cases."""
         return all(gate.met for gate in self.gates) and all(each.met for each in self.aggregates)
 
 
@@ -302,26 +321,31 @@ def quality_of(
     `gates` holds the gate of each suite by its path; `suite_of` returns the same key for cases of the same suite. A
     suite without a gate is good enough if no case failed, by the rule for its repeats. The gates of `aggregates` count
     with those of their suites: a demand on scores replaces the statuses of the cases, any other is added to them. A
-    demand on a published metric alone replaces only the failures by score.
+    demand on published metrics alone replaces only the failures by score.
 
-    `watched` are the pass rates of a batch that may stop early. `min_score` (0..1), or a watched rate of no suite,
-    replaces all gates, and the result then contains none of them.
+    `watched` are the pass rates of a batch that may stop early. `min_score` (0..1), or a watched rate over all suites,
+    replaces all gates of suites, and the result then contains none of them.
     """
     cases, ungraded = case_results(results, suite_of), nothing_graded(results)
     known = {(each.suite, each.model): each for each in watched}
-    rate = next((each.gate for each in known.values() if each.suite is None), None)
+    rate: float | None = None
+    for each in known.values():
+        if each.suite is None:
+            rate = each.gate
+            break
     if min_score is not None or rate is not None:
         demanded = Gate(min_score=min_score, min_pass_rate=rate)
         asked = tuple(as_watched(gates_of(None, demanded, results), known))
         without_gates = tuple(replace(each, gates=()) for each in aggregates)
-        return Quality(bool(asked) and all(gate.met for gate in asked), asked, cases, without_gates, ungraded)
-    failed = []
-    for case in cases.of(Status.FAILED):
-        if not case.runs[0].grading.quarantined:
-            failed.append(case)
-    with_failures = {case.runs[0].suite for case in failed}
+        # Without any run to judge there is no result, and the demand is missed.
+        met = bool(asked) and all(gate.met for gate in asked)
+        return Quality(met, asked, cases, without_gates, ungraded)
+    with_failures = set()
     besides_scores = set()
-    for case in failed:
+    for case in cases.of(Status.FAILED):
+        if case.runs[0].grading.quarantined:
+            continue
+        with_failures.add(case.runs[0].suite)
         if any(run.is_broken for run in case.runs):
             besides_scores.add(case.runs[0].suite)
     checked: list[GateResult] = []
@@ -336,15 +360,17 @@ def quality_of(
         checked += demands
         own = [each for each in aggregates if each.suite == suite]
         replacing = [each for each in own if each.replaces_statuses]
-        reached_all = all(each.met for each in demands) and all(each.met for each in own)
-        if not demands and all(each.is_published for each in replacing):
-            reached_all = reached_all and suite not in (besides_scores if replacing else with_failures)
-        met = met and reached_all
+        met = met and all(gate.met for gate in demands) and all(each.met for each in own)
+        if demands or not all(each.is_published for each in replacing):
+            continue
+        # No demand replaces the statuses, or published metrics replace those of failures by score.
+        statuses_that_count = besides_scores if replacing else with_failures
+        met = met and suite not in statuses_that_count
     return Quality(met, tuple(checked), cases, aggregates, ungraded)
 
 
 def nothing_graded(runs: Iterable[GatedRun]) -> str | None:
-    """Return why no run that counts was graded, in a sentence; `None` where one was."""
+    """Return the reason why no run that counts was graded, in a sentence; `None` if one was."""
     left_out: Counter[str] = Counter()
     for run in runs:
         graded = run.status.graded
@@ -358,7 +384,7 @@ def nothing_graded(runs: Iterable[GatedRun]) -> str | None:
 def as_watched(
     gates: Iterable[GateResult], watched: Mapping[tuple[str | None, str | None], GateWatched]
 ) -> Iterator[GateResult]:
-    """Yield gates with the early-stopping state of their pass rates, which is `watched` by suite and model."""
+    """Yield the gates, those on pass rates with their early stopping, which `watched` holds by suite and model."""
     for gate in gates:
         if gate.measure == "pass rate":
             gate = replace(gate, watched=watched.get((gate.suite, gate.model)))
@@ -377,7 +403,7 @@ class GatedRun(Scored, Protocol):
 
 
 def gates_of(suite: str | None, gate: Gate, runs: Iterable[GatedRun]) -> Iterator[GateResult]:
-    """Compare the runs of a suite with its gate, for each model or for all together.
+    """Compare the runs of a suite with its gate, for each model or for all models together.
 
     Runs in quarantine do not count."""
     fold = GateFold(suite, gate)
@@ -406,28 +432,30 @@ class _Reached:
 
 
 class GateFold:
-    """Compares runs with the gate of their suite as `gates_of` does, one by one."""
+    """Fold of a suite's runs into the results of its gate."""
 
     def __init__(self, suite: str | None, gate: Gate) -> None:
         self._suite = suite
         self._gate = gate
         self._asks = any(measure.demanded(gate) is not None for measure in GATE_MEASURES.values())
-        self._reached: dict[str | None, _Reached] = {None: _Reached()} if gate.per == "batch" else {}
+        self._reached: dict[str | None, _Reached] = {}
+        if gate.per == "batch":
+            self._reached[None] = _Reached()
 
     def add(self, run: GatedRun) -> None:
+        """Add a run of the suite."""
         if self._asks and not run.grading.quarantined:
-            model = None if self._gate.per == "batch" else run.model
+            model = _key_of(run, self._gate)
             (self._reached.get(model) or self._reached.setdefault(model, _Reached())).add(run)
 
     def results(self) -> Iterator[GateResult]:
-        """Yield the results of the gate.
+        """Yield the result of each demand of the gate, for each model or for all models together.
 
-        A model without a gradable run is left out unless there is no other."""
+        A model without a gradable run is left out, unless no model has one."""
         gate = self._gate
         if not self._asks:
             return
-        of_models = {model: own for model, own in self._reached.items() if own.counts} or self._reached
-        for model, own in of_models.items():
+        for model, own in _gradable(self._reached).items():
             for measure in GATE_MEASURES.values():
                 if (minimum := measure.demanded(gate)) is not None:
                     reached = measure.reached(own.scores, own.good, own.graded)

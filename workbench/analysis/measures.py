@@ -1,6 +1,6 @@
-"""Measures of runs.
+"""Measures of runs: pass rate, score, cost, latency, tokens, and those of single graders.
 
-Each has a name, a unit, a value for a run, a case and a model, a better direction, and a test of two values.
+Each measure has a name, a unit, a value for a run, a case and a model, a better direction, and a test of two values.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from workbench.suite.model import ComparedBy, Gate
 
 Unit = Literal["share", "ms", "tokens", "usd", "number"]
-"""A share is at most 1; any other unit has no upper bound."""
+"""A share lies in 0..1; the other units have no upper bound."""
 
 Direction = Literal["more", "less", "neither"]
 
 PairTest = Literal["McNemar", "permutation"]
-"""The tests of two values for each of several cases (`analysis.paired`)."""
+"""The tests of values that are paired by case (`analysis.paired`)."""
 
 _TEXTS: Final[Mapping[Unit, Callable[[float | None], str]]] = {
     "share": mean_text,
@@ -89,13 +89,15 @@ class OfCase(Protocol):
 
 @dataclass(frozen=True)
 class Growth:
-    """A test by thresholds: a value is worse if it is so many `times` as large, and larger `by` so much."""
+    """A test by thresholds: a value is worse if it is at least `times` as large, and larger by at least `by`.
+
+    The factor ignores the noise of large values, the amount that of small ones."""
 
     times: float
     by: float
 
     def is_worse(self, before: float | None, after: float | None) -> bool:
-        """Return whether a value grew by both; values that are not known did not."""
+        """Return whether a value grew by both thresholds; an unknown value (`None`) did not."""
         if before is None or after is None:
             return False
         return after >= before * self.times and after - before >= self.by
@@ -103,9 +105,7 @@ class Growth:
 
 @dataclass(frozen=True)
 class Pooled:
-    """One number for all runs of a model.
-
-    `title` is its name in tables, `how` says how values are pooled."""
+    """One number for all runs of a model: `title` is its name in tables, `how` the kind of pooling in words."""
 
     title: str
     how: str
@@ -116,13 +116,13 @@ class Pooled:
 class Measure:
     """A number measured of a run.
 
-    `name` is its name in suites (`workbench.suite.rules.MEASURES`), `title` its name in reports. `of_run` returns its
-    value, or `None` for a run without one. `pooled` are the numbers for all runs of a model, the most important first;
-    there is none for a measure of a single suite. `test` compares two values: in pairs of cases, by thresholds, or not
-    at all.
+    `name` is its name in suites (`workbench.suite.rules.MEASURES`), `title` its name in reports. `of_run` returns the
+    value of a run, `None` if it has none. `pooled` holds the numbers for all runs of a model, the most important first;
+    it is empty for measures of single suites. `test` compares two values: in pairs of cases, by thresholds, or not at
+    all.
 
-    `of_case` gives the value of a case in paired tests, and `only_deciding` leaves out those in quarantine. `per_run`
-    makes runs of less comparable with others in a Pareto front against the score. A rate is shown in percent.
+    `of_case` returns the value of a case in paired tests; `only_deciding` leaves out the cases in quarantine.
+    `per_run` is the number of a typical run, for the Pareto front against the score. A rate is shown in percent.
     """
 
     name: str
@@ -140,16 +140,20 @@ class Measure:
 
     def values(self, runs: Iterable[RunResult]) -> list[float]:
         """Return the values of the graded runs that have one."""
-        return [value for run in runs if run.status.graded and (value := self.of_run(run)) is not None]
+        found = []
+        for run in runs:
+            if run.status.graded and (value := self.of_run(run)) is not None:
+                found.append(value)
+        return found
 
     def text(self, value: float | None) -> str:
-        """Return a value as shown, with its unit."""
+        """Return a value as text with its unit: `1.2 s`, `$0.031`; a dash for `None`."""
         if self.is_rate:
             return rate_text(value)
         return _TEXTS[self.unit](value)
 
     def is_worse(self, difference: float) -> bool:
-        """Return whether the later value minus the earlier one is for the worse."""
+        """Return whether a difference, the later value minus the earlier one, is a change for the worse."""
         match self.better:
             case "more":
                 return difference < 0
@@ -159,7 +163,7 @@ class Measure:
                 return False
 
     def signed_text(self, difference: float) -> str:
-        """Return a difference of two shares with its sign: of rates in percentage points."""
+        """Return a difference of two shares with its sign, for rates in percentage points."""
         if self.is_rate:
             return points_text(difference)
         return difference_text(difference)
@@ -178,8 +182,8 @@ def _tokens(run: RunResult) -> float | None:
 
 
 def _mean_cost(totals: OfModel) -> float | None:
-    """Return the mean cost of a run; `None` if any is unknown."""
-    # A mean over the known ones would flatter a model with runs of unknown cost.
+    """Return the mean cost of a run; `None` if the cost of any run is unknown."""
+    # The mean of the known costs would flatter a model whose dear runs are of unknown cost.
     if totals.cost_usd is None or not totals.runs or totals.runs_of_unknown_cost:
         return None
     return totals.cost_usd / totals.runs
@@ -204,7 +208,8 @@ PASS_RATE: Final = Measure(
     is_rate=True,
     of_case=lambda case: float(case.is_good),
 )
-"""Whether a run, or a case by the rule for its repeats, passed or was warned."""
+"""The share of runs, or of cases by the rule for their repeats, that passed or were warned."""
+
 GOOD_RUNS: Final = Measure(
     "good_runs",
     "good runs",
@@ -217,7 +222,10 @@ GOOD_RUNS: Final = Measure(
     of_case=_good_runs,
     only_deciding=True,
 )
-"""The share of a case's graded runs that passed or were warned, whatever the rule for repeats."""
+"""The share of a case's graded runs that passed or were warned, without the rule for repeats.
+
+The regression gate tests this measure (`Paired.is_worse`)."""
+
 SCORE: Final = Measure(
     "score",
     "score",
@@ -229,7 +237,8 @@ SCORE: Final = Measure(
     by_grader=True,
     of_case=lambda case: case.score,
 )
-"""The deciding score, as it counts in gates."""
+"""The score of the deciding grader, as it counts in gates: 0 for a run that failed for another reason."""
+
 COST: Final = Measure(
     "cost_usd",
     "cost",
@@ -241,7 +250,8 @@ COST: Final = Measure(
     per_run=Pooled("cost of a run", "mean", _mean_cost),
 )
 SLOWER: Final = Growth(times=1.5, by=200.0)
-"""The growth, in milliseconds, from which the latency of a case counts as worse."""
+"""The growth of a case's latency, in milliseconds, that counts as slower."""
+
 _LATENCIES: Final = tuple(Pooled(f"latency {name}", how, _of_latency(name)) for name, how in PERCENTILES.items())
 LATENCY: Final = Measure(
     "latency_ms",
@@ -269,22 +279,23 @@ VALID_ARGUMENTS: Final = Measure(
 )
 
 MEASURES: Final = {each.name: each for each in (SCORE, COST, LATENCY, TOKENS, VALID_ARGUMENTS)}
-"""Those of every run that suites can name, by their names."""
+"""The measures that every suite can name, by their names."""
 
 PAIRED: Final = (PASS_RATE, SCORE, VALID_ARGUMENTS, GOOD_RUNS)
-"""Those by which two models, or batches, are tested case by case."""
+"""The measures by which two models, or two batches, are tested case by case."""
 
 QUESTIONS: Final[Mapping[ComparedBy, Measure]] = {"status": PASS_RATE, "score": SCORE}
-"""The measures of which a suite chooses the one that decides."""
+"""The measures that may decide a comparison, by the suite's setting `compare_by`."""
 
 AGAINST_SCORE: Final = tuple(each for each in MEASURES.values() if each.per_run is not None)
-"""Measures of which less is better, each held against the score in a Pareto front."""
+"""The measures that have a Pareto front against the score; of each, less is better."""
 
 
 def measure_of(name: str) -> Measure:
     """Return a measure by its name in suites.
 
-    It is one of `MEASURES`, a grader's score, a number of a grader's formula, or a named check of answers."""
+    The name is one of `MEASURES`, or names a grader's score, a number of a grader's formula, or a named check of
+    answers."""
     if name in MEASURES:
         return MEASURES[name]
     unit: Unit = "share" if is_score(name) else "number"
@@ -297,21 +308,24 @@ def measure_of(name: str) -> Measure:
 
 
 def _of_check(run: RunResult, check: str) -> float | None:
-    return next((metric.value for metric in run.metrics if metric.name == check), None)
+    for metric in run.metrics:
+        if metric.name == check:
+            return metric.value
+    return None
 
 
 def _of_grader(run: RunResult, grader: str, number: str) -> float | None:
-    """Return the published score of a grader, or a quantity of its formula.
-
-    A run that a rule of `critics` decided before scoring earned nothing, so that its quantities are 0."""
-    grade = next((each for each in run.grades if each.grader == grader), None)
-    if grade is None:
-        return None
-    if not number:
-        return grade.score
-    if grade.verdict in (NOT_APPLICABLE, Status.ERROR):
-        return grade.numbers.get(number)
-    return grade.numbers.get(number, TRAITS[grade.grader].number_if_decided_before)
+    """Return the published score of a grader, or a number of its formula; `None` if the run has no such grade."""
+    for grade in run.grades:
+        if grade.grader != grader:
+            continue
+        if not number:
+            return grade.score
+        if grade.verdict in (NOT_APPLICABLE, Status.ERROR):
+            return grade.numbers.get(number)
+        # A run that a rule of `critics` decided before scoring earned nothing: its numbers are 0, not missing.
+        return grade.numbers.get(number, TRAITS[grade.grader].number_if_decided_before)
+    return None
 
 
 GateMeasureName = Literal["mean score", "pass rate"]
@@ -321,17 +335,18 @@ GateMeasureName = Literal["mean score", "pass rate"]
 class GateMeasure:
     """A demand that a suite's gate can make on the runs of a model.
 
-    `option` makes it on the command line; a rate is shown with the number of graded runs that it is a share of."""
+    `option` is the option of the command that makes the same demand. `demanded` reads the threshold from a gate."""
 
     name: GateMeasureName
     measure: Measure
     option: str
     demanded: Callable[[Gate], float | None]
     reached: Callable[[Sequence[float], int, int], float | None]
-    """From the scores that count, the number of good runs and that of graded ones."""
+    """Returns the value reached, from the scores that count, the number of good runs, and that of graded runs."""
 
     @property
     def is_rate(self) -> bool:
+        """Whether the value is a rate, which reports show with the number of graded runs."""
         return self.measure.is_rate
 
 

@@ -1,4 +1,7 @@
-"""The result of running a suite with mutants of its tools: which were noticed, by which cases."""
+"""Mutation testing of tool definitions: the mutants of a suite's tools, and the cases that noticed each.
+
+A mutant spoils a description or a schema. A suite that passes with it does not test what the definition says.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,10 @@ MUTANT_KINDS: Final[tuple[MutantKind, ...]] = get_args(MutantKind)
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change of tools as a variant of the suite.
+    """A change of tool definitions, as a variant of the suite in `table`.
 
-    `tools` are those it is about; cases that expect one of them should notice it. Decoys are about all tools."""
+    `tools` are the changed tools; the cases that expect one of them should notice the mutant. `decoys` is the number of
+    tools that were added without a purpose."""
 
     name: str
     kind: MutantKind
@@ -36,8 +40,8 @@ class Mutant:
 class MutantResult:
     """The result of a mutant with one model.
 
-    `good` are the cases that pass without it, `noticed` those of them that do not pass with it. Cases that were not
-    run, because others had noticed it already, are in neither."""
+    Of the cases that pass without the mutant, `run` are those that were run with it, and `noticed` those of `run` that
+    do not pass with it. A case is not run after others have noticed the mutant."""
 
     mutant: Mutant
     suite: str
@@ -46,20 +50,19 @@ class MutantResult:
     run: tuple[str, ...]
     noticed: tuple[str, ...]
     should: tuple[str, ...]
-    """The cases that expect one of its tools."""
+    """The cases that expect one of the mutant's tools."""
     unclear: tuple[str, ...] = ()
-    """The cases whose run ended in an error."""
+    """The cases whose run with the mutant ended in an error."""
 
     @property
     def survives(self) -> bool:
-        """Whether it was run, and no case noticed it.
-
-        Decoys only have a pass rate."""
+        """Whether the mutant was run, and no case noticed it; never for decoys."""
+        # A model that ignores decoys is right: of them, only the pass rate is of interest.
         return bool(self.run) and not self.noticed and self.mutant.kind != "decoys"
 
     @property
     def pass_rate(self) -> float | None:
-        """The share of the cases that still pass, 0..1."""
+        """The share of the cases that still pass with the mutant, 0..1; `None` if none was run."""
         if self.run:
             return 1 - len(self.noticed) / len(self.run)
         return None
@@ -67,13 +70,13 @@ class MutantResult:
 
 @dataclass(frozen=True)
 class MutationReport:
-    """All mutants with all models, and the cases that noticed none."""
+    """The results of all mutants with all models."""
 
     results: tuple[MutantResult, ...]
     left_out: Mapping[str, str]
-    """Cases that say nothing, with the reason, by model and title."""
+    """The reasons why cases were left out, by model and title: they do not pass without a mutant either."""
     spared: int = 0
-    """Runs that were not needed."""
+    """The number of runs that were not needed."""
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -84,19 +87,19 @@ class MutationReport:
         return tuple(result for result in self.results if result.survives)
 
     def curve(self, model: str) -> tuple[tuple[int, float], ...]:
-        """Return the pass rate over the number of decoys, of the cases that pass without any."""
-        return tuple(
-            (result.mutant.decoys, result.pass_rate)
-            for result in self.results
-            if result.model == model and result.mutant.kind == "decoys" and result.pass_rate is not None
-        )
+        """Return the number of decoys and the pass rate, 0..1, for each number of decoys that a model was run with."""
+        found = []
+        for result in self.results:
+            if result.model == model and result.mutant.kind == "decoys" and result.pass_rate is not None:
+                found.append((result.mutant.decoys, result.pass_rate))
+        return tuple(found)
 
     def blind(self, model: str) -> tuple[str, ...]:
-        """Return the cases that were run with mutants of tools they expect, and noticed none of these."""
-        mine = []
+        """Return the cases that were run with mutants of tools that they expect, and noticed none of them."""
+        should: dict[str, None] = {}
+        noticed: set[str] = set()
         for result in self.results:
             if result.model == model and result.mutant.kind != "decoys":
-                mine.append(result)
-        should = dict.fromkeys(case for result in mine for case in result.should if case in result.run)
-        noticed = {case for result in mine for case in result.noticed}
+                should.update(dict.fromkeys(filter(result.run.__contains__, result.should)))
+                noticed.update(result.noticed)
         return tuple(case for case in should if case not in noticed)

@@ -1,13 +1,13 @@
-"""Follow cases from batch to batch: flaky cases, last results."""
+"""Cases over many batches of the history: flaky cases, and the last result of each case."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import groupby, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.dataclasses import dataclass
 from workbench.grading.status import Status
@@ -20,15 +20,16 @@ from workbench.suite.suite_file import SuiteFile
 if TYPE_CHECKING:
     from workbench.analysis.comparison import Cell
     from workbench.analysis.statistics import Interval
+    from workbench.grading.run_summary import RunSummary
 
-# Which cases are flaky: the same question, sometimes answered well and sometimes not.
+# Flaky cases: the same request and expectations, with results that change.
 
 
 @dataclass(frozen=True, slots=True)
 class StoredStatus:
-    """The status of one run of a batch.
+    """The status of one stored run.
 
-    `content` tells whether two runs were asked, and expected, the same."""
+    `content` is equal for runs with the same request and the same expectations."""
 
     suite: str
     suite_name: str
@@ -45,8 +46,8 @@ class StoredStatus:
 class FlakyCase:
     """A case with a model that is flaky since a batch.
 
-    `good` of its `runs` passed or were warned; `interval` is that of the share, 95%. `course` has its batches, the
-    oldest first, each with how many runs were good, and of how many.
+    `good` of its `runs` passed or were warned; `interval` is the 95% interval of this share. `course` holds the batch,
+    its good runs and its graded runs, for each batch, the oldest first.
     """
 
     suite: str
@@ -63,68 +64,94 @@ class FlakyCase:
 
 
 def flaky_cases(runs: Iterable[StoredStatus]) -> list[FlakyCase]:
-    """Return the flaky cases among runs that are given in the order of their batches, those that pass least first.
+    """Return the flaky cases among runs in the order of their batches, those with the lowest pass rate first.
 
-    Only runs with the content of the latest one count. A case is flaky if runs of one batch differ, or if it changed
-    more than once from batch to batch: one change alone is an improvement or a regression. It is flaky since the first
-    batch that did not go like those before it.
+    Of each case, the runs with the content of the latest run count. A case is flaky if the runs of one batch differ, or
+    if it changed more than once between batches: a single change is a regression or a repair. It is flaky since the
+    first batch with a result that differs from the batches before.
     """
     by_case: dict[tuple[str, str, str], list[StoredStatus]] = {}
     for run in runs:
         if run.status.graded:
             by_case.setdefault((run.suite, run.case_id, run.model), []).append(run)
-    found = [flaky for of_case in by_case.values() if (flaky := _flaky(of_case)) is not None]
+    found = filter(None, map(_flaky, by_case.values()))
     return sorted(found, key=lambda flaky: flaky.good / flaky.runs)
+
+
+class _BatchShare(NamedTuple):
+    """The good ones among the graded runs of a case in one batch."""
+
+    batch: int
+    good: int
+    runs: int
+
+    @property
+    def is_mixed(self) -> bool:
+        return 0 < self.good < self.runs
+
+    def differs(self, before: _BatchShare) -> bool:
+        """Return whether the case changed since an earlier batch between no good runs and some."""
+        return (self.good == 0) != (before.good == 0)
 
 
 def _flaky(runs: list[StoredStatus]) -> FlakyCase | None:
     latest = runs[-1]
     same = [run for run in runs if run.content == latest.content]
-    batches = [list(of_batch) for _, of_batch in groupby(same, key=lambda run: run.batch)]
-    course = tuple((of[0].batch, sum(run.status.good for run in of), len(of)) for of in batches)
-    mixed = [0 < good < of for _, good, of in course]
-    changes = sum((before[1] == 0) != (after[1] == 0) for before, after in pairwise(course))
-    if not any(mixed) and changes < 2:
+    course: list[_BatchShare] = []
+    began: list[str] = []
+    for batch, of_batch in groupby(same, key=lambda run: run.batch):
+        in_batch = list(of_batch)
+        course.append(_BatchShare(batch, sum(run.status.good for run in in_batch), len(in_batch)))
+        began.append(in_batch[0].started_at)
+    changes = sum(after.differs(before) for before, after in pairwise(course))
+    if changes < 2 and not any(each.is_mixed for each in course):
         return None
-    first = next(
-        index for index, (_, good, _) in enumerate(course) if mixed[index] or (good == 0) != (course[0][1] == 0)
-    )
-    from workbench.analysis.statistics import share_interval  # the list of batches needs no statistics
+    first = 0
+    while not (course[first].is_mixed or course[first].differs(course[0])):
+        first += 1
+    # Imported here: the list of batches reads this file, and needs no statistics.
+    from workbench.analysis.statistics import share_interval
 
-    good, of = sum(good for _, good, _ in course), len(same)
+    good, of = sum(run.status.good for run in same), len(same)
     return FlakyCase(
         suite=latest.suite,
         suite_name=latest.suite_name,
         case_id=latest.case_id,
         case_name=latest.case_name,
         model=latest.model,
-        since_batch=course[first][0],
-        since=batches[first][0].started_at,
+        since_batch=course[first].batch,
+        since=began[first],
         good=good,
         runs=of,
         interval=share_interval(good, of),
-        course=course,
+        course=tuple(course),
     )
 
 
-# The last result of each case of some suites, from a history, and whether the case was edited since.
+# The last result of each case in the history, for the app's tree.
 
 
 @dataclass(frozen=True)
 class LastResult:
-    """The result of a case in the last batch in which it finished a run: its runs there, of all models and repeats.
+    """The runs of a case in the last batch in which it finished a run, of all models and repeats.
 
-    `edited` tells whether the case has another text now."""
+    `edited` is whether the text of the case has changed since."""
 
     runs: tuple[RunRow, ...]
     edited: bool
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
-        """The case on each model."""
+        """The cells of the case, one for each model."""
         from workbench.analysis.comparison import cells_of
 
-        return tuple(cells_of(run.figures for run in self.runs if run.figures is not None).values())
+        return tuple(cells_of(figures for _, figures in self._finished).values())
+
+    @property
+    def _finished(self) -> Iterator[tuple[RunRow, RunSummary]]:
+        for run in self.runs:
+            if run.figures is not None:
+                yield run, run.figures
 
     @property
     def status(self) -> Status:
@@ -134,11 +161,8 @@ class LastResult:
     @property
     def worst_run(self) -> RunRow:
         """The first run with the worst status."""
-        finished = []
-        for run in self.runs:
-            if run.figures is not None:
-                finished.append((run.figures.status.urgency, run))
-        return min(finished, key=lambda ranked: ranked[0])[1]
+        run, _ = min(self._finished, key=lambda finished: finished[1].status.urgency)
+        return run
 
     @property
     def score(self) -> float | None:
@@ -147,18 +171,18 @@ class LastResult:
 
     @property
     def began_ms(self) -> float:
-        """When its first run began, in milliseconds since 1970."""
-        return min(run.figures.began_ms or 0.0 for run in self.runs if run.figures is not None)
+        """The time at which the first run began, in milliseconds since 1970."""
+        return min(figures.began_ms or 0.0 for _, figures in self._finished)
 
 
 LastResults = Mapping[tuple[Path, str], LastResult]
-"""Last results by the path of the suite, as given, and the id of the case."""
+"""Last results by the suite's path, as given, and the case's id."""
 
 
 def last_results(
     history: History, suites: Iterable[SuiteFile], redacted: Callable[[str], str], damaged: Say
 ) -> LastResults:
-    """Read the last result of each case.
+    """Read the last result of each case of the suites from the history.
 
     `redacted` removes secrets from a text as the history does. Damaged runs are left out and reported to `damaged`.
     Raises HistoryError."""
@@ -171,6 +195,7 @@ def last_results(
 
     def is_edited(suite: SuiteRef, case_id: str) -> bool:
         file = files[suite.key]
+        # An unchanged file, the usual case, spares reading the texts of its cases from the history.
         if file.hash == suite.hash:
             return False
         if suite.id not in texts:
@@ -180,10 +205,10 @@ def last_results(
             return True
         return not _say_the_same(then, redacted(file.parts.block(places[suite.key][case_id])))
 
-    return {
-        (files[suite].path, case_id): LastResult(tuple(runs), is_edited(runs[-1].suite, case_id))
-        for (suite, case_id), runs in found.items()
-    }
+    results = {}
+    for (suite, case_id), runs in found.items():
+        results[files[suite].path, case_id] = LastResult(tuple(runs), is_edited(runs[-1].suite, case_id))
+    return results
 
 
 def _key_of(path: Path) -> str:
@@ -192,18 +217,23 @@ def _key_of(path: Path) -> str:
 
 
 def _places(file: SuiteFile) -> dict[str, int]:
-    """Return the indices of the cases of a suite, which may have errors, by their ids."""
+    """Return the index of each case of a suite by its id, also for a file with errors."""
     if file.suite is not None:
         return {case.id: at for at, case in enumerate(file.suite.cases)}
-    tables = file.parts.cases if file.parts is not None else ()
-    return {str(table.get("id") or derived_id(str(table.get("name")))): at for at, table in enumerate(tables)}
+    if file.parts is None:
+        return {}
+    places = {}
+    for at, table in enumerate(file.parts.cases):
+        places[str(table.get("id") or derived_id(str(table.get("name"))))] = at
+    return places
 
 
 def _say_the_same(one: str, other: str) -> bool:
-    """Return whether two blocks of TOML have the same content, whatever their comments and layout."""
+    """Return whether two blocks of TOML have the same content; comments and layout do not count."""
     if one.strip() == other.strip():
         return True
     try:
+        # As text, NaN equals NaN, and 1 differs from 1.0 and true.
         return repr(tomllib.loads(one)) == repr(tomllib.loads(other))
     except ValueError:
         return False

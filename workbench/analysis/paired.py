@@ -1,4 +1,4 @@
-"""Compares two models case by case: on which cases they differ, and whether that is more than chance."""
+"""Compare two models case by case: the cases on which they differ, and a test whether that is more than chance."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ if TYPE_CHECKING:
 
 
 Pair = tuple[Cell, Cell]
-"""One case with A and with B."""
+"""The cells of one case: with model A, and with model B."""
 
 MAX_MORE_CASES = 10_000
-"""The most further cases that are worth planning: models that need more are as good as equal."""
+"""The most further cases that are proposed: models that need more cases to be told apart are practically equal."""
 
 _MIN_APPROXIMATED = 50
-"""The fewest discordant pairs for which the normal approximation may exclude a count."""
+"""The fewest discordant pairs for which the normal approximation may replace the exact test."""
 
 
 Clusters = Sequence[Hashable] | None
@@ -73,19 +73,19 @@ class Differences(NamedTuple):
 
     @property
     def better(self) -> int:
-        """The pairs of statuses in which B alone is good."""
+        """Differences of statuses: the number of pairs in which B alone is good."""
         return self.values.count(1)
 
     @property
     def worse(self) -> int:
-        """The pairs of statuses in which A alone is good."""
+        """Differences of statuses: the number of pairs in which A alone is good."""
         return self.values.count(-1)
 
 
 class Statistics(NamedTuple):
-    """A test of differences.
+    """A test of paired differences, its interval, and the smallest difference that it detects in four of five tries.
 
-    `interval` takes a level, and so does `detectable`, the smallest difference that is seen four times in five."""
+    `interval` and `detectable` take the level of the test, 0.05 for a single comparison."""
 
     p: Callable[[Differences], float]
     interval: Callable[[Differences, float], Interval | None]
@@ -93,7 +93,8 @@ class Statistics(NamedTuple):
 
 
 def _shares_p(found: Differences) -> float:
-    """Return the p of the exact McNemar test, or of its analogue for clusters."""
+    """Return the p of the exact McNemar test, or with clusters that of the permutation test."""
+    # Without clusters, the permutation test of differences of 1 and -1 is McNemar's test.
     if found.clusters is not None:
         return _means_p(found)
     return mcnemar(found.better, found.worse)
@@ -135,9 +136,9 @@ _STATISTICS: Mapping[PairTest, Statistics] = {
 
 @dataclass(frozen=True)
 class Contrast:
-    """B against A by one measure, as one of `comparisons` that are shown together.
+    """Model B against model A by one measure, as one of `comparisons` that are shown together.
 
-    `statistics` are `None` if runs may have stopped early: a test of a fixed number of cases is not valid for them."""
+    `statistics` are `None` if the batch may have stopped early: tests for a fixed number of cases are then invalid."""
 
     measure: Measure
     found: Differences
@@ -146,17 +147,17 @@ class Contrast:
 
     @property
     def count(self) -> int:
-        """The number of pairs with a value from both."""
+        """The number of pairs with a value from both models."""
         return len(self.found.values)
 
     @property
     def differs(self) -> bool:
-        """Whether a pair has different values."""
+        """Whether the values of any pair differ."""
         return any(self.found.values)
 
     @property
     def difference(self) -> float | None:
-        """B's value minus A's, the mean over the pairs; `None` without any."""
+        """B's value minus A's, the mean over the pairs; `None` without pairs."""
         if self.found.values:
             return mean(self.found.values)
         return None
@@ -182,14 +183,14 @@ class Contrast:
 
     @property
     def level(self) -> float:
-        """The level of each comparison, for 5% over all of them (Bonferroni)."""
+        """The level of each comparison that gives 5% over all of them (Bonferroni)."""
         return LEVEL / max(1, self.comparisons)
 
     @property
     def interval(self) -> Interval | None:
-        """The interval of `difference` at 95% for all comparisons, which agrees with the test about 0.
+        """The interval of `difference`, at 95% for all comparisons together; it agrees with the test about 0.
 
-        `None` without pairs, or with a single cluster."""
+        `None` without a test, without pairs, or with a single cluster."""
         if self.difference is None or self.statistics is None:
             return None
         found = self.statistics.interval(self.found, self.level)
@@ -199,7 +200,7 @@ class Contrast:
 
     @property
     def detectable(self) -> float | None:
-        """Approximately the smallest difference that as many cases show four times in five."""
+        """Approximately the smallest difference that a test of as many cases shows in four of five tries."""
         if self.statistics is None:
             return None
         return self.statistics.detectable(self.found, self.level)
@@ -239,16 +240,22 @@ class Contrast:
         shown, adjusted = p_text(self.p, LEVEL), p_text(self.adjusted, LEVEL)
         if adjusted != shown:
             shown += f" ({adjusted} for {self.comparisons} comparisons)"
+        if self.is_real and decides:
+            return f"{shown}: a real difference at the 5% level"
+        # A status and a score are two questions about the same runs. If both could decide, chance would be called a
+        # difference in more than 5% of comparisons.
         if self.is_real:
-            return f"{shown}: {'a real difference at the 5% level' if decides else 'a hint, which does not decide'}"
-        return f"{shown}: not enough to tell{' among this many comparisons' if self.p <= LEVEL else ''}"
+            return f"{shown}: a hint, which does not decide"
+        if self.p <= LEVEL:
+            return f"{shown}: not enough to tell among this many comparisons"
+        return f"{shown}: not enough to tell"
 
 
 @dataclass(frozen=True)
 class PairNumbers:
-    """The inputs of the tests: the differences of pairs by the name of the measure.
+    """The inputs of the tests of one comparison: the differences of pairs, by the name of the measure.
 
-    `other_scores` are as in `Paired`."""
+    The other fields are those of `Paired`."""
 
     differences: Mapping[str, Differences]
     both_good: int
@@ -258,22 +265,22 @@ class PairNumbers:
 
 @dataclass(frozen=True)
 class Paired:
-    """B against A on the cases that were graded with both.
+    """Model B against model A on the cases that were graded with both.
 
-    Each case counts once, by the joined result of its repeats. `pairs` begins with the discordant ones, the largest
-    differences in score first. `left_out` counts the cases that ran with A or with B but were not graded with both: in
-    error, skipped, stopped, or run with one alone. Cases that ran with neither are not counted. `among` are all
-    comparisons that are shown together, this one included.
+    Each case counts once, by the joined result of its repeats. `pairs` begins with the discordant pairs, the largest
+    differences in score first. `left_out` counts the cases that ran with A or B but were not graded with both: in
+    error, skipped, stopped, or run with one model alone. `among` holds all comparisons that are shown together, this
+    one included.
     """
 
     pairs: tuple[Pair, ...]
     left_out: int
     watched: PairWatched | None = None
-    """The decision of a batch that stopped early: then no other test is valid."""
+    """The decision of a batch that may stop early; then no other test is valid."""
     among: Sequence[Paired] = field(default=(), repr=False, compare=False)
 
     numbers: PairNumbers | None = field(default=None, repr=False, compare=False)
-    """The inputs of the tests, if the pairs themselves were dropped."""
+    """The inputs of the tests, if the pairs themselves were dropped to save memory."""
 
     @cached_property
     def _numbers(self) -> PairNumbers:
@@ -281,7 +288,7 @@ class Paired:
 
     @property
     def in_numbers(self) -> Paired:
-        """The same without its pairs, in a few bytes for each of them."""
+        """The same comparison without its pairs, in a few bytes for each of them."""
         return replace(self, pairs=(), numbers=self._numbers)
 
     @cached_property
@@ -291,7 +298,9 @@ class Paired:
     def _contrast(self, measure: Measure) -> Contrast:
         assert measure.test == "McNemar" or measure.test == "permutation"
         comparisons = sum(other.is_tested(measure) for other in self.among)
-        statistics = _STATISTICS[measure.test] if self.watched is None else None
+        statistics = None
+        if self.watched is None:
+            statistics = _STATISTICS[measure.test]
         return Contrast(measure, self._numbers.differences[measure.name], comparisons, statistics)
 
     def by(self, measure: Measure) -> Contrast:
@@ -299,12 +308,12 @@ class Paired:
         return self._contrasts[measure.name]
 
     def is_tested(self, measure: Measure) -> bool:
-        """Return whether there is a test by a measure: a pair has both values, and runs did not stop early."""
+        """Return whether a measure has a test: some pair has both values, and the batch could not stop early."""
         return self.watched is None and bool(self._numbers.differences[measure.name].values)
 
     @property
     def _statuses(self) -> Differences:
-        """For each pair 1 if it is good with B alone, -1 with A alone, 0 with both or neither."""
+        """The difference of statuses of each pair: 1 if it is good with B alone, -1 with A alone, otherwise 0."""
         return self._numbers.differences[PASS_RATE.name]
 
     @property
@@ -314,12 +323,12 @@ class Paired:
 
     @cached_property
     def better(self) -> int:
-        """Cases that are good (passed or warned) with B alone."""
+        """The number of cases that are good (passed or warned) with B alone."""
         return self._statuses.better
 
     @cached_property
     def worse(self) -> int:
-        """Cases that are good with A alone."""
+        """The number of cases that are good with A alone."""
         return self._statuses.worse
 
     @property
@@ -332,12 +341,12 @@ class Paired:
 
     @property
     def discordant(self) -> list[Pair]:
-        """The cases that are good with one of the two alone, the largest difference in score first."""
+        """The cases that are good with one model alone, the largest difference in score first."""
         return list(self.pairs[: self.better + self.worse])
 
     @property
     def primary(self) -> ComparedBy:
-        """The question that decides: pass and fail, unless every case is compared by its score."""
+        """The measure that decides: pass and fail, unless the suites of all cases ask for the score."""
         return self._numbers.primary
 
     @property
@@ -354,7 +363,7 @@ class Paired:
         return found.is_real and found.measure.is_worse(found.difference or 0.0)
 
     def shares_sentence(self) -> str | None:
-        """Return the result of the test on good runs in one plain sentence; `None` if there is none."""
+        """Return the result of the test on good runs in one plain sentence; `None` without a test."""
         found = self.by(GOOD_RUNS)
         if found.p is None:
             return None
@@ -371,20 +380,21 @@ class Paired:
 
     @cached_property
     def more_cases(self) -> int | None:
-        """About how many more cases would show a difference if the shares stayed as they are; 0 if there are enough.
+        """The approximate number of further cases that would show a difference if the shares stayed the same.
 
-        With n pairs, it is the smallest m for which McNemar's test on `better` and `worse`, each times (n + m) / n and
-        rounded to whole cases, gives a p of at most 0.05, divided by the number of comparisons if there are several.
-        `None` if both are equal, m is beyond `MAX_MORE_CASES`, or cases depend on each other.
+        For n pairs, this is the smallest m for which McNemar's test gives a p of at most `level` after `better` and
+        `worse` grow by (n + m) / n, rounded to whole cases. 0 if the cases suffice already. `None` if `better` equals
+        `worse`, if m is beyond `MAX_MORE_CASES`, or if cases have clusters.
         """
         if self.better == self.worse or self.clusters is not None or self.watched is not None:
             return None
         pairs, of_status = self.count, self.by(PASS_RATE)
-        # The exact test is slow for thousands of counts. Its normal approximation with continuity correction excludes
-        # most of them; 3% of slack keep it from excluding a count that the exact test accepts.
+        # The exact test is slow for thousands of counts. Its normal approximation with continuity correction rules out
+        # most of them first; 3% of slack keep it from ruling out a count that the exact test accepts.
         limit = 0.97 * z_of(of_status.level) ** 2
         for more in range(MAX_MORE_CASES + 1):
-            better, worse = (_rounded(count * (pairs + more), pairs) for count in (self.better, self.worse))
+            better = _rounded(self.better * (pairs + more), pairs)
+            worse = _rounded(self.worse * (pairs + more), pairs)
             discordant = better + worse
             if discordant >= _MIN_APPROXIMATED and (abs(better - worse) - 1) ** 2 < limit * discordant:
                 continue
@@ -394,11 +404,11 @@ class Paired:
 
     @property
     def other_scores(self) -> int:
-        """Cases that are good with both, or with neither, and whose scores differ visibly."""
+        """The number of cases that are good with both models, or with neither, and have visibly different scores."""
         return self._numbers.other_scores
 
     def sentences(self, name_a: str, name_b: str) -> tuple[str, ...]:
-        """Return the results of the tests, the deciding one first; one sentence if there is nothing to compare."""
+        """Return the results of the tests as sentences, the deciding one first; one sentence without pairs."""
         sentence = self.sentence(name_a, name_b)
         if not self.count:
             return (sentence,)
@@ -408,7 +418,7 @@ class Paired:
         return (*results, *filter(None, [self.arguments_sentence(name_a, name_b)]))
 
     def sizes(self) -> Iterator[str]:
-        """Yield the size of each difference in a sentence."""
+        """Yield the size of each difference in words: `pass rate +4.0 points (95%: -2.1 to +10.3)`."""
         for measure in QUESTIONS.values():
             found = self.by(measure)
             if found.interval is not None:
@@ -418,21 +428,26 @@ class Paired:
         """Return the result on pass and fail in one plain sentence.
 
         It has the difference with its interval, the number of cases, the result of the test, and the number of cases
-        that the test does not use."""
+        that are left out."""
         if self.watched is not None and self.count:
             return self.watched.sentence(name_a, name_b)
         found = self.by(PASS_RATE)
         if found.p is None:
             return f"nothing to compare: no case was graded with both {name_a} and {name_b}"
-        left_out = f" ({_cases(self.left_out)} without a verdict from both left out)" if self.left_out else ""
+        left_out = ""
+        if self.left_out:
+            left_out = f" ({_cases(self.left_out)} without a verdict from both left out)"
         if not found.differs:
             agree = f"{name_a} and {name_b} agree on {_cases(self.count)}"
             return f"{agree}, {found.size}: nothing tells them apart{left_out}"
-        clusters = f" in {counted(self.clusters, 'cluster')}" if self.clusters is not None else ""
-        counts = f"better on {count_text(self.better)}, worse on {of_text(self.worse, self.count)}{clusters}"
+        counts = f"better on {count_text(self.better)}, worse on {of_text(self.worse, self.count)}"
+        if self.clusters is not None:
+            counts += f" in {counted(self.clusters, 'cluster')}"
         decides = QUESTIONS[self.primary] is PASS_RATE
-        needed = self._needed_status() if decides and not found.is_real else ""
-        return f"{name_b} {found.size}, {counts}, {found.result(decides=decides)}{needed}{left_out}"
+        result = found.result(decides=decides)
+        if decides and not found.is_real:
+            result += self._needed_status()
+        return f"{name_b} {found.size}, {counts}, {result}{left_out}"
 
     def score_sentence(self, name_a: str, name_b: str) -> str:
         """Return the result on scores in one plain sentence."""
@@ -453,7 +468,7 @@ class Paired:
         return f"{name_b} scores {size}{found.bounds} on the mean of {over}, {found.result(decides=decides)}{needed}"
 
     def _needed_status(self) -> str:
-        """Describe how many more cases a verdict takes, or else the smallest difference that these cases can show."""
+        """Describe the number of further cases that a verdict needs, or the smallest difference that these can show."""
         if self.clusters is None and self.better != self.worse:
             more = self.more_cases
             if more is None:
@@ -469,15 +484,15 @@ class Paired:
 
 def _numbers_of(pairs: Sequence[Pair]) -> PairNumbers:
     both_good = other_scores = 0
+    questions: set[ComparedBy] = set()
     for a, b in pairs:
+        questions.add(b.runs[-1].grading.compare_by)
         if a.is_good == b.is_good:
             both_good += a.is_good
             other_scores += a.score is not None and b.score is not None and scores_differ(a.score, b.score)
-    questions = {cell.runs[-1].grading.compare_by for _, cell in pairs}
+    # Pass and fail can be compared for every case, the score only where each suite asks for it.
     primary: ComparedBy = "score" if questions == {"score"} else "status"
-    differences = {}
-    for measure in PAIRED:
-        differences[measure.name] = _differences(measure, pairs)
+    differences = {measure.name: _differences(measure, pairs) for measure in PAIRED}
     return PairNumbers(differences, both_good, other_scores, primary)
 
 
@@ -494,9 +509,9 @@ def _differences(measure: Measure, pairs: Iterable[Pair]) -> Differences:
 
 
 def paired(first: Iterable[Cell], second: Iterable[Cell], watched: PairWatched | None = None) -> Paired:
-    """Compare the cells of one model, A, with those of another, B, by suite and case.
+    """Compare the cells of a model A with those of a model B; a pair has the same suite and case id.
 
-    `watched` is the decision about them in a batch that stopped early."""
+    `watched` is the decision about the two models in a batch that may stop early."""
     of_a = {(cell.suite, cell.case_id): cell for cell in first}
     of_b = {(cell.suite, cell.case_id): cell for cell in second}
     pairs: list[Pair] = []
@@ -504,6 +519,7 @@ def paired(first: Iterable[Cell], second: Iterable[Cell], watched: PairWatched |
         b = of_b.get(key)
         if b is not None and a.is_graded and b.is_graded:
             pairs.append((a, b))
+    # `Paired.discordant` relies on this order.
     pairs.sort(key=lambda pair: (pair[0].is_good == pair[1].is_good, -abs(_difference(SCORE, pair) or 0.0)))
     return Paired(tuple(pairs), len(of_a.keys() | of_b.keys()) - len(pairs), watched)
 
@@ -518,8 +534,9 @@ def all_paired(first: Iterable[Cell], others: Mapping[str, Iterable[Cell]]) -> d
 
 
 def together(comparisons: Iterable[Paired]) -> list[Paired]:
-    """Return the same comparisons, each corrected for being one of several that are shown together."""
-    # Every comparison holds the list that it is itself in: each then counts which of the others are tested.
+    """Return the same comparisons, each corrected for their number."""
+    # Each comparison holds the list that contains it. The number of tests differs by measure (a model may have no
+    # scores), so each counts the members of the list that have a test.
     among: list[Paired] = []
     among += (replace(comparison, among=among) for comparison in comparisons)
     return among
@@ -534,7 +551,7 @@ def _cases(count: int) -> str:
 
 
 def _difference(measure: Measure, pair: Pair) -> float | None:
-    """Return the value with B minus that with A; `None` if one of the two has none, or an infinite one."""
+    """Return the value with B minus the value with A; `None` if either is missing or infinite."""
     assert measure.of_case is not None
     of_a, of_b = map(measure.of_case, pair)
     if of_a is None or of_b is None or not math.isfinite(of_b - of_a):
@@ -543,15 +560,19 @@ def _difference(measure: Measure, pair: Pair) -> float | None:
 
 
 def _clusters(pairs: Iterable[Pair]) -> Clusters:
-    """Return the cluster of each pair, B's before A's; `None` if no pair has one."""
-    found = []
+    """Return the cluster of each pair; `None` if no pair has one."""
+    found: list[Hashable] = []
+    any_written = False
     for a, b in pairs:
-        found.append(b.cluster if b.cluster[1] is not None else a.cluster)
-    if all(written is None for _, written, _ in found):
-        return None
-    return [*found]
+        # B is the later batch if two batches are compared, and its suite the one that counts.
+        cluster = b.cluster
+        if cluster[1] is None:
+            cluster = a.cluster
+        any_written = any_written or cluster[1] is not None
+        found.append(cluster)
+    return found if any_written else None
 
 
 def _rounded(some: int, of: int) -> int:
-    """Return the nearest whole number, halves rounded up."""
+    """Return `some` / `of` as the nearest whole number, halves rounded up."""
     return (2 * some + of) // (2 * of)

@@ -1,4 +1,4 @@
-"""The arguments that a new expected call begins with, from the schema of its tool."""
+"""The first arguments of a new expected call, from the schema of its tool."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from workbench.trajectory.json_schema import (
 
 
 def first_value(name: str, schema: Schema | None) -> object:
-    """Return the check that a new argument begins with.
+    """Return the first check of a new argument, from the schema of its parameter.
 
-    It expects the first suggestion that the schema accepts, otherwise a number or true. An argument with none of these
-    only has to be `present`, or null if its schema allows nothing else."""
+    The check expects the first suggested value that the schema accepts (a default, an example, an enum's member),
+    otherwise a number or true. Without such a value, the argument has to be `present`, or null if its schema allows
+    nothing else."""
     types = types_of(schema)
     if types == {"null"}:
         return {"equals_null": True}
@@ -38,29 +39,35 @@ def first_value(name: str, schema: Schema | None) -> object:
 
 
 def required_args(parameters: Schema) -> Table:
-    """Return the arguments that a tool requires, in the order of its schema, each as `first_value`."""
+    """Return the required arguments of a tool, in the order of its schema, each with its `first_value`."""
     required = dict.fromkeys(required_names(parameters))
     known = properties_of(parameters)
     args: Table = {}
-    for name in (*filter(required.__contains__, known), *(name for name in required if name not in known)):
+    # A schema may require a name that it does not describe: these come last.
+    for name in dict.fromkeys((*filter(required.__contains__, known), *required)):
         schema = known.get(name)
-        args[name] = first_value(name, with_definitions(schema, parameters) if isinstance(schema, Mapping) else None)
-    # A part that refers to the whole (`#`) can only be checked in it.
+        if isinstance(schema, Mapping):
+            args[name] = first_value(name, with_definitions(schema, parameters))
+        else:
+            args[name] = first_value(name, None)
+    # A part that refers to the whole schema (`#`) can only be checked within it.
     refused = refused_parts(values_of(args), parameters)
-    for name in args if refused is None else args.keys() & refused:
+    if refused is None:
+        return {name: {"present": True} for name in args}
+    for name in args.keys() & refused:
         args[name] = {"present": True}
     return args
 
 
 def is_open(value: object) -> bool:
-    """Return whether an argument of `required_args` still has to be filled in."""
+    """Return whether an argument of `required_args` has no value yet, which the user has to write."""
     return value == {"present": True}
 
 
 def refused_parts(arguments: Mapping[str, object], schema: Schema) -> tuple[str, ...] | None:
-    """Return the names of the arguments that a schema refuses, an empty name for all of them together.
+    """Return the names of the arguments that a schema refuses; an empty name stands for the arguments as a whole.
 
-    `None` if the schema cannot be used."""
+    `None` if the schema itself is broken."""
     from jsonschema.exceptions import SchemaError
     from referencing.exceptions import Unresolvable
 
@@ -74,7 +81,7 @@ def refused_parts(arguments: Mapping[str, object], schema: Schema) -> tuple[str,
 
 
 def as_check(name: str, value: object) -> object:
-    """Return the check that an argument equals a value: `{ equals = … }` where the value would be read as a check."""
+    """Return the check that an argument equals a value: the value, or `{ equals = … }` if it would read as a check."""
     if name in SWALLOWED:
         return {"equals": value}
     if isinstance(value, dict) and value and (check_names_in(value) or OPTION_NAMES.issuperset(value)):
@@ -83,7 +90,7 @@ def as_check(name: str, value: object) -> object:
 
 
 def values_of(args: Mapping[str, object]) -> dict[str, object]:
-    """Return the values that arguments of `required_args` are expected to have, without those to be filled in."""
+    """Return the expected values of arguments of `required_args`, without the arguments that have no value yet."""
     return {name: _value_of(value) for name, value in args.items() if not is_open(value)}
 
 
@@ -107,7 +114,7 @@ def _one_property(schema: Schema) -> Schema:
 
 
 def _plain_values(schema: Schema, types: frozenset[str]) -> Iterator[object]:
-    """Yield numbers within and at the bounds of a schema, the plainest first, and true."""
+    """Yield candidates for a value: numbers within and at the bounds of a schema, the plainest first, and true."""
     if types & {"integer", "number"}:
         above, below = keyword(schema, "exclusiveMinimum"), keyword(schema, "exclusiveMaximum")
         if is_number(low := keyword(schema, "minimum")):

@@ -1,4 +1,7 @@
-"""The reports of the published systems on a batch: each suite in the words of the system that decides it."""
+"""The reports of published evaluation systems: each suite as the system whose grader decides it would report it.
+
+The names, the rounding and the order of these figures are those of the published systems, and so are their oddities.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,10 @@ import json
 import math
 import statistics
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
@@ -15,7 +20,7 @@ from workbench.analysis.gates import median, mode, spread
 from workbench.checks.check import Checks, describe_whole
 from workbench.dataclasses import dataclass
 from workbench.grading.accuracy import EXACT, EXTRA, NAME_ONLY
-from workbench.grading.grade import Grade, Issue, RunResult
+from workbench.grading.grade import Grade, RunResult
 from workbench.grading.repeats import joined, runs_by_case
 from workbench.grading.scoring import mean, verdict_of
 from workbench.grading.status import Status
@@ -30,7 +35,9 @@ from workbench.trajectory.trajectory import CallRecord
 
 @dataclass(frozen=True)
 class Summary:
-    """`headline` is one line without the system's name; `details` are further lines; `numbers` is a JSON object."""
+    """A report's text and numbers.
+
+    `headline` is one line without the system's name, `details` are further lines, `numbers` is a JSON object."""
 
     headline: str
     details: tuple[str, ...]
@@ -39,29 +46,33 @@ class Summary:
 
 @dataclass(frozen=True)
 class System:
-    """A published system.
+    """The functions that make the reports of a published system.
 
-    Its functions get graded runs of one suite to which its grader applies, at least one, each with the grader's own
-    verdict as its status.
-
-    `summary` gets the runs with one model; `with_cases`, where the system has one, replaces it and also gets the cases
-    by run, as far as they are known; `comparison`, where the system has one, gets the runs with all of several models.
+    They get graded runs of one suite to which the system's grader applies, at least one, each with the grader's own
+    verdict as its status. `summary` gets the runs with one model. `with_cases`, if set, replaces it and also gets the
+    known cases by run id. `comparison`, if set, gets the runs with several models.
     """
 
     summary: Callable[[Sequence[RunResult]], Summary]
     comparison: Callable[[Sequence[RunResult]], Summary] | None = None
     with_cases: Callable[[Sequence[RunResult], Mapping[str, Case]], Summary] | None = None
 
+    def report(self, runs: Sequence[RunResult], cases: Mapping[str, Case]) -> Summary:
+        """Return the report on the runs with one model; `cases` holds the known cases by run id."""
+        if self.with_cases is not None:
+            return self.with_cases(runs, cases)
+        return self.summary(runs)
+
 
 def share(part: int, whole: int, digits: int) -> float:
-    """Return a rounded percentage; 0 of nothing."""
+    """Return `part` of `whole` as a percentage with so many digits; 0 if `whole` is 0."""
     return round(100 * part / whole, digits) if whole else 0.0
 
 
 def score_metadata(grade: Grade) -> dict[str, JsonValue]:
-    """Return the counts that the scorer reports with its score, under its own names.
+    """Return the counts that the `accuracy` scorer reports with its score, under its own names.
 
-    Where nothing was expected or nothing called there is only the number of the other side."""
+    If nothing was expected, or nothing called, only the number of the other side is reported."""
     counts = {name: int(amount) for name, amount in grade.numbers.items()}
     expected, made = counts["expected"], counts["made"]
     if not expected:
@@ -78,15 +89,18 @@ def score_metadata(grade: Grade) -> dict[str, JsonValue]:
 def flexible_details(
     grade: Grade, calls: Sequence[CallRecord], expected: Sequence[ExpectedCall]
 ) -> dict[str, JsonValue]:
-    """Return the calls behind the counts of flexible mode, under the scorer's names.
+    """Return the calls behind the counts of the scorer's flexible mode, under its own names.
 
-    `missingToolCalls` has every expected call without an exact match, including those that found their name, unlike the
-    count; equal ones are grouped, in the order of their first. An expected value is plain, or a check in words.
+    Unlike the count of missing calls, `missingToolCalls` also has the expected calls of which only the name matched;
+    equal calls are grouped, in the order of the first of them. An expected value is plain, or a check in words.
     """
 
     def made(outcome: str) -> list[JsonValue]:
-        lines = sorted(line.call for line in grade.pairings if line.outcome == outcome and line.call is not None)
-        return [_call(calls[index].tool, _input(calls[index])) for index in lines]
+        indices = []
+        for line in grade.pairings:
+            if line.outcome == outcome and line.call is not None:
+                indices.append(line.call)
+        return [_call(calls[index].tool, _input(calls[index])) for index in sorted(indices)]
 
     missing: dict[str, list[JsonValue]] = {}
     for line in grade.pairings:
@@ -98,7 +112,7 @@ def flexible_details(
         "matches": made(EXACT),
         "nameOnlyMatches": made(NAME_ONLY),
         "extras": made(EXTRA),
-        "missingToolCalls": [call for equal in missing.values() for call in equal],
+        "missingToolCalls": list(chain.from_iterable(missing.values())),
     }
 
 
@@ -109,12 +123,15 @@ def _call(tool: str, given: Mapping[str, JsonValue] | None) -> JsonValue:
 
 
 def _input(record: CallRecord) -> Mapping[str, JsonValue] | None:
-    """Return the input of a call; `None` where no arguments were written."""
+    """Return the arguments of a call; `None` if the model wrote none."""
     return None if record.call.raw == "" else record.arguments
 
 
 def _expected_input(checks: Checks) -> dict[str, JsonValue]:
-    return {name: check.samples()[0] if check.is_exact else describe_whole(check) for name, check in checks.items()}
+    found: dict[str, JsonValue] = {}
+    for name, check in checks.items():
+        found[name] = check.samples()[0] if check.is_exact else describe_whole(check)
+    return found
 
 
 def _metadata(run: RunResult, grade: Grade, cases: Mapping[str, Case]) -> dict[str, JsonValue]:
@@ -137,7 +154,8 @@ def _accuracy_summary(runs: Sequence[RunResult], cases: Mapping[str, Case]) -> S
 
 
 def _percent(score: float | None) -> int:
-    """Round as JavaScript does, halves up."""
+    """Return a score in whole percent."""
+    # The scorer rounds as JavaScript does, halves up; Python's `round` would round 0.5 to 0.
     return math.floor(100 * (score or 0.0) + 0.5)
 
 
@@ -145,36 +163,35 @@ _ACCURACY = System(lambda runs: _accuracy_summary(runs, {}), with_cases=_accurac
 
 
 TIE = "Tie"
-"""Shown as the best model of a case where several reached the highest score."""
+"""The best model of a case in which several models reached the highest score."""
 
 
 def _critics_summary(runs: Sequence[RunResult]) -> Summary:
     cases = _cases(runs)
-    counts = {}
+    statuses = Counter(case.status for case in cases)
+    rate = pass_rate(cases)
+    headline = [counted(len(cases), "case")]
+    totals: dict[str, JsonValue] = {}
     for status in Status:
         if status.graded:
-            counts[status] = sum(case.status == status for case in cases)
-    rate = pass_rate(cases)
-    statuses = ", ".join(f"{count} {status}" for status, count in counts.items() if count or status != Status.WARNED)
+            totals[status.total] = statuses[status]
+            if statuses[status] or status != Status.WARNED:
+                headline.append(f"{statuses[status]} {status}")
+    headline.append(f"pass rate {rate:.2f}%")
+    if statuses[Status.WARNED]:
+        headline.append(f"{Status.WARNED.counted} not counted")
+    details = []
     scores: list[JsonValue] = []
     for case in cases:
+        details.append(f"{case.case_id}: {percent(case):.2f}%, {case.status}")
         scores.append({"case": case.case_id, "status": case.status, "score": percent(case)})
-    without = f", {Status.WARNED.counted} not counted" if counts[Status.WARNED] else ""
-    return Summary(
-        f"{counted(len(cases), 'case')}, {statuses}, pass rate {rate:.2f}%{without}",
-        tuple(f"{case.case_id}: {percent(case):.2f}%, {case.status}" for case in cases),
-        {
-            "total": len(cases),
-            **{status.total: count for status, count in counts.items()},
-            "pass_rate": rate,
-            "cases": scores,
-        },
-    )
+    numbers = {"total": len(cases), **totals, "pass_rate": rate, "cases": scores}
+    return Summary(", ".join(headline), tuple(details), numbers)
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """A run by its score alone, because the system has no requirements besides it."""
+    """A run reduced to its score, because the system has no other requirements."""
 
     suite: str
     case_id: str
@@ -197,42 +214,42 @@ class _Case(NamedTuple):
 
 
 def _cases(runs: Sequence[RunResult]) -> list[_Case]:
-    small = (
-        _Run(run.suite, run.case_id, run.model, run.repeat, _status(run), run.score, _by_own_rules(run.grading))
-        for run in runs
-    )
-    groups = ((group[0], joined(group)) for group in runs_by_case(small, lambda run: run.suite))
-    return [_Case(first.case_id, first.model, come_to.status, come_to.score) for first, come_to in groups]
+    small = []
+    for run in runs:
+        grading = _by_own_rules(run.grading)
+        small.append(_Run(run.suite, run.case_id, run.model, run.repeat, _status(run), run.score, grading))
+    cases = []
+    for group in runs_by_case(small, lambda run: run.suite):
+        come_to = joined(group)
+        cases.append(_Case(group[0].case_id, group[0].model, come_to.status, come_to.score))
+    return cases
 
 
 def _status(run: RunResult) -> Status:
-    """Return the system's status of a run.
-
-    What a rule decided before scoring, which has no sums, stands."""
+    """Return the status of a run by the system's own thresholds."""
+    # A grade without numbers was decided by a rule before scoring, and stands.
     if run.grade is None or run.score is None or not run.grade.numbers:
         return run.status
     return verdict_of(run.score, _by_own_rules(run.grading), slack=0.0)
 
 
 def _by_own_rules(grading: Grading) -> Grading:
-    """Return the options with the system's rule for repeats and its use of the thresholds.
-
-    The system's default replaces Workbench's own rule. A run passes from the fail threshold on; a warning needs a lower
-    one."""
+    """Return the options of grading with the system's rule for repeats and its use of the thresholds."""
+    # In the system, a run passes from the fail threshold on, and a warning needs a threshold below it.
     warn_threshold = min(grading.warn_threshold, grading.fail_threshold)
+    # The system's default rule replaces Workbench's, which the system does not have.
     rule = "last" if grading.repeat_rule == "every" else grading.repeat_rule
     return replace(grading, repeat_rule=rule, warn_threshold=warn_threshold)
 
 
 def pass_rate(cases: Sequence[_Case]) -> float:
-    """Return passed cases of all, in percent with two digits.
-
-    A warned case has not passed."""
+    """Return the share of passed cases in percent with two digits; a warned case has not passed."""
     return share(sum(case.status == Status.PASSED for case in cases), len(cases), 2)
 
 
 def percent(case: _Case) -> float:
-    """Return a case's score in percent with two digits; negative infinity is shown as the smallest number."""
+    """Return a case's score in percent with two digits."""
+    # JSON has no infinity: a score of minus infinity becomes the smallest number.
     return round(max(100 * (case.score or 0.0), -sys.float_info.max), 2)
 
 
@@ -243,34 +260,33 @@ def _comparison(runs: Sequence[RunResult]) -> Summary:
         by_model.setdefault(case.model, []).append(case)
         by_case.setdefault(case.case_id, []).append(case)
     rates = {model: pass_rate(cases) for model, cases in by_model.items()}
-    best = max(rates, key=lambda model: rates[model])
+    best = max(rates, key=rates.__getitem__)
+    headline = f"best model {best}, pass rate {rates[best]:.2f}%"
+    # A model that did not run the hard cases looks better than it is.
+    case_sets = {frozenset(case.case_id for case in cases) for cases in by_model.values()}
+    if len(case_sets) > 1:
+        headline += ", the cases of the models differ"
     winners = {name: _best_of(cases) for name, cases in by_case.items()}
-    alike = len({frozenset(case.case_id for case in cases) for cases in by_model.values()}) == 1
-    return Summary(
-        f"best model {best}, pass rate {rates[best]:.2f}%{'' if alike else ', the cases of the models differ'}",
-        tuple(f"{name}: {winner}" for name, winner in winners.items()),
-        {"best_model": best, "pass_rates": dict(rates), "best_by_case": dict(winners)},
-    )
+    details = tuple(f"{name}: {winner}" for name, winner in winners.items())
+    return Summary(headline, details, {"best_model": best, "pass_rates": dict(rates), "best_by_case": dict(winners)})
 
 
 def _best_of(cases: Sequence[_Case]) -> str:
-    highest = max(percent(case) for case in cases)
-    models = dict.fromkeys(case.model for case in cases if percent(case) == highest)
-    return next(iter(models)) if len(models) == 1 else TIE
+    highest = max(map(percent, cases))
+    models = {case.model for case in cases if percent(case) == highest}
+    return models.pop() if len(models) == 1 else TIE
 
 
 _CRITICS = System(_critics_summary, _comparison)
 
 
 MIN_FOR_PERCENTILES = 20
-"""With fewer values none lies beyond the 95th percentile."""
+"""The fewest values of which one lies beyond the 95th percentile."""
 
 
 @dataclass(frozen=True)
 class PrintedLatency:
-    """Milliseconds of single answers of the model.
-
-    `p95` is the published system's own: see `printed_latency`."""
+    """Latency of a model's single answers, in milliseconds; `p95` is the system's own (see `printed_latency`)."""
 
     mean: float
     p50: float
@@ -280,21 +296,21 @@ class PrintedLatency:
 
     @property
     def has_percentiles(self) -> bool:
-        """Whether there are enough answers for percentiles: of two, this p95 is the smaller one, and below p50."""
+        """Whether there are enough answers for percentiles; of two, the system's p95 lies below its p50."""
         return self.answers >= MIN_FOR_PERCENTILES
 
     def __str__(self) -> str:
-        percentiles = f", p50 {self.p50:.1f}, p95 {self.p95:.1f}" if self.has_percentiles else ""
+        percentiles = ""
+        if self.has_percentiles:
+            percentiles = f", p50 {self.p50:.1f}, p95 {self.p95:.1f}"
         return f"latency mean {self.mean:.1f}{percentiles}, max {self.max:.1f} ms"
 
 
 def printed_latency(latencies_ms: Sequence[float]) -> PrintedLatency:
-    """Return the latency statistics of some answers.
+    """Return the latency statistics of answers as the published system computes them.
 
-    Raises ValueError without any.
-
-    The 95th percentile is the value before the one at 95% of the sorted list: of two values the smaller one, of twenty
-    the 19th. That is how the published system counts; the totals of a batch use the nearest rank.
+    Its 95th percentile is the value before the one at 95% of the sorted list: of two values the smaller one, of twenty
+    the 19th. (The totals of a batch use the nearest rank.) Raises ValueError without values.
     """
     if not latencies_ms:
         raise ValueError("no latencies")
@@ -310,24 +326,25 @@ def printed_latency(latencies_ms: Sequence[float]) -> PrintedLatency:
 
 
 def overall_score(scores: Sequence[float]) -> float:
-    """Return the mean of the scores of all examples, or of all chains however many steps they have; 0 without any."""
+    """Return the mean score of examples; a chain counts as one example. 0 without examples."""
     return statistics.fmean(scores) if scores else 0.0
 
 
 def _decision_summary(runs: Sequence[RunResult]) -> Summary:
     score = overall_score([run.score or 0.0 for run in runs])
-    answers = (round_ for run in runs for round_ in run.trajectory.rounds)
     latencies = []
-    for round_ in answers:
-        if round_.latency_ms is not None:
-            latencies.append(round_.latency_ms)
+    for run in runs:
+        for round_ in run.trajectory.rounds:
+            if round_.latency_ms is not None:
+                latencies.append(round_.latency_ms)
     headline = f"overall score {score:.3f} of {counted(len(runs), 'example')}"
     if not latencies:
         return Summary(headline, (), {"score": score, "examples": len(runs), "latency": None})
     latency = printed_latency(latencies)
-    percentiles = (latency.p50, latency.p95) if latency.has_percentiles else (None, None)
-    printed = {"mean": latency.mean, "p50": percentiles[0], "p95": percentiles[1], "max": latency.max}
-    return Summary(f"{headline}, {latency}", (), {"score": score, "examples": len(runs), "latency": {**printed}})
+    printed: dict[str, JsonValue] = {"mean": latency.mean, "p50": None, "p95": None, "max": latency.max}
+    if latency.has_percentiles:
+        printed.update(p50=latency.p50, p95=latency.p95)
+    return Summary(f"{headline}, {latency}", (), {"score": score, "examples": len(runs), "latency": printed})
 
 
 _DECISION = System(_decision_summary)
@@ -353,7 +370,7 @@ ADVICE: dict[Group, tuple[str, str]] = {
         "tools were called needlessly: say when not to call them",
     ),
 }
-"""The groups of failures in the order of the report, each with the code of its advice and its text."""
+"""The groups of failures in the order of the report, each with the code and the text of its advice."""
 
 _GROUP_OF: dict[str, Group] = {
     "missing argument": "param_errors",
@@ -368,7 +385,7 @@ _GROUP_OF: dict[str, Group] = {
 
 @dataclass(frozen=True)
 class GradedTest:
-    """One test, its numbers already rounded to three digits as the published system does."""
+    """One test of the published system; scores are rounded to three digits, as the system rounds before it averages."""
 
     test_id: str
     passed: bool
@@ -381,33 +398,34 @@ class GradedTest:
 
 
 def graded_test(run: RunResult) -> GradedTest:
-    """Return a run that `dimensions` graded as a test of the published system."""
+    """Return a run, graded by `dimensions`, as a test of the published system."""
     grade = run.grade
     assert grade is not None and grade.score is not None
-    numbers = {}
-    for name, amount in grade.numbers.items():
-        numbers[name] = round(amount, 3)
     return GradedTest(
         run.case_id,
         grade.verdict == Status.PASSED,
         round(grade.score, 3),
-        numbers["precision"],
-        numbers["recall"],
-        numbers["parameters"],
+        round(grade.numbers["precision"], 3),
+        round(grade.numbers["recall"], 3),
+        round(grade.numbers["parameters"], 3),
         grade.numbers["latency_ms"],
-        frozenset(group for issue in grade.issues if (group := _group(grade, issue)) is not None),
+        frozenset(_groups(grade)),
     )
 
 
-def _group(grade: Grade, issue: Issue) -> Group | None:
-    # A call where none is expected is a call too many; any other unaccounted call is one of a wrong tool.
-    if issue.kind == "extra call" and all(line.expected_call is None for line in grade.pairings):
-        return "over_calling"
-    return _GROUP_OF.get(issue.kind)
+def _groups(grade: Grade) -> Iterator[Group]:
+    """Yield the groups of failures that the issues of a grade belong to."""
+    expects_calls = any(line.expected_call is not None for line in grade.pairings)
+    for issue in grade.issues:
+        # An extra call counts as a wrong tool, unless no call is expected at all.
+        if issue.kind == "extra call" and not expects_calls:
+            yield "over_calling"
+        elif issue.kind in _GROUP_OF:
+            yield _GROUP_OF[issue.kind]
 
 
 def suite_report(tests: Sequence[GradedTest]) -> dict[str, JsonValue]:
-    """Return counts and means; everything is 0 without tests."""
+    """Return the counts and means of tests under the system's names; all are 0 without tests."""
     passed = sum(test.passed for test in tests)
     number = len(tests) or 1
     return {
@@ -425,17 +443,18 @@ def suite_report(tests: Sequence[GradedTest]) -> dict[str, JsonValue]:
 
 
 def failure_analysis(tests: Sequence[GradedTest]) -> dict[str, JsonValue]:
-    """Return the ids of the failed tests by group, and the codes of the advice; a message when nothing failed."""
+    """Return the ids of the failed tests by group, and the codes of the advice; a message if no test failed."""
     failed = [test for test in tests if not test.passed]
     if not failed:
         return {"message": "no_failures"}
-    groups = {}
-    for group in ADVICE:
-        groups[group] = dict.fromkeys(test.test_id for test in failed if group in test.groups)
-    return {
-        **{group: list(ids) for group, ids in groups.items()},
-        "recommendations": [code for group, (code, _) in ADVICE.items() if groups[group]],
-    }
+    analysis: dict[str, JsonValue] = {}
+    recommendations: list[JsonValue] = []
+    for group, (code, _) in ADVICE.items():
+        ids = dict.fromkeys(test.test_id for test in failed if group in test.groups)
+        analysis[group] = list(ids)
+        if ids:
+            recommendations.append(code)
+    return {**analysis, "recommendations": recommendations}
 
 
 def _dimensions_summary(runs: Sequence[RunResult]) -> Summary:
@@ -446,8 +465,13 @@ def _dimensions_summary(runs: Sequence[RunResult]) -> Summary:
         f" precision {report['avg_precision']}, recall {report['avg_recall']},"
         f" parameters {report['avg_param_accuracy']}, {report['avg_latency_ms']} ms"
     )
-    of_groups = [("failed", report["failures"]), *((advice, analysis.get(key)) for key, (_, advice) in ADVICE.items())]
-    details = (f"{what}: {', '.join(map(str, ids))}" for what, ids in of_groups if isinstance(ids, list) and ids)
+    titled = {"failed": report["failures"]}
+    for group, (_, advice) in ADVICE.items():
+        titled[advice] = analysis.get(group)
+    details = []
+    for title, ids in titled.items():
+        if isinstance(ids, list) and ids:
+            details.append(f"{title}: {', '.join(map(str, ids))}")
     return Summary(headline, tuple(details), {**report, "analysis": analysis})
 
 
@@ -491,9 +515,7 @@ _NO_CASES: Mapping[str, Case] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class PublishedReport:
-    """A system's report of the runs of one suite with one model, or a comparison of its models if `model` is `None`.
-
-    `suite` is the suite's path."""
+    """A system's report on the runs of one suite (by its path) with one model; with all, if `model` is `None`."""
 
     suite: str
     model: str | None
@@ -503,13 +525,14 @@ class PublishedReport:
 
 
 def _by_its_grader(run: RunResult, verdict: Status) -> RunResult:
+    """Return the run with the grader's verdict as its status."""
     if run.status == verdict:
         return run
     return run.with_status(verdict)
 
 
 def _as_published(run: RunResult) -> RunResult:
-    """Return the run with the grade that the system gives where the suite frees surplus calls."""
+    """Return the run with the grade of the published system, which knows no free calls."""
     if not run.has_free_calls:
         return run
     grade = run.grade
@@ -518,13 +541,11 @@ def _as_published(run: RunResult) -> RunResult:
 
 
 def published_reports(results: Sequence[RunResult], cases: Mapping[str, Case] = _NO_CASES) -> Iterator[PublishedReport]:
-    """Return the reports on a batch, suite by suite in the order of the runs.
+    """Yield the published systems' reports on a batch, suite by suite in the order of the runs.
 
-    `cases` are those of the runs, by run.
-
-    Runs count by the verdict of the deciding grader, because the published systems have no requirements besides it.
-    Runs that were not graded, or to which it does not apply, are left out. Of more than `MAX_DOCUMENT_RUNS` runs
-    there are none.
+    `cases` holds the cases by run id. A run counts with the verdict of its deciding grader, because the published
+    systems have no other requirements. Runs that were not graded, or to which the grader does not apply, are left out.
+    A batch of more than `MAX_DOCUMENT_RUNS` runs has no reports.
     """
     if len(results) > MAX_DOCUMENT_RUNS:
         return
@@ -537,9 +558,8 @@ def published_reports(results: Sequence[RunResult], cases: Mapping[str, Case] = 
         system = system_of(grader)
         models = dict.fromkeys(run.model for run in runs)
         for model in models:
-            mine = [run for run in runs if run.model == model]
-            summary = system.summary(mine) if system.with_cases is None else system.with_cases(mine, cases)
-            yield PublishedReport(suite, model, grader, TRAITS[grader].system, summary)
+            of_model = [run for run in runs if run.model == model]
+            yield PublishedReport(suite, model, grader, TRAITS[grader].system, system.report(of_model, cases))
         if len(models) > 1 and system.comparison is not None:
             yield PublishedReport(suite, None, grader, TRAITS[grader].system, system.comparison(runs))
 
@@ -554,7 +574,7 @@ _SYSTEMS: Mapping[str, System] = {
 
 
 def system_of(grader: str) -> System:
-    """Return the report of the published system that a grader follows.
+    """Return the published system that a grader follows.
 
     Raises ValueError for an unknown grader."""
     if grader not in _SYSTEMS:

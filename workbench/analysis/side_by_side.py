@@ -1,4 +1,4 @@
-"""A whole comparison: cases as rows, models as columns, the totals of each model, and the tests between them."""
+"""The comparison of models: cases as rows, models as columns, the totals of each model, and the paired tests."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from workbench.analysis.comparison import (
     model_totals,
     repeat_rules_of,
     scores_differ,
+    scores_of,
 )
 from workbench.analysis.measures import Measure
 from workbench.analysis.paired import Paired, paired, together
@@ -25,12 +26,14 @@ if TYPE_CHECKING:
     from workbench.analysis.watched import PairWatched
 
 MAX_ALL_PAIRS = 3
-"""With more models than this, each is compared with the first one only."""
+"""The most models of which every pair is compared; of more models, each is compared with the first one only.
+
+Each pair is one more comparison for which the tests are corrected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A case, with its result for each model, in the order of the columns: `None` where it did not run."""
+    """A case with its cell for each model, in the order of the columns; `None` for a model that did not run it."""
 
     suite: str
     suite_name: str
@@ -40,13 +43,13 @@ class Row:
 
     @property
     def differs(self) -> bool:
-        """Whether the graded models have different results."""
+        """Whether the graded models have different verdicts or visibly different scores."""
         return differ(self.cells)
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two models compared case by case: `second` is better or worse than `first`."""
+    """Two models compared case by case; `found` has `first` as its A and `second` as its B."""
 
     first: str
     second: str
@@ -55,29 +58,30 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Models compared; rows are in the order in which their cases were first run."""
+    """The comparison of models; rows are in the order in which their cases were first run."""
 
     models: tuple[str, ...]
     rows: tuple[Row, ...]
     totals: tuple[ModelTotals, ...]
     on_same_cases: tuple[ModelTotals, ...]
-    """The totals over the cases that were graded with each model that ran at all: only these can be held against each
-    other."""
+    """The totals over the cases that were graded with every model that ran at all; only these are comparable."""
     pairs: tuple[Pair, ...]
 
     @property
     def cells(self) -> Iterator[Cell]:
         """The cells of all rows."""
-        return (cell for row in self.rows for cell in row.cells if cell is not None)
+        for row in self.rows:
+            yield from filter(None, row.cells)
 
     @property
     def runs(self) -> Iterator[RunSummary]:
         """The runs of all cells."""
-        return (run for cell in self.cells for run in cell.runs)
+        for cell in self.cells:
+            yield from cell.runs
 
     @property
     def with_repeats(self) -> bool:
-        """Whether a case has several runs with one model."""
+        """Whether any case has several runs with one model."""
         return any(len(cell.runs) > 1 for cell in self.cells)
 
     @property
@@ -97,8 +101,8 @@ class Comparison:
 
 
 WhenLeft = Callable[[Comparison, Sequence[int]], None]
-"""Called with what was compared in the app when it is left, and the numbers of the batches in the history of which runs
-are missing."""
+"""A callback for leaving the app's comparison: it gets the comparison, and the numbers of stored batches with missing
+runs."""
 
 
 def compared(
@@ -110,26 +114,24 @@ def compared(
 ) -> Comparison:
     """Return a comparison of cells, in columns by `models`.
 
-    `suite_names` gives the names of suites, and `gates` their gates, by the keys of suites in the cells. `watched` are
-    the pairs of a batch that stopped early: no other is then tested, and a case that was not needed with any model is
-    no row."""
+    `suite_names` and `gates` have the suites' keys in the cells. `watched` are the pairs of a batch that may stop
+    early: no other pair is then tested, and a case that was needed with no model has no row."""
     models = tuple(dict.fromkeys(models))
-    cases = dict.fromkeys((suite, case_id) for suite, case_id, model in cells if model in models)
-    for_nothing = set()
-    for case in cases:
-        if _not_needed([cells.get((*case, model)) for model in models]):
-            for_nothing.add(case)
-    rows = tuple(
-        _row(suite, suite_names.get(suite, suite), case_id, tuple(cells.get((suite, case_id, each)) for each in models))
-        for suite, case_id in cases
-        if (suite, case_id) not in for_nothing
-    )
-    columns = {}
-    for model in models:
-        columns[model] = [cell for key, cell in cells.items() if key[2] == model]
+    columns: dict[str, list[Cell]] = {model: [] for model in models}
+    rows_cells: dict[tuple[str, str], list[Cell | None]] = {}
+    for (suite, case_id, model), cell in cells.items():
+        if model in columns:
+            columns[model].append(cell)
+            row = rows_cells.setdefault((suite, case_id), [None] * len(models))
+            row[models.index(model)] = cell
+    rows = []
+    for (suite, case_id), row in rows_cells.items():
+        ran = [cell for cell in row if cell is not None]
+        if not all(_is_not_needed(cell) for cell in ran):
+            rows.append(Row(suite, suite_names.get(suite, suite), case_id, ran[0].case_name, tuple(row)))
     return Comparison(
         models,
-        rows,
+        tuple(rows),
         tuple(model_totals(model, column, gates) for model, column in columns.items()),
         totals_on_same_cases(columns),
         tuple(_pairs(columns, watched)),
@@ -137,89 +139,97 @@ def compared(
 
 
 def totals_on_same_cases(columns: Mapping[str, Collection[Cell]]) -> tuple[ModelTotals, ...]:
-    """Return the totals of columns over the cases that were graded with each of those that ran at all."""
-    graded = []
+    """Return the totals of models over the cases that were graded with every model that has a cell."""
+    graded: list[set[tuple[str, str]]] = []
     for cells in columns.values():
         if cells:
             graded.append({(cell.suite, cell.case_id) for cell in cells if cell.is_graded})
-    same = set[tuple[str, str]]().union(*graded[:1]).intersection(*graded)
-    return tuple(
-        model_totals(model, [cell for cell in cells if (cell.suite, cell.case_id) in same])
-        for model, cells in columns.items()
-    )
+    same: set[tuple[str, str]] = set()
+    if graded:
+        same = set.intersection(*graded)
+    totals = []
+    for model, cells in columns.items():
+        comparable = [cell for cell in cells if (cell.suite, cell.case_id) in same]
+        totals.append(model_totals(model, comparable))
+    return tuple(totals)
 
 
 def differ(cells: Iterable[Cell | None]) -> bool:
-    """Return whether cells of one case have different verdicts, or scores that look different to a person.
+    """Return whether cells of one case have different verdicts, or visibly different scores.
 
-    A cell that was not graded has no verdict, and differs from none."""
+    A cell that was not graded has no verdict and differs from none."""
     graded = [cell for cell in cells if cell is not None and cell.is_graded]
-    scores = []
-    for cell in graded:
-        if cell.score is not None:
-            scores.append(cell.score)
-    apart = bool(scores) and scores_differ(max(scores), min(scores))
-    return apart or len({cell.status for cell in graded}) > 1
+    scores = scores_of(graded)
+    if scores and scores_differ(max(scores), min(scores)):
+        return True
+    return len({cell.status for cell in graded}) > 1
 
 
-def _row(suite: str, suite_name: str, case_id: str, cells: tuple[Cell | None, ...]) -> Row:
-    named = next(cell for cell in cells if cell is not None)
-    return Row(suite, suite_name, case_id, named.case_name, cells)
-
-
-def _not_needed(cells: Iterable[Cell | None]) -> bool:
-    return all(is_not_needed(run) for cell in cells if cell is not None for run in cell.runs)
+def _is_not_needed(cell: Cell) -> bool:
+    return all(map(is_not_needed, cell.runs))
 
 
 def _pairs(columns: Mapping[str, Sequence[Cell]], watched: Sequence[PairWatched]) -> Iterator[Pair]:
-    if watched:
-        found = together(paired(columns[each.first], columns[each.second], each) for each in watched)
-        return (Pair(each.first, each.second, test) for each, test in zip(watched, found, strict=True))
+    """Yield the comparisons of pairs of models, all corrected for their number."""
     names = list(columns)
-    pairs = list(combinations(names, 2)) if len(names) <= MAX_ALL_PAIRS else [(names[0], other) for other in names[1:]]
-    found = together(paired(columns[one], columns[other]) for one, other in pairs)
-    return (Pair(one, other, test) for (one, other), test in zip(pairs, found, strict=True))
+    if watched:
+        pairs = [(each.first, each.second) for each in watched]
+        found = together(paired(columns[each.first], columns[each.second], each) for each in watched)
+    else:
+        if len(names) <= MAX_ALL_PAIRS:
+            pairs = list(combinations(names, 2))
+        else:
+            pairs = [(names[0], other) for other in names[1:]]
+        found = together(paired(columns[one], columns[other]) for one, other in pairs)
+    for (one, other), test in zip(pairs, found, strict=True):
+        yield Pair(one, other, test)
 
 
-# The Pareto front: who is not beaten in score by one that takes no more.
+# The Pareto front of score against cost, latency or tokens.
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A contender's cost, of which less is better, and its score, of which more is better."""
+    """A model in a Pareto chart: `takes`, of which less is better, and `score`, of which more is better."""
 
     name: str
     takes: float
     score: float
 
     def beats(self, other: Point) -> bool:
-        """Return whether this one is as good in both, and better in one."""
+        """Return whether this point is at least as good in both dimensions, and better in one."""
         as_good = self.takes <= other.takes and self.score >= other.score
         return as_good and (self.takes, self.score) != (other.takes, other.score)
 
 
 def front(points: Sequence[Point]) -> tuple[Point, ...]:
-    """Return the points that none beats, from the one that takes least.
+    """Return the Pareto front: the points that no other point beats, from the one that takes least.
 
-    Equal points are on it together."""
+    Equal points are on the front together."""
     found: list[Point] = []
+    # From the least taking point on, a point is on the front exactly if it scores more than the last one found.
     for point in sorted(points, key=lambda each: (each.takes, -each.score)):
-        best = found[-1] if found else None
-        if best is None or point.score > best.score or (point.takes, point.score) == (best.takes, best.score):
+        if not found or point.score > found[-1].score or _are_equal(point, found[-1]):
             found.append(point)
     return tuple(found)
 
 
+def _are_equal(one: Point, other: Point) -> bool:
+    return (one.takes, one.score) == (other.takes, other.score)
+
+
 def points(measure: Measure, totals: Sequence[ModelTotals]) -> tuple[tuple[Point, ...], tuple[str, ...]]:
-    """Return models by a measure of which less is better, and the models without that measure or a score."""
-    per_run = measure.per_run
-    if per_run is None:
-        return (), tuple(each.model for each in totals)
-    taken = [(each, per_run.of(each)) for each in totals]
-    found = tuple(
-        Point(each.model, takes, each.mean_score)
-        for each, takes in taken
-        if takes is not None and each.mean_score is not None
-    )
-    placed = {point.name for point in found}
-    return found, tuple(each.model for each, _ in taken if each.model not in placed)
+    """Return the models as points by a measure of which less is better, and the models that have no such point.
+
+    A model without a value of the measure, or without a score, has no point."""
+    found = []
+    without = []
+    for each in totals:
+        takes = None
+        if measure.per_run is not None:
+            takes = measure.per_run.of(each)
+        if takes is not None and each.mean_score is not None:
+            found.append(Point(each.model, takes, each.mean_score))
+        else:
+            without.append(each.model)
+    return tuple(found), tuple(without)

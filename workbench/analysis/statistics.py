@@ -1,4 +1,4 @@
-"""Confidence intervals and tests of significance, also of clusters, whose members are no independent observations."""
+"""Confidence intervals and significance tests, for independent cases and for clusters of dependent ones."""
 
 from __future__ import annotations
 
@@ -16,40 +16,45 @@ from workbench.limits import MAX_LOOKS
 from workbench.numerals import setting_text
 
 BEYOND = 0.05
-"""An interval of 95% lacks the true value so often."""
+"""The probability that a 95% interval misses the true value."""
 
+# Halving a width of 1 this often leaves an error below 1e-15.
 _BISECTIONS = 50
 
 _NORMAL_FROM = 2_000
-"""With so many degrees of freedom, Student's t is a normal distribution to three digits."""
+"""The degrees of freedom from which Student's t equals a normal distribution to three digits."""
 
 
 class Interval(NamedTuple):
-    """The bounds of a share, each 0..1, of a mean or of a difference."""
+    """The bounds of a share (each 0..1), of a mean, or of a difference."""
 
     low: float
     high: float
 
 
 def bounded_interval(values: Sequence[float], clusters: Sequence[Hashable] | None = None) -> Interval | None:
-    """Return the 95% interval of the mean behind values in 0..1; `None` without values, or with one beyond.
+    """Return the 95% interval of the mean of values in 0..1; `None` without values, or if one lies outside 0..1.
 
-    It is that of Clopper and Pearson (1934), by mid-p (Lancaster 1961), for scores: the values and one more, 0 or 1,
-    are weighed at random (Dirichlet), the mean and variance of their weighted mean are those of a beta distribution,
-    and the bounds are quantiles of the two distributions' mean. For values of 0 and 1 alone, it is exactly theirs. It
-    always has a width. Of values that depend on each other, n count as n / d: d is the design effect, times how much
-    wider Student's distribution is than a normal one.
+    This extends the mid-p interval of Clopper and Pearson (1934; mid-p: Lancaster 1961) from shares to scores. The
+    values and one extra value, 0 or 1, get random weights (a Dirichlet distribution). The beta distribution with the
+    mean and variance of the weighted mean is computed for either extra value, and the bounds are quantiles of the
+    average of the two. For values that are all 0 or 1, the result is exactly the mid-p interval.
+
+    The interval always has a width. With `clusters`, one for each value, n values count as n / d independent ones: d is
+    the design effect, times the squared ratio of Student's quantile to the normal one.
     """
     if not values or not all(0 <= value <= 1 + ROUNDING_SLACK for value in values):
         return None
     inside = [min(value, 1.0) for value in values]
-    return _beta_mid(len(inside) / _effect_of(inside, clusters), mean(inside), mean([value**2 for value in inside]))
+    squares = [value**2 for value in inside]
+    return _beta_mid(len(inside) / _effect_of(inside, clusters), mean(inside), mean(squares))
 
 
 def share_interval(good: int, of: int) -> Interval:
-    """Return the same for the share behind `good` of `of` independent trials.
+    """Return the 95% interval of the share behind `good` of `of` independent trials: mid-p Clopper-Pearson.
 
     Raises ValueError unless 0 <= good <= of and of > 0."""
+    # Of values that are all 0 or 1, the mean of the squares is the mean itself.
     if not 0 <= good <= of or not of:
         raise ValueError(f"{good} of {of} is no share")
     return _beta_mid(float(of), good / of, good / of)
@@ -58,43 +63,57 @@ def share_interval(good: int, of: int) -> Interval:
 def _effect_of(values: Sequence[float], clusters: Sequence[Hashable] | None) -> float:
     if clusters is None:
         return 1.0
-    return design_effect(values, clusters) * (student(max(len(set(clusters)) - 1, 1)) / z_of(BEYOND)) ** 2
+    # Few clusters estimate the variance poorly. Student's quantile allows for that; the beta distribution, like the
+    # normal one, takes the variance as known, so its sample size shrinks by the squared ratio of the quantiles.
+    freedom = max(len(set(clusters)) - 1, 1)
+    return design_effect(values, clusters) * (student(freedom) / z_of(BEYOND)) ** 2
 
 
 @lru_cache(maxsize=4096)
 def _beta_mid(count: float, middle: float, square: float) -> Interval:
-    low, high = (_beta_with(count, middle, square, extra) for extra in (0, 1))
+    """Return the interval of `count` values with this mean and this mean of squares."""
+    # Clopper and Pearson take the lower bound from the distribution with an extra 0, the upper one from that with an
+    # extra 1, and cover at least 95%. Mid-p takes both bounds from the average, which covers about 95% and is narrower.
+    with_0, with_1 = _beta_with(count, middle, square, 0), _beta_with(count, middle, square, 1)
 
     def below(at: float) -> float:
-        """Return the mean of both distribution functions.
+        # If all values are 0, the distribution with an extra 0 is a point at 0, and all of it lies below; if all are
+        # 1, the distribution with an extra 1 is a point at 1, and none of it does.
+        share_0, share_1 = 1.0, 0.0
+        if with_0 is not None:
+            share_0 = _beta_below(at, *with_0)
+        if with_1 is not None:
+            share_1 = _beta_below(at, *with_1)
+        return (share_0 + share_1) / 2
 
-        Without a beta distribution all is at 0, or at 1."""
-        of_low = 1.0 if low is None else _beta_below(at, *low)
-        of_high = 0.0 if high is None else _beta_below(at, *high)
-        return (of_low + of_high) / 2
-
-    return Interval(
-        0.0 if low is None else _falls(lambda at: BEYOND / 2 - below(at), 0.0, 1.0),
-        1.0 if high is None else _falls(lambda at: 1 - BEYOND / 2 - below(at), 0.0, 1.0),
-    )
+    low, high = 0.0, 1.0
+    if with_0 is not None:
+        low = _falls(lambda at: BEYOND / 2 - below(at), 0.0, 1.0)
+    if with_1 is not None:
+        high = _falls(lambda at: 1 - BEYOND / 2 - below(at), 0.0, 1.0)
+    return Interval(low, high)
 
 
 def _beta_with(count: float, middle: float, square: float, extra: int) -> tuple[float, float] | None:
-    """Return the parameters of the beta distribution with one more value; `None` where all values are that one."""
+    """Return a and b of the beta distribution for the values and an extra one; `None` if all values equal the extra."""
     mean_of = (count * middle + extra) / (count + 1)
     if not 1e-12 < mean_of < 1 - 1e-12:
         return None
+    # Under Dirichlet weights, the weighted mean has the variance spread / (count + 2). A beta distribution with this
+    # mean and variance has a + b = weight.
     spread = (count * square + extra) / (count + 1) - mean_of**2
     weight = mean_of * (1 - mean_of) * (count + 2) / spread - 1
     return mean_of * weight, (1 - mean_of) * weight
 
 
 def _beta_below(at: float, a: float, b: float) -> float:
-    """Return the regularised incomplete beta function, by its continued fraction.
+    """Return the regularised incomplete beta function by its continued fraction (Abramowitz and Stegun 1964, 26.5.8).
 
-    Abramowitz and Stegun 1964, 26.5.8; evaluated by Lentz's method (1976)."""
+    The fraction is evaluated by Lentz's method (1976)."""
     if not 0 < at < 1:
         return float(at >= 1)
+    # The fraction converges fast only left of about the mean; right of it, the function of the mirrored distribution
+    # does.
     if at > (a + 1) / (a + b + 2):
         return 1 - _beta_below(1 - at, b, a)
     scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(at) + b * math.log1p(-at)
@@ -113,53 +132,61 @@ def _beta_below(at: float, a: float, b: float) -> float:
 
 
 def _away_from_0(number: float) -> float:
+    # Lentz's method divides by these numbers; a tiny one in place of 0 leaves the result unchanged.
     return number if abs(number) > 1e-300 else 1e-300
 
 
 def _falls(function: Callable[[float], float], low: float, high: float) -> float:
-    """Return where a falling function between two places is 0."""
+    """Return the root of a falling function between two places, by bisection."""
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
-        low, high = (middle, high) if function(middle) > 0 else (low, middle)
+        if function(middle) > 0:
+            low = middle
+        else:
+            high = middle
     return (low + high) / 2
 
 
 def standard_error(values: Sequence[float], clusters: Sequence[Hashable] | None = None) -> float | None:
-    """Return the standard error of the mean of finite values; `None` where there are fewer than two clusters.
+    """Return the standard error of the mean of finite values; `None` with fewer than two clusters.
 
-    The deviations from the mean are added up in each of G clusters: se² = G / (G - 1) · Σ sums² / n² (Liang and Zeger
-    1986). Where each value is a cluster of its own, this is the usual one.
+    With the deviations from the mean summed within each of G clusters, se² = G / (G - 1) · Σ sums² / n² (Liang and
+    Zeger 1986). If each value is a cluster of its own, this is the usual standard error.
     """
     sums = _sums(values, clusters, mean(values) if values else 0.0)
     count = len(sums)
+    # One cluster is one observation, whose deviations add up to 0: it says nothing about the error.
     if count < 2:
         return None
     found = math.sqrt(count / (count - 1) * math.fsum(each * each for each in sums)) / len(values)
-    # Equal values have no error; rounding leaves about this much in their sums.
+    # Equal values have no error, but rounding leaves about this much in their sums.
     if found <= 1e-12:
         return 0.0
     return found
 
 
 def _sums(values: Sequence[float], clusters: Sequence[Hashable] | None, middle: float) -> Collection[float]:
-    """Return the deviations from the middle, added up in each cluster."""
+    """Return the sum of deviations from the middle within each cluster."""
+    if clusters is None:
+        return [value - middle for value in values]
     sums: dict[Hashable, float] = {}
-    for place, value in enumerate(values):
-        cluster = place if clusters is None else clusters[place]
+    for cluster, value in zip(clusters, values, strict=True):
         sums[cluster] = sums.get(cluster, 0.0) + value - middle
     return sums.values()
 
 
 def design_effect(values: Sequence[float], clusters: Sequence[Hashable] | None) -> float:
-    """Return how many times as large the variance of the mean is as if values were independent, at least 1.
+    """Return the design effect (Kish 1965): the variance of the mean divided by that of independent values, at least 1.
 
-    Where all values are the same, clusters are taken for one observation each."""
+    If all values are equal, each cluster counts as one observation."""
     if clusters is None:
         return 1.0
     alone, together = standard_error(values), standard_error(values, clusters)
     if alone and together is not None:
         return max(1.0, (together / alone) ** 2)
-    sizes = [clusters.count(cluster) for cluster in set(clusters)]
+    # Equal values show no variance to compare. The careful reading is that a cluster's members agree because they
+    # depend on each other entirely.
+    sizes = Counter(clusters).values()
     return sum(size * size for size in sizes) / len(values)
 
 
@@ -168,13 +195,18 @@ def paired_shares_interval(
 ) -> Interval:
     """Return the interval of the difference of two shares of the same cases: Tango's score interval (1998).
 
-    It is computed from the pairs that are good on one side alone, and contains the differences from which the observed
-    one is at most `z` standard errors away, with standard errors under that difference. The default `z` is that of 95%.
-    Dependent pairs count as `pairs / effect` independent ones."""
+    `better` and `worse` count the pairs that are good on one side alone. A difference lies in the interval if the
+    observed one is at most `z` standard errors away from it; the standard error is the one that holds under that
+    difference. `z` defaults to the normal quantile of 95%. Dependent pairs count as `pairs / effect` independent ones.
+    """
     b, c, n = better / effect, worse / effect, pairs / effect
     reach = z_of(BEYOND) if z is None else z
 
+    # Tango's interval excludes 0 wherever McNemar's test calls the difference real. The simpler interval by the
+    # observed standard error (Wald's) does not, and has no width if no pair differs.
     def away(apart: float) -> float:
+        # `worse_share` is the maximum-likelihood estimate of the share of worse pairs under the difference `apart`: the
+        # positive root of a quadratic equation (closed form: Yang, Sun and Hardin 2013).
         linear = -b - c + (2 * n - b + c) * apart
         root = max(linear**2 + 8 * n * c * apart * (1 - apart), 0.0)
         worse_share = (math.sqrt(root) - linear) / (4 * n)
@@ -188,13 +220,15 @@ def paired_shares_interval(
 def mean_difference_interval(
     differences: Sequence[float], clusters: Sequence[Hashable] | None = None, level: float = BEYOND
 ) -> Interval | None:
-    """Return the interval of the mean behind finite differences of scores: Student's, by cluster.
+    """Return the interval of the mean of finite score differences: Student's interval, by cluster.
 
-    A quarter of a case is added at each end of the possible range, so that the interval always has a width. `None` with
-    fewer than two clusters."""
+    `level` is the probability of missing the true mean. A quarter of a case is added at each end of the possible range,
+    so that the interval always has a width. `None` with fewer than two clusters."""
     freedom = len(differences if clusters is None else set(clusters)) - 1
     if freedom < 1:
         return None
+    # Scores of two sides are rarely different at all, and Student's interval of many zeros is far too narrow (it covers
+    # 82% instead of 95%). The two quarter cases raise that to at least 94%.
     most = max(1.0, max(map(abs, differences)))
     cases, groups = len(differences) + 0.5, freedom + 1.5
     middle = math.fsum(differences) / cases
@@ -205,9 +239,10 @@ def mean_difference_interval(
 
 
 def agreeing(found: Interval, *, is_real: bool, apart: float) -> Interval:
-    """Return an interval that agrees with the test of the same difference, which decides about 0.
+    """Return the interval, moved to contain 0 exactly if the test of the same difference does not call it real.
 
-    Where the test calls the difference real, a bound of 0 is outside."""
+    The test decides about 0, the interval about every other value. Test and interval use different approximations and
+    disagree in 1 to 5% of comparisons. After a real difference, a bound of 0 means "above 0" or "below 0"."""
     if not is_real:
         return Interval(min(found.low, 0.0), max(found.high, 0.0))
     if apart > 0:
@@ -216,44 +251,49 @@ def agreeing(found: Interval, *, is_real: bool, apart: float) -> Interval:
 
 
 POWER = 0.8
-"""How likely a test is to show the smallest difference that it is said to."""
+"""The probability with which a test shows its smallest detectable difference."""
 
 MIN_CLUSTERS = 6
-"""Fewer cases, or clusters, never make a p of at most 0.05: with five of them it is at least 2 / 32."""
+"""The fewest cases, or clusters, that can give a p of at most 0.05: five give at least 2 / 32."""
 
 
 def detectable_share(better: int, worse: int, pairs: int, level: float, effect: float = 1.0) -> float | None:
-    """Return about the smallest difference of two shares that a test at `level` shows in four of five comparisons.
+    """Return approximately the smallest difference of two shares that a test at `level` shows in four of five tries.
 
-    It assumes that as many of the same cases differ as did here: (z + z') · √(share that differs ÷ n). If so large a
-    difference takes more, all that differ count as better. `None` if there is none up to 1."""
+    The formula is (z + z') · √(share of discordant pairs ÷ n), with the share that was observed. A difference larger
+    than that share needs more discordant pairs; then all of them count as better. `None` if no difference up to 1 is
+    large enough."""
     trials = pairs / effect
     reach = _z_sum(level) ** 2 / trials
-    found = max(math.sqrt(reach * ((better + worse) / effect + 2) / (trials + 2)), reach)
+    # Two more pairs, both discordant, keep the share above 0 where no pair differed.
+    discordant = ((better + worse) / effect + 2) / (trials + 2)
+    # If all discordant pairs are better, the difference equals their share: d = (z + z') · √(d ÷ n), so d = `reach`.
+    found = max(math.sqrt(reach * discordant), reach)
     return found if found <= 1 else None
 
 
 def detectable_mean(error: float | None, clusters: int, level: float) -> float | None:
-    """Return about the smallest mean difference that a test at `level` shows in four of five comparisons.
+    """Return approximately the smallest mean difference that a test at `level` shows in four of five tries.
 
-    `error` is the standard error of the mean. `None` if it is unknown or there are too few clusters."""
+    `error` is the standard error of the mean. `None` if it is unknown, or with fewer than `MIN_CLUSTERS` clusters."""
     if not error or clusters < MIN_CLUSTERS:
         return None
     return _z_sum(level) * error
 
 
 def _z_sum(level: float) -> float:
+    # A test at `level` with this power detects a difference of so many standard errors.
     return z_of(level) + NormalDist().inv_cdf(POWER)
 
 
 def z_of(level: float) -> float:
-    """Return between minus and plus which value all but `level` of a standard normal distribution lies."""
+    """Return the two-sided quantile of the standard normal distribution: 1.96 for a level of 0.05."""
     return NormalDist().inv_cdf(1 - level / 2)
 
 
 @cache
 def student(freedom: int, level: float = BEYOND) -> float:
-    """Return the t within which, on both sides of 0, all but `level` of Student's distribution lies.
+    """Return the two-sided quantile of Student's t distribution: 2.23 for 10 degrees of freedom at a level of 0.05.
 
     `freedom` is the number of degrees of freedom, 1 or more."""
     if freedom >= _NORMAL_FROM:
@@ -265,7 +305,7 @@ def student(freedom: int, level: float = BEYOND) -> float:
 
 
 def _within(t: float, freedom: int) -> float:
-    """Return how likely Student's t is between -t and t (Abramowitz and Stegun 1964, 26.7.3 and 26.7.4)."""
+    """Return the probability that Student's t lies between -t and t (Abramowitz and Stegun 1964, 26.7.3 and 26.7.4)."""
     angle = math.atan(t / math.sqrt(freedom))
     squared = math.cos(angle) ** 2
     total = term = 1.0
@@ -279,11 +319,11 @@ def _within(t: float, freedom: int) -> float:
     return 2 / math.pi * (angle + inner)
 
 
-# Estimates from repeats how likely at least one of k tries is good (pass@k), and how likely all are (pass^k).
+# Repeated runs: pass@k, the probability that at least one of k runs is good, and pass^k, that all of them are.
 
 
 class Passing(NamedTuple):
-    """Means over the `cases` that have at least `k` graded runs, each 0..1."""
+    """pass@k and pass^k, each 0..1: means over the `cases` that have at least `k` graded runs."""
 
     k: int
     cases: int
@@ -294,53 +334,69 @@ class Passing(NamedTuple):
 def passing(cases: Iterable[tuple[int, int]]) -> tuple[Passing, ...]:
     """Return pass@k and pass^k for each k from 1 to the most runs of a case.
 
-    A case is given as its good and its graded runs. Of n runs, c of them good, both are shares of the C(n, k) ways to
-    draw k runs: 1 - C(n-c, k) / C(n, k) is pass@k (Chen et al. 2021), C(c, k) / C(n, k) is pass^k (Yao et al. 2024).
-    Neither is biased by n being more than k."""
-    counts = Counter(cases)
-    shares = []
-    for (good, of), times in counts.items():
-        shares.append((times, list(_shares(of - good, of)), list(_shares(good, of))))
-    return tuple(
-        _mean([share for share in shares if len(share[1]) >= k], k)
-        for k in range(1, max((of for _, of in counts), default=0) + 1)
-    )
+    A case is given as the numbers of its good and of its graded runs. With c good ones among n, pass@k is
+    1 - C(n-c, k) / C(n, k) (Chen et al. 2021) and pass^k is C(c, k) / C(n, k) (Yao et al. 2024): shares of the C(n, k)
+    ways to draw k runs. Both are unbiased, unlike powers of the pass rate c / n."""
+    cases_of_share: list[_CasesOfShare] = []
+    most = 0
+    for (good, of), times in Counter(cases).items():
+        cases_of_share.append(_CasesOfShare(times, list(_shares(of - good, of)), list(_shares(good, of))))
+        most = max(most, of)
+    return tuple(_passing_of(k, cases_of_share) for k in range(1, most + 1))
+
+
+class _CasesOfShare(NamedTuple):
+    """The cases, `times` many, with the same numbers of good and graded runs.
+
+    `none_good` and `all_good` hold the probabilities for 1, 2, … runs that are drawn."""
+
+    times: int
+    none_good: Sequence[float]
+    all_good: Sequence[float]
 
 
 def _shares(some: int, of: int) -> Iterator[float]:
-    """Return C(some, k) / C(of, k) for k from 1 to `of`, one draw after the other, so that no factorial overflows."""
-    return accumulate(((some - drawn) / (of - drawn) if drawn < some else 0.0 for drawn in range(of)), float.__mul__)
+    """Return C(some, k) / C(of, k) for k from 1 to `of`: a product over the draws, without factorials."""
+    return accumulate((max(some - drawn, 0) / (of - drawn) for drawn in range(of)), float.__mul__)
 
 
-def _mean(shares: list[tuple[int, list[float], list[float]]], k: int) -> Passing:
-    cases = sum(times for times, _, _ in shares)
-    none = math.fsum(times * bad[k - 1] for times, bad, _ in shares) / cases
-    every = math.fsum(times * good[k - 1] for times, _, good in shares) / cases
-    return Passing(k, cases, 1 - none, every)
+def _passing_of(k: int, cases_of_share: Iterable[_CasesOfShare]) -> Passing:
+    count = 0
+    none_good: list[float] = []
+    all_good: list[float] = []
+    for cases in cases_of_share:
+        # There is no way to draw k runs of a case that has fewer.
+        if len(cases.all_good) >= k:
+            count += cases.times
+            none_good.append(cases.times * cases.none_good[k - 1])
+            all_good.append(cases.times * cases.all_good[k - 1])
+    return Passing(k, count, 1 - math.fsum(none_good) / count, math.fsum(all_good) / count)
 
 
 LEVEL = 0.05
-"""The largest p that counts as a difference."""
+"""The largest p that counts as a real difference."""
 
 DRAWS = 9_999
-"""Random sign vectors where there are too many to count; with the observed one they are 10,000."""
+"""The random sign vectors that are drawn if there are too many to count; the observed one makes them 10,000."""
 
 STEPS = 277_200
-"""The permutation test rounds differences to this many steps of the largest one, at least 1. It is a multiple of all
-numbers up to 12, of 16, 25 and 100: the scores that occur lie on its grid, so that equal sums are equal."""
+"""The steps into which the permutation test divides the largest difference (or 1, if that is larger).
+
+The number is a multiple of all numbers up to 12, of 16, 25 and 100, so that the scores of the graders lie on the grid,
+and sums that are equal stay equal: floats would break ties at random."""
 
 _ENUMERATED = 16
-"""This many differences have 65,536 sign vectors, all of which are summed."""
+"""The most differences whose sign vectors are summed one by one: 65,536 of them."""
 
 _COUNTED_BITS = 400_000_000
-"""How much memory may be moved for counting all sign vectors: some 20 ms."""
+"""The most bits that may be moved to count all sign vectors: some 20 ms."""
 
 
 def mcnemar(one: int, other: int) -> float:
-    """Return the exact two-sided p of McNemar's test, from the pairs that are good on one side alone (McNemar 1947).
+    """Return the exact two-sided p of McNemar's test (1947) from the counts of pairs that are good on one side alone.
 
-    If both sides were alike, each of these n pairs would fall to either side with probability 1/2: p is twice the
-    probability that Binomial(n, 1/2) is at most the smaller count, and never more than 1.
+    If the sides were equal, each of these n pairs would fall to either side with probability 1/2. So p is twice the
+    probability that Binomial(n, 1/2) is at most the smaller count, and at most 1.
     """
     of = one + other
     tail = ways = 1
@@ -351,12 +407,12 @@ def mcnemar(one: int, other: int) -> float:
 
 
 def permutation(differences: Iterable[float], seed: int = 0, clusters: Sequence[Hashable] | None = None) -> float:
-    """Return the two-sided p of the paired permutation test (Fisher 1935, Pitman 1937) on finite differences of pairs.
+    """Return the two-sided p of the paired permutation test (Fisher 1935, Pitman 1937) on finite differences.
 
-    If both sides were alike, each difference could as well have the other sign. p is the share of all sign vectors
-    whose sum is at least as far from 0 as the observed one. It is exact where all of them can be counted; else it is
-    estimated from `DRAWS` random ones, the observed one included, which are the same for the same `seed`. With
-    `clusters`, one for each difference, those of a cluster change their signs together.
+    If the sides were equal, each difference could as well have the opposite sign. So p is the share of all sign vectors
+    whose sum is at least as far from 0 as the observed sum. It is exact if all sign vectors can be counted; otherwise
+    it is estimated from `DRAWS` random ones and the observed one, the same for the same `seed`. With `clusters`, one
+    for each difference, the differences of a cluster change their signs together.
     """
     values = list(differences)
     unit = max(1.0, max(map(abs, values), default=0.0))
@@ -371,9 +427,8 @@ def permutation(differences: Iterable[float], seed: int = 0, clusters: Sequence[
         return 1.0
     shared = reduce(math.gcd, sizes)
     sizes = [size // shared for size in sizes]
-    # A sign vector chooses the differences that are added. The others then weigh the total minus the chosen: the sum is
-    # as
-    # far from 0 as the observed one where the chosen weigh at most `light`, or the others do.
+    # A sign vector chooses the sizes that get a plus; the others get a minus. The sum is as far from 0 as the observed
+    # one if either the chosen sizes or the others weigh at most `light`. By symmetry, both happen equally often.
     light = (sum(sizes) - abs(sum(steps)) // shared) // 2
     ways = 1 << len(sizes)
     if len(sizes) <= _ENUMERATED:
@@ -386,13 +441,13 @@ def permutation(differences: Iterable[float], seed: int = 0, clusters: Sequence[
 def bonferroni(p: float, comparisons: int) -> float:
     """Return the p of one of several tests, adjusted for their number (Dunn 1961).
 
-    The probability of calling any chance result among them a difference stays below the level. Unlike Holm's, this
-    adjustment has intervals that agree with it."""
+    The adjustment bounds the probability that any of the tests calls chance a difference. Holm's adjustment is slightly
+    more powerful, but has no matching intervals."""
     return min(1.0, p * max(comparisons, 1))
 
 
 def _enumerated(sizes: Sequence[int], light: int) -> int:
-    """Return how many choices weigh at most `light`, by weighing all of them."""
+    """Return the number of subsets of sizes that weigh at most `light`, by weighing every subset."""
     sums = [0]
     for size in sizes:
         sums += [chosen + size for chosen in sums]
@@ -400,29 +455,32 @@ def _enumerated(sizes: Sequence[int], light: int) -> int:
 
 
 def _counted(sizes: Sequence[int], light: int) -> int:
-    """Return the same by counting.
+    """Return the number of subsets of sizes that weigh at most `light`, by dynamic programming over the weights.
 
-    One integer holds, in fields wide enough for all of them, how many choices have each weight. To choose a further
-    size or not is to add the fields to themselves, shifted."""
+    One large integer holds a field for each weight up to `light`: the number of subsets with that weight. A further
+    size adds the integer to itself, shifted by that size: each subset without it makes one with it. This is a loop
+    over a list of counts, done by the interpreter's big-number addition."""
     width = len(sizes) + 1
     mask = (1 << (light + 1) * width) - 1
     fields = 1
     for size in sizes:
         fields += (fields << size * width) & mask
-    return fields % ((1 << width) - 1)  # the sum of a number's digits is its remainder when divided by base - 1
+    # The remainder of a number divided by base - 1 is the sum of its digits, here of all fields.
+    return fields % ((1 << width) - 1)
 
 
 def _drawn(sizes: Sequence[int], light: int, random_bits: random.Random) -> int:
-    """Return how many of `DRAWS` choices weigh at most `light`, or leave at most that.
-
-    A choice is a number with a bit for each size. `planes` hold, for each binary digit, which sizes have it: the weight
-    of a choice comes from counting bits, with no loop over the sizes.
-    """
+    """Return how many of `DRAWS` random subsets of sizes weigh at most `light`, or leave sizes that do."""
     total, count = sum(sizes), len(sizes)
-    digits = range(max(sizes).bit_length())
+    # A subset is a number with a bit for each size. The plane of a binary digit has the bits of the sizes with this
+    # digit, so that a subset is weighed by counting bits, without a loop over thousands of sizes.
     planes = []
-    for digit in digits:
-        planes.append((sum(1 << place for place, size in enumerate(sizes) if size >> digit & 1), digit))
+    for digit in range(max(sizes).bit_length()):
+        plane = 0
+        for place, size in enumerate(sizes):
+            if size >> digit & 1:
+                plane |= 1 << place
+        planes.append((plane, digit))
     found = 0
     for _ in range(DRAWS):
         chosen = random_bits.getrandbits(count)
@@ -431,42 +489,43 @@ def _drawn(sizes: Sequence[int], light: int, random_bits: random.Random) -> int:
     return found
 
 
-# Tests that may be looked at while results come in, and stop as soon as they are decided. Whoever repeats a usual
-# test after every few cases finds a difference between equal models far more often than at its level. These three
-# do not. All of them ask for cases in random order: the first ones must be a sample of all.
+# Sequential tests, which may be read while results come in and may stop a batch. A usual test that is repeated after
+# every few cases calls equal models different far more often than its level says; the three below keep their level.
+# All of them need cases in random order: the first cases must be a sample of all.
 
 ENOUGH: Final = 1 / LEVEL
-"""The e-value from which on a difference is decided."""
+"""The smallest e-value that decides a difference."""
 
 
 _OBRIEN_FLEMING: Final = (1.960, 1.977, 2.004, 2.024, 2.040, 2.053, 2.063, 2.072, 2.080, 2.087)
-"""The constants for 1 to 10 looks, two-sided at 5% (Jennison and Turnbull 2000, table 2.3)."""
+"""The constants of O'Brien and Fleming for 1 to 10 looks, two-sided at 5% (Jennison and Turnbull 2000, table 2.3)."""
 
 
 def e_value(one: int, other: int) -> float:
-    """Return the evidence against two sides being alike, from the pairs that are good on one side alone.
+    """Return the evidence that two sides differ, from the counts of pairs that are good on one side alone.
 
-    It is how much likelier these pairs are if a pair falls to one side with an unknown probability, for which all are
-    weighed by Beta(1/2, 1/2), than if both sides get it alike: B(one + 1/2, other + 1/2) / B(1/2, 1/2) * 2^n. If the
-    sides are alike, the probability that it ever reaches 20 is at most 5%, however often one looks (Ville 1939;
-    Grünwald, de Heide and Koolen 2024). Infinite where it is too large for a number.
+    The e-value is a likelihood ratio: the probability of these n pairs if each falls to one side with an unknown
+    probability (with the prior Beta(1/2, 1/2)), divided by their probability if both sides are equally likely:
+    B(one + 1/2, other + 1/2) / B(1/2, 1/2) · 2ⁿ. If the sides are equal, it ever reaches 20 with a probability of at
+    most 5%, however often it is read (Ville 1939; Grünwald, de Heide and Koolen 2024). Infinite if too large a float.
     """
     of = one + other
     exponent = math.lgamma(one + 0.5) + math.lgamma(other + 0.5) - math.lgamma(of + 1) - math.log(math.pi)
     exponent += of * math.log(2)
+    # `exp` overflows from about 710 on.
     return math.exp(exponent) if exponent < 700 else math.inf
 
 
 def anytime_p(greatest: float) -> float:
-    """Return the p that holds at any time, from the greatest e-value so far."""
+    """Return the anytime-valid p: the inverse of the greatest e-value so far, and at most 1."""
     return min(1.0, 1 / greatest) if greatest > 0 else 1.0
 
 
 def level_of_look(look: int, looks: int) -> float:
-    """Return the level of one of several looks, each after as many further cases, at which 5% hold for all together.
+    """Return the significance level of one of several equally spaced looks, so that all together have 5%.
 
-    By O'Brien and Fleming (1979): the early looks decide only what is very clear, and the last one is nearly a usual
-    test. `look` counts from 1. Raises ValueError unless 1 <= look <= looks <= `MAX_LOOKS`.
+    By O'Brien and Fleming (1979): the early looks decide only very clear differences, and the last look is nearly a
+    usual test. `look` counts from 1. Raises ValueError unless 1 <= look <= looks <= `MAX_LOOKS`.
     """
     if not 1 <= look <= looks <= MAX_LOOKS:
         raise ValueError(f"look {look} of {looks} is none of 1 to {MAX_LOOKS} looks")
@@ -475,25 +534,29 @@ def level_of_look(look: int, looks: int) -> float:
 
 
 def looks_after(cases: int, looks: int) -> tuple[int, ...]:
-    """Return after how many cases each look is taken, the last one after all; each number once."""
-    if cases:
-        return tuple(dict.fromkeys(math.ceil(cases * look / looks) for look in range(1, looks + 1)))
-    return ()
+    """Return the numbers of cases after which results are looked at: 4, 7 and 10 for three looks at 10 cases.
+
+    Fewer cases than looks give one look after each case."""
+    if not cases:
+        return ()
+    numbers = (math.ceil(cases * look / looks) for look in range(1, looks + 1))
+    return tuple(dict.fromkeys(numbers))
 
 
 Decided = Literal["reached", "missed"]
 
 _ALMOST_ALL: Final = 0.99
-"""The share of a player's wealth that one unit may lose."""
+"""The largest share of its wealth that a bet may lose on one unit; one that loses all can never win again."""
 
 
 class GateEvidence:
-    """Whether a pass rate is at least the `gate`, or no better than `worse`, by bets on units in random order.
+    """A sequential test whether a pass rate is above `worse` or below `gate`, on units in random order.
 
-    A unit is a case, or a cluster of cases, with the share of its runs that are good: the mean of these shares is the
-    rate, however runs depend on each other. One player bets that it is above `worse`, another that it is below the
-    `gate`, each in several ways at once (Wald 1945; Waudby-Smith and Ramdas 2024). One who is wrong ever has twenty
-    times the stake with a probability of at most 5% (Ville 1939). Raises ValueError unless 0 < worse < gate < 1.
+    A unit is a case, or a cluster of cases, with the share of its runs that are good. Shares of whole units make the
+    test valid however the runs within a unit depend on each other. The test is a pair of betting games (Wald 1945;
+    Waudby-Smith and Ramdas 2024): one player bets that the rate is above `worse`, the other that it is below `gate`. A
+    player who is wrong ever reaches twenty times the initial wealth with a probability of at most 5% (Ville 1939), so
+    twenty times the wealth decides. Raises ValueError unless 0 < worse < gate < 1.
     """
 
     def __init__(self, gate: float, worse: float) -> None:
@@ -502,6 +565,8 @@ class GateEvidence:
                 f"a gate of {setting_text(gate)} and {setting_text(worse)} for worse: both lie between 0 and 1, and "
                 "worse is less"
             )
+        # Wald's stakes win fastest if the rate is exactly `gate`, or exactly `worse`. Each player spreads the wealth
+        # over several stakes, to win soon at other rates too.
         apart, most_up, most_down = gate - worse, _ALMOST_ALL / worse, _ALMOST_ALL / (1 - gate)
         walds = apart / (gate * (1 - gate))
         self._up = _Bets(worse, [min(apart / (worse * (1 - worse)), most_up), 0.9 / worse, most_up])
@@ -510,7 +575,7 @@ class GateEvidence:
         """The verdict; later units do not change it."""
 
     def take(self, share: float, size: float = 1.0) -> None:
-        """Take the next unit: the share of good runs, and its cases by those of the largest unit."""
+        """Take the next unit: its share of good runs, and its number of cases divided by that of the largest unit."""
         if self.verdict is not None:
             return
         self._up.take(share, size)
@@ -522,21 +587,22 @@ class GateEvidence:
 
     @property
     def up(self) -> float:
-        """The evidence that the rate is above `worse`."""
+        """The evidence that the rate is above `worse`: 1 at first, 20 decides."""
         return self._up.worth
 
     @property
     def down(self) -> float:
-        """The evidence that it is below the gate."""
+        """The evidence that the rate is below the gate: 1 at first, 20 decides."""
         return self._down.worth
 
 
 class _Bets:
-    """Bets on shares being above a rate, or below it with negative stakes; what they are worth on average."""
+    """The bets of one player, each with its stake: positive on shares above a rate, negative on shares below it."""
 
     def __init__(self, rate: float, stakes: Sequence[float]) -> None:
         self._rate = rate
         self._stakes = stakes
+        # The logarithm of each bet's wealth: a product of hundreds of factors would overflow.
         self._logs = [0.0] * len(stakes)
 
     def take(self, share: float, size: float) -> None:
@@ -545,13 +611,14 @@ class _Bets:
 
     @property
     def worth(self) -> float:
+        """The wealth of the player, as a multiple of the initial one."""
         return sum(map(math.exp, self._logs)) / len(self._logs)
 
 
 def fewest_that_reach(gate: float, worse: float, sizes: Iterable[float]) -> int | None:
-    """Return the number of units, in the order of their sizes, that reach a gate if all their runs are good.
+    """Return the number of units, in the given order of sizes, that reach a gate if all their runs are good.
 
-    `None` if all of them are too few."""
+    `None` if even all of them do not."""
     evidence = GateEvidence(gate, worse)
     for number, size in enumerate(sizes, 1):
         evidence.take(1.0, size)

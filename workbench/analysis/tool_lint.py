@@ -1,4 +1,4 @@
-"""Reads a tool's JSON Schema as a person would: its parameters, nested ones too, and their types."""
+"""Lint tool definitions: names, descriptions and schemas that providers refuse or models misunderstand."""
 
 from __future__ import annotations
 
@@ -33,17 +33,18 @@ from workbench.trajectory.json_schema import (
 )
 
 DEEPEST = 8
-"""Levels of nesting that are read: no model fills in more, and a schema may refer to itself endlessly."""
+"""The levels of nesting that are read: no model fills in more, and a schema may refer to itself endlessly."""
 
 _SAYS_TYPE = ("type", "enum", "const", "not", "if", *ALTERNATIVES)
+"""The keywords that restrict the type of a value."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter.
+    """A parameter of a tool, at any level of nesting.
 
-    `path` is its place, such as `to[].name`; `schema` is its schema, references followed, where a description and
-    default next to a reference take precedence. `depth` counts from 0; an `item` is the element of a list."""
+    `path` is its place, such as `to[].name`; `schema` is its schema with references followed, where a description and
+    default beside a reference take precedence. `depth` counts from 0; an `item` is the element of a list."""
 
     path: str
     name: str
@@ -54,7 +55,7 @@ class Parameter:
 
     @property
     def description(self) -> str:
-        """Its description, outside its alternatives or in one of them."""
+        """The parameter's description, or the first one among its alternatives; empty if there is none."""
         return _description(self.schema)
 
     @property
@@ -67,14 +68,15 @@ def parameters_of(schema: Schema) -> tuple[Parameter, ...]:
     """Return the parameters of a tool, each followed by those inside it, at most `MAX_SCHEMA_PARAMETERS` of them."""
     found: dict[str, Parameter] = {}
     for parameter in islice(_inside(schema, schema, "", 0, DEEPEST), MAX_SCHEMA_PARAMETERS):
-        found.setdefault(parameter.path, parameter)  # alternatives may each have one of the same name
+        # Several alternatives may have a parameter of the same name.
+        found.setdefault(parameter.path, parameter)
     return tuple(found.values())
 
 
 def _inside(schema: Schema, root: Schema, path: str, depth: int, levels: int, sure: bool = True) -> Iterator[Parameter]:
-    """Return the parameters inside a schema, `levels` deep.
+    """Yield the parameters inside a schema, `levels` deep.
 
-    Not `sure`: it is one of several alternatives, and requires nothing."""
+    A schema that is not `sure` is one of several alternatives, and requires none of its parameters."""
     if not levels:
         return
     required = required_names(schema) if sure else ()
@@ -96,50 +98,51 @@ def _description(schema: Schema) -> str:
     description = schema.get("description")
     if isinstance(description, str) and description.strip():
         return description
-    options = chain.from_iterable(alternatives_of(schema, *ALTERNATIVES))
-    return next(filter(None, (_description(option) for option in options if isinstance(option, dict))), "")
+    for option in chain.from_iterable(alternatives_of(schema, *ALTERNATIVES)):
+        if isinstance(option, dict) and (inner := _description(option)):
+            return inner
+    return ""
 
 
 CHARACTERS_PER_TOKEN = 4
-"""A rule of thumb; every tokenizer counts differently."""
+"""The usual rule of thumb; every tokenizer counts differently."""
 
 
 def definition_size(tool: ToolDefinition) -> int:
-    """Return the characters of a tool's definition as it is sent to a model, as compact JSON."""
+    """Return the number of characters of a tool's definition as it is sent to a model, in compact JSON."""
     return len(json_text({"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}))
 
 
 def tokens_in(characters: int) -> int:
-    """Return about how many tokens this many characters are."""
+    """Return the approximate number of tokens of a text with this many characters."""
     return math.ceil(characters / CHARACTERS_PER_TOKEN)
 
 
 def tokens_of(tools: Iterable[ToolDefinition]) -> int:
-    """Return about how many tokens the definitions of tools take together."""
+    """Return the approximate number of tokens of the definitions of tools together."""
     return tokens_in(sum(map(definition_size, tools)))
 
 
 LARGE_TOOL_TOKENS = 1_000
-"""A usual definition takes one to three hundred tokens; one of this size costs as much as five others in every
-request."""
+"""The tokens from which a definition is large: usual ones take 100 to 300, and every request pays for them again."""
 
 LARGE_OFFER_TOKENS = 8_000
-"""The tokens of all tools together without a warning: the whole window of many a small local model is 8,192."""
+"""The tokens from which all definitions together are large: the context of many small local models is 8,192 tokens."""
 
 MIN_DESCRIPTION_CHARS = 15
-"""In characters; a shorter one is hardly more than a verb and an object, which the name says already."""
+"""The characters below which a description is short: a verb and an object, which the name says already."""
 
 SHOWN_CHARACTERS = 80
 """The characters of a description that a message quotes."""
 
 ALIKE = 90.0
-"""Out of 100: descriptions that differ in a word or two of a sentence reach this (rapidfuzz's token_sort_ratio)."""
+"""The similarity (rapidfuzz's `token_sort_ratio`, 0..100) of sentences that differ in one or two words."""
 
 ACCEPTED_NAME = late_pattern(r"[a-zA-Z0-9_-]{1,64}")
-"""Names of tools that OpenAI and Anthropic accept. In others, `_` replaces the refused characters."""
+"""The names of tools that OpenAI and Anthropic accept. In other names, `_` replaces the refused characters."""
 
 ACCEPTED_PARAMETER = late_pattern(r"[a-zA-Z0-9_.-]{1,64}")
-"""Names of parameters that Anthropic accepts."""
+"""The names of parameters that Anthropic accepts."""
 
 Rule = Literal[
     "same name",
@@ -176,11 +179,10 @@ class ToolName:
 
 @dataclass(frozen=True)
 class LintFinding:
-    """One thing to correct.
+    """A finding of the linter.
 
-    `tools` are the tools concerned, none when it concerns all together; `where` is the place of a parameter, such as
-    `to[].name`, and empty for the tool itself. An error means that requests with the tool are refused, by this program
-    or by a provider."""
+    `tools` are the tools concerned, empty if all are; `where` is the place of a parameter, such as `to[].name`, and
+    empty for the tool itself. An error means that this program or a provider refuses requests with the tool."""
 
     rule: Rule
     severity: Severity
@@ -191,16 +193,16 @@ class LintFinding:
 
 
 def lint_tools(tools: Sequence[ToolDefinition], at_once: int | None = None) -> tuple[LintFinding, ...]:
-    """Return the findings on tools that are offered together: on all of them, then tool by tool in order.
+    """Return the findings on tools that are offered together: first on all of them, then tool by tool in order.
 
-    `at_once` is the most that a single case offers, if that is fewer than all.
+    `at_once` is the largest number of tools that a single case offers, by default all.
     """
-    pairs = [*_same_names(tools), *_same_descriptions(tools), *_near_identical(tools)]
     by_first: dict[ToolName, list[LintFinding]] = defaultdict(list)
-    for finding in pairs:
+    for finding in (*_same_names(tools), *_same_descriptions(tools), *_near_identical(tools)):
         by_first[finding.tools[0]].append(finding)
     found = list(_offer_findings(tools, len(tools) if at_once is None else at_once))
     for tool in tools:
+        # A finding on several tools is reported with the first of them.
         found += by_first.pop(_name(tool), ())
         found += _tool_findings(tool)
     return tuple(found)
@@ -211,23 +213,26 @@ def lint_suite(suite: Suite, tools: Sequence[ToolDefinition]) -> tuple[LintFindi
     found = list(lint_tools(tools, offered_at_once(suite, tools)))
     for case in suite.cases:
         for finding in lint_tools([definition_of(tool) for tool in case.tools]):
-            found.append(replace(finding, tools=tuple(replace(name, case=case.id) for name in finding.tools)))
+            names = tuple(replace(name, case=case.id) for name in finding.tools)
+            found.append(replace(finding, tools=names))
     return tuple(found)
 
 
 def lint_task_tools(tools: Iterable[ToolName]) -> Iterator[LintFinding]:
-    """Return the findings on tools that only tasks of MCP may call, which models are not offered."""
+    """Yield the findings on tools that MCP servers offer only as tasks, which models are not offered."""
     for tool in tools:
         message = 'it can only be called as a task of MCP (taskSupport = "required"): models are not offered it'
         yield LintFinding("task required", "error", message, 'let it be called without one too: "optional"', (tool,))
 
 
 def offered_at_once(suite: Suite, tools: Sequence[ToolDefinition]) -> int:
-    """Return the most of these tools that a case of the suite offers."""
-    offers = []
+    """Return the largest number of these tools that a case of the suite offers."""
+    if not suite.cases:
+        return len(tools)
+    most = 0
     for case in suite.cases:
-        offers.append(len(tools) if case.offer is None else len(case.offer))
-    return max(offers, default=len(tools))
+        most = max(most, len(tools) if case.offer is None else len(case.offer))
+    return most
 
 
 def _name(tool: ToolDefinition) -> ToolName:
@@ -247,11 +252,15 @@ def _offer_findings(tools: Sequence[ToolDefinition], at_once: int) -> Iterator[L
 
 def _same_names(tools: Sequence[ToolDefinition]) -> Iterator[LintFinding]:
     for name, group in _groups(tools, lambda tool: tool.name):
-        places = " and ".join("in the suite" if tool.server is None else f"on server {tool.server}" for tool in group)
+        places = " and ".join(map(_origin, group))
         message = f"{len(group)} tools are named {name}: {places}; no run can start"
         yield LintFinding(
             "same name", "error", message, "give a server a prefix, or rename one", tuple(map(_name, group))
         )
+
+
+def _origin(tool: ToolDefinition) -> str:
+    return "in the suite" if tool.server is None else f"on server {tool.server}"
 
 
 def _same_descriptions(tools: Sequence[ToolDefinition]) -> Iterator[LintFinding]:
@@ -265,20 +274,23 @@ def _same_descriptions(tools: Sequence[ToolDefinition]) -> Iterator[LintFinding]
 def _groups(
     tools: Sequence[ToolDefinition], key: Callable[[ToolDefinition], str]
 ) -> Iterator[tuple[str, list[ToolDefinition]]]:
-    """Group tools by a common key, where the key is not empty."""
+    """Yield the groups of two or more tools with the same key; tools with an empty key are left out."""
     groups: dict[str, list[ToolDefinition]] = defaultdict(list)
     for tool in tools:
         groups[key(tool)].append(tool)
-    return ((text, group) for text, group in groups.items() if text and len(group) > 1)
+    for text, group in groups.items():
+        if text and len(group) > 1:
+            yield text, group
 
 
 def _near_identical(tools: Sequence[ToolDefinition]) -> Iterator[LintFinding]:
-    """Find pairs with the same arguments and nearly the same description whose names do not distinguish them."""
+    """Yield a finding for each pair of tools with the same arguments and nearly the same description."""
+    # Tools with different arguments are told apart by these, and comparing all pairs would be slow.
     by_parameters: dict[frozenset[tuple[str, str]], list[ToolDefinition]] = defaultdict(list)
     for tool in tools:
         if tool.description.strip():
-            signature = ((name, type_text(schema)) for name, schema in properties_of(tool.parameters).items())
-            by_parameters[frozenset(signature)].append(tool)
+            types = {name: type_text(schema) for name, schema in properties_of(tool.parameters).items()}
+            by_parameters[frozenset(types.items())].append(tool)
     for group in by_parameters.values():
         for one, other in combinations(group, 2):
             if one.name != other.name and _say_the_same(one, other):
@@ -289,11 +301,12 @@ def _near_identical(tools: Sequence[ToolDefinition]) -> Iterator[LintFinding]:
 
 def _say_the_same(one: ToolDefinition, other: ToolDefinition) -> bool:
     ours, theirs = _meanings(one.description), _meanings(other.description)
+    # Equal descriptions are a finding of their own.
     if _words(one.description) == _words(other.description):
-        return False  # reported by itself
+        return False
     if fuzz.token_sort_ratio(" ".join(ours), " ".join(theirs)) < ALIKE:
         return False
-    # Where each description has a word that its own name has too (lock and unlock), the two are not confused.
+    # Descriptions that differ in the word in which the names differ (lock and unlock) are told apart by it.
     own = (set(ours) - set(theirs)) & (set(_meanings(one.name)) - set(_meanings(other.name)))
     its = (set(theirs) - set(ours)) & (set(_meanings(other.name)) - set(_meanings(one.name)))
     return not (own and its)
@@ -312,7 +325,7 @@ _FILLERS = frozenset(("a", "an", "the", "of", "for", "to", "in", "on", "and", "t
 
 
 COMPARED_CHARACTERS = 2_000
-"""The characters of a description that are compared: what distinguishes a tool comes first."""
+"""The characters of a description that are compared: a description begins with the purpose of its tool."""
 
 
 @lru_cache(maxsize=4_096)
@@ -322,9 +335,13 @@ def _words(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4_096)
 def _meanings(text: str) -> tuple[str, ...]:
-    """Return words without endings and fillers, with one word for verbs of the same meaning."""
-    stems = (word.removesuffix("es" if word.endswith(("ches", "shes")) else "s") for word in _words(text))
-    return tuple(_MEANING.get(stem, stem) for stem in stems if stem not in _FILLERS)
+    """Return the words of a text without plural endings and fillers, with one word for verbs of the same meaning."""
+    found = []
+    for word in _words(text):
+        stem = word.removesuffix("es" if word.endswith(("ches", "shes")) else "s")
+        if stem not in _FILLERS:
+            found.append(_MEANING.get(stem, stem))
+    return tuple(found)
 
 
 def _tool_findings(tool: ToolDefinition) -> Iterator[LintFinding]:
@@ -350,15 +367,16 @@ def _tool_findings(tool: ToolDefinition) -> Iterator[LintFinding]:
 
 
 _Found = tuple[Rule, Severity, str, str, str]
-"""Rule, severity, place, message, way out."""
+"""The rule, severity, place, message and hint of a finding in a schema."""
 
 
 def _schema_findings(schema: Schema) -> Iterator[_Found]:
+    alternatives = [key for key in ALTERNATIVES if key in schema]
     if schema.get("type") not in (None, "object"):
         message = f"the arguments of a tool are an object, not {type_text(schema) or 'this'}"
         yield "refused schema", "error", "", message, 'write type = "object"'
-    elif any(key in schema for key in ALTERNATIVES):
-        message = f"Anthropic refuses {_listed(key for key in ALTERNATIVES if key in schema)} at the top of a schema"
+    elif alternatives:
+        message = f"Anthropic refuses {_listed(alternatives)} at the top of a schema"
         yield "refused schema", "error", "", message, "put the alternatives into a parameter"
     try:
         argument_problems({}, schema)
@@ -368,6 +386,10 @@ def _schema_findings(schema: Schema) -> Iterator[_Found]:
     yield from _unknown_required(schema, "")
     for parameter in parameters_of(schema):
         yield from _parameter_findings(parameter, schema)
+
+
+_DESCRIBES_ITEMS = frozenset(("items", "prefixItems"))
+_DESCRIBES_PROPERTIES = frozenset(("properties", "additionalProperties", "patternProperties", *ALTERNATIVES))
 
 
 def _parameter_findings(parameter: Parameter, root: Schema) -> Iterator[_Found]:
@@ -381,11 +403,9 @@ def _parameter_findings(parameter: Parameter, root: Schema) -> Iterator[_Found]:
     if not parameter.has_type:
         yield "parameter without type", "warning", where, "it has no type", "say which values it takes"
     kinds = type_names(schema) or ()
-    if "array" in kinds and not any(key in schema for key in ("items", "prefixItems")):
+    if "array" in kinds and _DESCRIBES_ITEMS.isdisjoint(schema):
         yield "list without items", "warning", where, "the items of its list have no type", "say what they are: items"
-    if "object" in kinds and not any(
-        key in schema for key in ("properties", "additionalProperties", "patternProperties", *ALTERNATIVES)
-    ):
+    if "object" in kinds and _DESCRIBES_PROPERTIES.isdisjoint(schema):
         yield (
             "object without properties",
             "warning",
@@ -398,8 +418,9 @@ def _parameter_findings(parameter: Parameter, root: Schema) -> Iterator[_Found]:
 
 def _unknown_required(schema: Schema, where: str) -> Iterator[_Found]:
     known = properties_of(schema)
-    if any(key in schema for key in ALTERNATIVES):
-        return  # alternatives may have them
+    # An alternative may have the properties that the schema requires.
+    if not set(ALTERNATIVES).isdisjoint(schema):
+        return
     for name in dict.fromkeys(required_names(schema)):
         if name not in known:
             message = f"{name} is required, but not among the properties"
@@ -407,5 +428,7 @@ def _unknown_required(schema: Schema, where: str) -> Iterator[_Found]:
 
 
 def _listed(names: Iterable[str]) -> str:
-    *some, last = names
-    return f"{', '.join(some)} and {last}" if some else last
+    *others, last = names
+    if not others:
+        return last
+    return f"{', '.join(others)} and {last}"

@@ -1,4 +1,7 @@
-"""How the verdicts of the system that made imported runs agree with those of their cases."""
+"""Totals of runs: counts, rates, means, latency, cost, and the agreement of imported runs with their source's verdicts.
+
+Totals are folds, to which runs are added one by one: the runs of a large batch do not fit in memory together.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from workbench.trajectory.events import Usage
 
 @dataclass(frozen=True)
 class Difference:
-    """Something of which the source's verdict is another one: its value there, 0..1, and whether it passed here."""
+    """A unit with different verdicts: `value` is the source's score, 0..1, `passed_here` the verdict of the case."""
 
     about: str
     value: float
@@ -30,9 +33,10 @@ class Difference:
 
 @dataclass(frozen=True)
 class Agreement:
-    """The verdicts of a source by one of its scores, beside those of the cases.
+    """The verdicts by one score of the source system, compared with the verdicts of the cases.
 
-    Counts how many of the verdicts that both have agree, and which do not. `ungraded` are those without one here."""
+    `agree` of the `of` units with both verdicts have the same; `differ` lists the others. `ungraded` counts the units
+    without a verdict here."""
 
     name: str
     agree: int
@@ -43,7 +47,7 @@ class Agreement:
 
 @dataclass
 class _Scored:
-    """The unit that a source scored: one run or several, such as the turns of a conversation."""
+    """A unit that the source scored: one run, or several such as the turns of a conversation."""
 
     value: float
     passed: bool
@@ -51,9 +55,9 @@ class _Scored:
 
 
 class AgreementFold:
-    """The agreement for each score of a source, to which runs are added one by one.
+    """Fold of runs into the agreement for each score of their source.
 
-    What consists of several runs passes here when all of those do that are graded."""
+    A unit of several runs passes here if all of its graded runs pass."""
 
     def __init__(self) -> None:
         self._scored: dict[str, dict[tuple[str, str], _Scored]] = {}
@@ -68,12 +72,12 @@ class AgreementFold:
                     each.statuses.append(run.passed)
 
     def agreements(self) -> tuple[Agreement, ...]:
-        """Return what they come to, in the order of the scores."""
+        """Return the agreement for each score, in the order in which the scores first occurred."""
         return tuple(_agreement(name, found) for name, found in self._scored.items())
 
 
 def agreements(results: Iterable[RunResult]) -> tuple[Agreement, ...]:
-    """Return the agreement for each score of a source over some runs."""
+    """Return the agreement of imported runs with their source, for each score of the source."""
     fold = AgreementFold()
     for run in results:
         fold.add(run)
@@ -85,23 +89,21 @@ def _agreement(name: str, scored: dict[tuple[str, str], _Scored]) -> Agreement:
     for (about, _), each in scored.items():
         if each.statuses:
             graded[about] = each
-    differ = tuple(
-        Difference(about, each.value, all(each.statuses))
-        for about, each in graded.items()
-        if all(each.statuses) != each.passed
-    )
-    return Agreement(name, len(graded) - len(differ), len(graded), len(scored) - len(graded), differ)
+    differ = []
+    for about, each in graded.items():
+        passed_here = all(each.statuses)
+        if passed_here != each.passed:
+            differ.append(Difference(about, each.value, passed_here))
+    return Agreement(name, len(graded) - len(differ), len(graded), len(scored) - len(graded), tuple(differ))
 
 
 PERCENTILES: Final = {"p50": "median", "p95": "95th percentile", "max": "maximum"}
-"""The percentiles shown of times: their names in tables, and in words."""
+"""The percentiles of latency that reports show: the names in tables, each with its words."""
 
 
 @dataclass(frozen=True)
 class Latency:
-    """Model latency of runs, in milliseconds.
-
-    Percentiles are by nearest rank."""
+    """Model latency of runs, in milliseconds; percentiles are by nearest rank."""
 
     mean_ms: float
     p50_ms: float
@@ -118,7 +120,7 @@ class Latency:
 class Totals(StatusCounts):
     """The totals of runs.
 
-    Errors, skipped, stopped and not graded runs are counted, but are part of no mean and no rate."""
+    Means and rates are over the graded runs; runs in error, skipped, stopped and not graded ones are only counted."""
 
     runs: int
     counts: Mapping[Status, int]
@@ -127,40 +129,42 @@ class Totals(StatusCounts):
     pass_rate: float | None
     """Passed and warned over graded runs, 0..1."""
     latency: Latency | None
-    """Of the graded runs; each counts with the sum of its model answers."""
+    """Of the graded runs; a run counts with the sum of the times of its model answers."""
     usage: Usage | None
     retries: int = 0
     """Retried model requests in all runs."""
     executions: int = 0
     """Calls that were really executed on a server, in all runs."""
     cost_usd: float | None = None
-    """US dollars, of the runs whose cost is known; `None` where all runs that cost anything are of unknown cost."""
+    """US dollars, over the runs of known cost; `None` if only free runs have a known cost and others have not."""
     runs_of_unknown_cost: int = 0
-    """Runs that are not in the cost."""
+    """The number of runs that the cost leaves out."""
     endpoint_faults: int = 0
-    """Failed runs that a fault of the endpoint failed."""
+    """The number of failed runs that failed by a fault of the endpoint."""
     cost_limited: int = 0
-    """Stopped runs that a limit on cost kept from being made."""
+    """The number of stopped runs that a limit on cost prevented."""
     judging: JudgeUse = NOBODY_ASKED
-    """The cost of asking judges, which is in none of the above."""
+    """The use of judge models, which the cost, the usage and the latency leave out."""
     valid_arguments: ValidArguments = NOTHING_CHECKED
-    """Calls of the graded runs, by their tools' own schemas."""
+    """The calls of the graded runs whose arguments their tools' schemas accept."""
     agreement: tuple[Agreement, ...] = ()
-    """Of imported runs, how the verdicts of the system that made them agree with those here."""
+    """For imported runs, the agreement with the verdicts of the system that made them."""
 
     @property
     def tokens(self) -> int | None:
-        """Tokens in and out, of all runs."""
+        """Input and output tokens of all runs."""
         if self.usage is None:
             return None
         return self.usage.input_tokens + self.usage.output_tokens
 
 
 def that_count(results: Iterable[RunResult]) -> Sequence[RunResult]:
-    """Return the runs that count.
+    """Return the runs that count in totals: all but the forks, or all if every run is a fork.
 
-    A fork is an experiment: it counts for its case only where all runs are forks."""
-    results = results if isinstance(results, Sequence) else tuple(results)
+    A fork is an experiment with a run, which a person changed on the way."""
+    if not isinstance(results, Sequence):
+        results = tuple(results)
+    # Indices instead of runs: a stored batch reads each run again when it is asked for.
     counting = array("L", (index for index, result in enumerate(results) if not result.is_fork))
     if 0 < len(counting) < len(results):
         return Chosen(results, counting)
@@ -176,7 +180,7 @@ def totals_of(results: Iterable[RunResult]) -> Totals:
 
 
 def totals_by_model(results: Iterable[RunResult]) -> tuple[Totals, dict[str, Totals]]:
-    """Return the totals of all runs, and those of each model, in the order of the models."""
+    """Return the totals of all runs, and those of each model in the order of their first runs."""
     whole, models = TotalsFold(), dict[str, TotalsFold]()
     for result in results:
         whole.add(result)
@@ -185,10 +189,11 @@ def totals_by_model(results: Iterable[RunResult]) -> tuple[Totals, dict[str, Tot
 
 
 class TotalsFold:
-    """The totals of runs that are added one by one; some numbers are kept of each."""
+    """Fold of runs into their totals."""
 
     def __init__(self) -> None:
         self._counts: Counter[Status] = Counter()
+        # Arrays take 8 bytes a run, lists of floats 32.
         self._scores, self._latencies, self._costs = array("d"), array("d"), array("d")
         self._usage: Usage | None = None
         self._retries = self._executions = self._endpoint_faults = self._cost_limited = 0
@@ -222,11 +227,14 @@ class TotalsFold:
         """Return the totals so far."""
         counts, runs, graded = self._counts, self._counts.total(), len(self._latencies)
         cost = _cost(self._costs, runs - len(self._costs))
+        pass_rate = None
+        if graded:
+            pass_rate = sum(count for status, count in counts.items() if status.good) / graded
         return Totals(
             runs=runs,
             counts=counts_of(counts),
             mean_score=mean(self._scores) if self._scores else None,
-            pass_rate=sum(counts[status] for status in Status if status.good) / graded if graded else None,
+            pass_rate=pass_rate,
             latency=latency_of(self._latencies),
             usage=self._usage,
             retries=self._retries,
@@ -243,30 +251,32 @@ class TotalsFold:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The joint cost of runs: the known US dollars, and how many runs are not included.
+    """The joint cost of runs: the known US dollars, and the number of runs of `unknown` cost.
 
-    Where some are not and the others cost nothing, `dollars` are `None`, as they are without runs."""
+    `dollars` is `None` without runs, and if the known costs are 0 while others are unknown."""
 
     dollars: float | None
     unknown: int
 
 
 def cost_of_runs(costs: Sequence[float | None]) -> Cost:
-    """Add up the costs of runs, each `None` where it is not known."""
+    """Return the joint cost of runs, given as US dollars for each run, `None` for an unknown cost."""
     known = [cost for cost in costs if cost is not None]
     return _cost(known, len(costs) - len(known))
 
 
 def _cost(known: Sequence[float], unknown: int) -> Cost:
     dollars = math.fsum(known)
-    nothing_known = not known or (unknown and not dollars)
-    return Cost(None if nothing_known else dollars, unknown)
+    # 0 dollars would read as the cost of all runs, those of unknown cost included.
+    if not known or (unknown and not dollars):
+        return Cost(None, unknown)
+    return Cost(dollars, unknown)
 
 
 def nearest_rank(ascending: Sequence[float], percent: float) -> float:
-    """Return the percentile by nearest rank: the smallest value that at least `percent` % of the values do not exceed.
+    """Return a percentile by nearest rank: the smallest value that is at least as large as `percent` % of the values.
 
-    Raises ValueError without values."""
+    For example, 95 of twenty values gives the 19th. Raises ValueError without values."""
     if not ascending:
         raise ValueError("no values")
     rank = math.ceil(percent / 100 * len(ascending))
@@ -274,9 +284,8 @@ def nearest_rank(ascending: Sequence[float], percent: float) -> float:
 
 
 def latency_of(values: Sequence[float]) -> Latency | None:
-    """Return mean, percentiles and maximum of milliseconds; `None` without any.
-
-    Runs made elsewhere may have 0: their time is not known."""
+    """Return mean, percentiles and maximum of latencies in milliseconds; `None` if none is known."""
+    # Imported runs of unknown latency have 0.
     ascending = sorted(value for value in values if value)
     if not ascending:
         return None

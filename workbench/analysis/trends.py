@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import closing
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from workbench.grading.status import Status
@@ -14,34 +13,41 @@ if TYPE_CHECKING:
     from workbench.history.records import BatchPart, BatchRow
 
 MAX_TREND = 16
-"""The number of latest values that a trend shows."""
+"""The most values of a trend; the latest are shown."""
 
 TrendKey = tuple[str, str]
-"""The key of a suite, and a model."""
+"""The suite's key, and the model."""
 
 
 def rate_of(parts: Iterable[BatchPart]) -> tuple[int, int]:
-    """Return how many runs of some parts passed or were warned, and how many were graded."""
-    counts = [each for part in parts for each in part.counts.items()]
-    good = sum(count for status, count in counts if status.good)
-    return good, sum(count for status, count in counts if status.graded)
+    """Return the numbers of good (passed or warned) and of graded runs of parts of batches."""
+    good = graded = 0
+    for part in parts:
+        for status, count in part.counts.items():
+            if status.good:
+                good += count
+            if status.graded:
+                graded += count
+    return good, graded
 
 
 def is_whole(part: BatchPart) -> bool:
-    """Return whether every case of the suite has a result with the model: graded, skipped, or without expectations."""
+    """Return whether every planned run of a whole suite has a result: graded, skipped, or without expectations."""
     _, graded = rate_of((part,))
     not_owed = sum(count for status, count in part.counts.items() if not status.owed)
     return part.whole and bool(graded) and graded + not_owed == part.planned
 
 
 def trends_of(batches: Iterable[BatchRow]) -> dict[TrendKey, list[tuple[int, float]]]:
-    """Return the pass rate, 0..1, of each suite with each model in every whole batch, with the batch's number.
+    """Return the pass rates, 0..1, of each suite with each model, each with its batch's number.
 
-    Batches stay in the given order. Forks and shards are ignored, and so are batches that stopped early: their rates
-    are biased."""
+    Batches keep the given order. Only whole batches count, without forks, shards, and batches that stopped early, whose
+    rates are biased."""
     found: dict[TrendKey, list[tuple[int, float]]] = {}
     for batch in batches:
-        for part in batch.parts if batch.kind == "runs" and batch.shard is None else ():
+        if batch.kind != "runs" or batch.shard is not None:
+            continue
+        for part in batch.parts:
             if counts_in_trend(part, stops_early="until" in batch.settings):
                 good, graded = rate_of((part,))
                 found.setdefault((part.suite.key, part.model), []).append((batch.number, good / graded))
@@ -49,21 +55,25 @@ def trends_of(batches: Iterable[BatchRow]) -> dict[TrendKey, list[tuple[int, flo
 
 
 def counts_in_trend(part: BatchPart, *, stops_early: bool) -> bool:
-    """Return whether a part is in trends; `stops_early` is whether its batch was to end when it was decided."""
+    """Return whether a part of a batch counts in trends; `stops_early` is whether the batch may stop when decided."""
+    # The runs that an early decision spares are recorded as skipped.
     return is_whole(part) and not (stops_early and part.counts[Status.SKIPPED])
 
 
 def stored_trends(history: History, keys: Iterable[TrendKey], up_to: int) -> dict[TrendKey, list[tuple[int, float]]]:
-    """Return the latest `MAX_TREND` of `trends_of` for these keys, up to a batch, from a history of any size.
+    """Return `trends_of` of a history for these keys: the latest `MAX_TREND` values up to a batch.
 
-    Raises HistoryError."""
+    The history may have any size: it is read backwards, until there are enough values. Raises HistoryError."""
     found: dict[TrendKey, list[tuple[int, float]]] = {}
     for suite, model in dict.fromkeys(keys):
+        latest: list[tuple[int, float]] = []
         with closing(history.parts_over_time(suite, model, up_to)) as parts:
-            whole = ((at, part) for at, part, stops_early in parts if counts_in_trend(part, stops_early=stops_early))
-            latest = []
-            for at, part in islice(whole, MAX_TREND):
-                latest.append((at, *rate_of((part,))))
+            for batch, part, stops_early in parts:
+                if counts_in_trend(part, stops_early=stops_early):
+                    good, graded = rate_of((part,))
+                    latest.append((batch, good / graded))
+                if len(latest) == MAX_TREND:
+                    break
         if latest:
-            found[suite, model] = [(at, good / graded) for at, good, graded in reversed(latest)]
+            found[suite, model] = latest[::-1]
     return found

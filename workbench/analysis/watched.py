@@ -1,4 +1,4 @@
-"""The state of a batch that may stop early: of compared models, and of pass rates held against a gate."""
+"""The state of a batch that may stop early: of its comparisons of models, and of its demanded pass rates."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from workbench.numerals import count_text, counted, counted_of, decimals, p_text
 
 @dataclass(frozen=True, slots=True)
 class PairWatched:
-    """The comparison of `second` with `first` after `cases` of the `of` cases in their order.
+    """The comparison of model `second` with model `first` after `cases` of the `of` planned cases.
 
-    `better` and `worse` count the cases that were good with one alone. `p` is adjusted for all `comparisons` that are
-    watched; of an e-value it holds at any time. `level` is what it has to reach at this look. `saved` runs with
-    `second`, and of a single comparison with `first`, were not needed."""
+    `better` and `worse` count the cases that were good with `second` or `first` alone. `p` is adjusted for all
+    `comparisons` of the batch, and decides if it is at most `level`; the p of an e-value is valid at any time. `saved`
+    counts the runs with `second` that were not needed, and in a single comparison also those with `first`."""
 
     first: str
     second: str
@@ -38,11 +38,15 @@ class PairWatched:
         """Return the result in one plain sentence."""
         seen = counted_of(self.cases, self.of, "case")
         counts = f"{name_b} better on {count_text(self.better)}, worse on {count_text(self.worse)}"
-        among = f" for {self.comparisons} comparisons" if self.comparisons > 1 else ""
+        among = ""
+        if self.comparisons > 1:
+            among = f" for {self.comparisons} comparisons"
         if self.e_value is not None:
             found = f"e-value {_e_text(self.e_value)}, anytime {p_text(self.p, LEVEL)}{among}"
         elif self.look:
-            at = f"at look {self.look} of {self.looks}" if self.looks and self.looks > 1 else "at the only look"
+            at = "at the only look"
+            if self.looks and self.looks > 1:
+                at = f"at look {self.look} of {self.looks}"
             found = f"{p_text(self.p, LEVEL)}{among} {at}, which asks for {decimals(self.level, 5).rstrip('0')}"
         else:
             found = f"no look yet, of {self.looks}"
@@ -52,7 +56,7 @@ class PairWatched:
 
     @property
     def note(self) -> str:
-        """The number of saved runs, and the tests that are not valid for such a batch."""
+        """The number of saved runs, and a warning about the figures that an early stop makes invalid."""
         if not self.decided:
             return "scores are not tested: this batch was watched for pass and fail"
         return (
@@ -71,10 +75,11 @@ def _e_text(value: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GateWatched:
-    """A pass rate after `runs` graded runs of `of` planned ones, and after `cases` of `of_cases`.
+    """A demanded pass rate after `runs` graded runs of `of` planned ones, of `cases` of the `of_cases` planned cases.
 
-    `clusters` counts the clusters of a suite that has any; `verdict` is `None` while it is open. `rate` is the mean
-    over these cases of the share of good runs, and `interval` its interval if the batch did not stop early."""
+    `clusters` counts the clusters so far if the suite has any. `verdict` is `None` while the rate is undecided. `rate`
+    is the mean over these cases of the share of good runs, `interval` its 95% interval if the batch did not stop early.
+    """
 
     suite: str | None
     model: str | None
@@ -93,13 +98,13 @@ class GateWatched:
 
     @property
     def runs(self) -> int:
-        """How many graded runs it rests on."""
+        """The number of graded runs that the rate rests on."""
         return self.good + self.bad
 
 
 @dataclass(frozen=True, slots=True)
 class TooFewUnits:
-    """A gate that the number of `units` (clusters or cases) is too small to reach early, whatever the results are."""
+    """A gate that `units` clusters or cases cannot reach early, even if all their runs are good."""
 
     suite: str | None
     gate: float
@@ -109,10 +114,11 @@ class TooFewUnits:
 
     @property
     def sentence(self) -> str:
-        """The consequence, and the way out."""
+        """The consequence for the batch, and the ways out."""
         unit = "cluster" if self.are_clusters else "case"
+        # An endless supply of units whose runs are all good reaches every gate.
         fewest = fewest_that_reach(self.gate, self.worse, repeat(1.0))
-        assert fewest is not None  # of endless units that are all good, enough reach any gate
+        assert fewest is not None
         return (
             f"{counted(self.units, unit)} cannot reach a gate of {setting_text(self.gate)} against "
             f"{setting_text(self.worse)} early: that takes at least {count_text(fewest)} {unit}s, all of them good. "

@@ -1,7 +1,8 @@
-"""Audits a suite for faults that its cases cannot detect and expectations that can never be met.
+"""Audit a suite for faults that its cases cannot detect, and for expectations that can never be met.
 
-Each case is graded by the suite's own graders on the runs of imagined agents. A case that an agent without
-understanding passes asks too little; a case that fails an agent doing exactly what is expected asks for the impossible.
+Each case is graded by the suite's own graders on the runs of imagined agents. A case asks too little if an agent
+without any understanding passes it; it asks for the impossible if an agent fails that does exactly as expected. No
+model is called.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from workbench.analysis.audit.unmeetable import (
     audit_case_mocks,
     audit_suite_mocks,
 )
-from workbench.analysis.gates import gate_holds, statistic
-from workbench.analysis.measures import measure_of
+from workbench.analysis.gates import SLACK, gate_holds, statistic
+from workbench.analysis.measures import SCORE, measure_of
 from workbench.checks.check import Check, NeverHoldsError
 from workbench.checks.patterns import CheckError
 from workbench.checks.values import describe_value, json_equal
@@ -38,7 +39,7 @@ from workbench.grading.requirements import rule_of
 from workbench.grading.run import graded_by
 from workbench.grading.status import Status
 from workbench.numerals import figure, mean_text, score_text
-from workbench.suite.model import Aggregate, Case, ExpectedCall, GraderName, Step, Suite
+from workbench.suite.model import Aggregate, Case, GraderName, Suite
 from workbench.suite.problems import Place, written
 from workbench.suite.settings import CaseSettings, settings_of
 from workbench.suite.suite_file import SuiteFile
@@ -47,12 +48,12 @@ from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.json_schema import properties_of, resolved
 from workbench.trajectory.trajectory import Trajectory
 
-# Measures which tools, parameters and enum values the cases of a suite cover.
+# The coverage of tools, parameters and enum values by the cases of a suite.
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How many of the things some case covers, and the names of the others."""
+    """The number of tools, parameters or values that some case covers, and the names of the others."""
 
     covered: int
     total: int
@@ -61,10 +62,9 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The coverage of the tools by cases that run.
+    """The coverage of the tools by the cases that are not skipped.
 
-    Parameters are named `tool.parameter`, values `tool.parameter = value`; those of a tool that no case covers are not
-    listed again."""
+    Parameters are named `tool.parameter`, values `tool.parameter = value`. Only covered tools count for them."""
 
     tools: Share
     parameters: Share
@@ -72,21 +72,28 @@ class Coverage:
 
     @property
     def shares(self) -> tuple[tuple[str, Share], ...]:
-        """The shares of the kinds that exist, by their names."""
+        """The coverage of tools, parameters and enum values, each with its name, as far as there are any."""
         named = (("tools", self.tools), ("parameters", self.parameters), ("enum values", self.values))
-        return tuple((what, share) for what, share in named if share.total)
+        return tuple(entry for entry in named if entry[1].total)
 
 
 def coverage_of(cases: Iterable[Case], table: ToolTable) -> Coverage:
-    """Count every expected call; a disallowed one covers its tool, not its arguments."""
-    running = [case for case in cases if case.skip is None]
+    """Return the coverage of the tools of a table; a disallowed call covers its tool, but none of its parameters."""
     checks: dict[str, list[tuple[str, Check]]] = {}
-    for case in running:
+    for case in cases:
+        if case.skip is not None:
+            continue
+        own_tools = {tool.name for tool in case.tools}
         for place, call in case.written_calls():
-            is_own = any(each.name == call.tool for each in case.tools)
-            tool = table.find(call.tool) if call.tool is not None and not is_own else None
-            if tool is not None:
-                checks.setdefault(tool.name, []).extend(_checks(call) if place[0] != "disallowed" else ())
+            # A case's own tool replaces the suite's of the same name, which it then does not cover.
+            if call.tool is None or call.tool in own_tools:
+                continue
+            tool = table.find(call.tool)
+            if tool is None:
+                continue
+            of_tool = checks.setdefault(tool.name, [])
+            if place[0] != "disallowed":
+                of_tool += (call.args or {}).items()
     parameters: list[tuple[str, bool]] = []
     values: list[tuple[str, bool]] = []
     for tool in table.tools:
@@ -99,10 +106,6 @@ def coverage_of(cases: Iterable[Case], table: ToolTable) -> Coverage:
     )
 
 
-def _checks(call: ExpectedCall | Step) -> Iterator[tuple[str, Check]]:
-    yield from (call.args or {}).items()
-
-
 def _parameters(tool: ToolDefinition, checks: Sequence[tuple[str, Check]]) -> Iterator[tuple[str, bool]]:
     checked = {name for name, _ in checks}
     for name in properties_of(tool.parameters):
@@ -113,43 +116,43 @@ def _values(tool: ToolDefinition, checks: Sequence[tuple[str, Check]]) -> Iterat
     for name, parameter in properties_of(tool.parameters).items():
         choices = resolved(parameter, tool.parameters).get("enum")
         if isinstance(choices, list):
-            expected = [value for argument, check in checks if argument == name for value in _expected(check)]
+            expected: list[JsonValue] = []
+            for argument, check in checks:
+                if argument == name:
+                    expected += check.listed or ()
             for choice in choices:
                 place = f"{tool.name}.{name} = {describe_value(choice)}"
                 yield place, any(json_equal(choice, value) for value in expected)
 
 
-def _expected(check: Check) -> tuple[JsonValue, ...]:
-    return check.listed or ()
-
-
 def _share(found: Sequence[tuple[str, bool]]) -> Share:
+    """Return the share of names that are covered, given as names with whether they are."""
     missing = tuple(name for name, covered in found if not covered)
     return Share(len(found) - len(missing), len(found), missing)
 
 
 _MEASURED: tuple[Literal["mean", "median", "minimum", "maximum"], ...] = ("mean", "median", "minimum", "maximum")
-"""Statistics that are larger for better runs."""
+"""The statistics that are larger for better runs."""
 
 _MAX_CALLS_GRADED = 5_000
-"""Calls of mutants that are graded for one case: a quarter of a second."""
+"""The most calls of mutants that are graded for one case: they take a quarter of a second."""
 
 _MAX_SAID = 3
-"""Reasons that are named for a case out of reach."""
+"""The most reasons that a finding on a case out of reach names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """The findings in a suite, in the order of the file, and how much of the tools its cases cover."""
+    """The findings in a suite, and the coverage of its tools."""
 
     findings: tuple[AuditFinding, ...]
     coverage: Coverage
 
 
 def audit_suite(suite: Suite, listings: Mapping[str, Listing]) -> Audit:
-    """Audit a valid suite.
+    """Audit a valid suite; no server is started, no model and no judge is called.
 
-    `listings` are the tools that its servers last listed, by server; nothing is started, called or asked."""
+    `listings` holds the tools that each server listed last, by the server's name."""
     table = ToolTable.of(suite, listings)
     return Audit(tuple(_findings(suite, table)), coverage_of(suite.cases, table))
 
@@ -183,6 +186,7 @@ def audit_case(suite: Suite, index: int, table: ToolTable) -> Iterator[AuditFind
         found += _out_of_reach(case, place, settings, table)
     if case.skip is None:
         found += _careless(case, place, settings, table)
+        # A case with a graver finding passes many mutants, which would only repeat it.
         if not any(finding.weight == "warning" and finding.kind != "cannot fail" for finding in found):
             found += _unnoticed(case, place, settings, table)
     yield from found
@@ -190,26 +194,30 @@ def audit_case(suite: Suite, index: int, table: ToolTable) -> Iterator[AuditFind
 
 def unsaid(file: SuiteFile, findings: Iterable[AuditFinding]) -> tuple[AuditFinding, ...]:
     """Return the findings that no warning of the suite reports already, each once, in the order of the file."""
-    told = set()
+    reported = set()
     for problem in file.warnings:
+        reported.add((problem.where, problem.message))
+        # Two kinds of findings are warnings in other words.
         for kind, words in (("unknown tool", "no such tool"), ("unnoticed", "ignores the order of calls")):
             if words in problem.message:
-                told.add((kind, problem.where))
-    warned = {(problem.where, problem.message) for problem in file.warnings}
-    found = [
-        each
-        for each in dict.fromkeys(findings)
-        if (each.kind, written(each.place)) not in told and (written(each.place), each.message) not in warned
-    ]
+                reported.add((problem.where, kind))
+    found = []
+    for each in dict.fromkeys(findings):
+        where = written(each.place)
+        if reported.isdisjoint(((where, each.kind), (where, each.message))):
+            found.append(each)
     return tuple(sorted(found, key=lambda each: file.positions.line(each.place)))
 
 
 def _out_of_reach(case: Case, place: Place, settings: CaseSettings, table: ToolTable) -> Iterator[AuditFinding]:
+    """Yield a finding if a run that does exactly as expected does not pass."""
     grade = _best(case, settings, table)
     if grade is None or grade.status in (Status.PASSED, Status.ERROR):
         return
     why = [issue.why for issue in grade.issues][:_MAX_SAID] or [grade.reason]
-    score = f" with {score_text(grade.score)}" if grade.score is not None else ""
+    score = ""
+    if grade.score is not None:
+        score = f" with {score_text(grade.score)}"
     if grade.status == Status.FAILED:
         message = (
             f"no run can pass: one that does exactly what is expected fails{score} ({'; '.join(dict.fromkeys(why))})"
@@ -221,9 +229,9 @@ def _out_of_reach(case: Case, place: Place, settings: CaseSettings, table: ToolT
 
 
 def _best(case: Case, settings: CaseSettings, table: ToolTable, by: GraderName | None = None) -> Grade | None:
-    """Return the grade of a run that does exactly what is expected, by the deciding grader or another one.
+    """Return the grade of a run that does exactly as expected, by the deciding grader or by another one.
 
-    `None` if such a run cannot be constructed."""
+    `None` if such a run cannot be constructed or graded."""
     agent = _exact(case, settings, table)
     if agent is None:
         return None
@@ -245,10 +253,12 @@ def _graded(agent: ExactAgent, settings: CaseSettings, run: Trajectory, by: Grad
 
 
 def _unnoticed(case: Case, place: Place, settings: CaseSettings, table: ToolTable) -> Iterator[AuditFinding]:
-    """Return the mutants of the exact agent that pass as it does, those of one call together."""
+    """Yield a finding for each expected call of which wrong variants pass, too."""
     agent = _exact(case, settings, table)
-    exact = None if agent is None else _graded(agent, settings, agent.run())
-    if agent is None or exact is None or exact.status != Status.PASSED:
+    if agent is None:
+        return
+    exact = _graded(agent, settings, agent.run())
+    if exact is None or exact.status != Status.PASSED:
         return
     passing: dict[tuple[Place, Weight, str], dict[str, list[str]]] = {}
     left = _MAX_CALLS_GRADED
@@ -259,18 +269,21 @@ def _unnoticed(case: Case, place: Place, settings: CaseSettings, table: ToolTabl
             yield AuditFinding("not looked at", "note", place, message, "", case.id)
             break
         grade = _graded(agent, settings, agent.run(mutant.calls))
-        if grade is not None and grade.status is not None and grade.status.good:
-            # A person looks at a run that is warned.
-            weight, verb = (mutant.weight, "passes") if grade.status == Status.PASSED else ("note", "is only warned")
-            passing.setdefault((mutant.place, weight, verb), {}).setdefault(mutant.how, []).append(mutant.what)
+        if grade is None or grade.status is None or not grade.status.good:
+            continue
+        weight, verb = mutant.weight, "passes"
+        # A person looks at a run that is warned, so the mutant is noticed after all.
+        if grade.status != Status.PASSED:
+            weight, verb = "note", "is only warned"
+        passing.setdefault((mutant.place, weight, verb), {}).setdefault(mutant.how, []).append(mutant.what)
     for (where, weight, verb), changes in passing.items():
-        with_what = "; with ".join(f"{', '.join(dict.fromkeys(what))} {how}" for how, what in changes.items())
-        hint = _what_would_notice(changes) if weight == "warning" else ""
-        yield AuditFinding("unnoticed", weight, (*place, *where), f"{verb} with {with_what}", hint, case.id)
+        listed = "; with ".join(f"{', '.join(dict.fromkeys(what))} {how}" for how, what in changes.items())
+        hint = _check_that_notices(changes) if weight == "warning" else ""
+        yield AuditFinding("unnoticed", weight, (*place, *where), f"{verb} with {listed}", hint, case.id)
 
 
 def _careless(case: Case, place: Place, settings: CaseSettings, table: ToolTable) -> Iterator[AuditFinding]:
-    """Return the first agent that passes without understanding anything."""
+    """Yield a finding on the first agent without understanding that passes, if one does."""
     for agent in careless_agents(case, table):
         try:
             grade = graded_by(settings.grading.by, case, settings, agent.run, REFUSING)
@@ -281,16 +294,15 @@ def _careless(case: Case, place: Place, settings: CaseSettings, table: ToolTable
             yield AuditFinding("not looked at", "note", place, message, "", case.id)
             return
         if grade.status is not None and grade.status.good:
-            # A case that expects no call is meant to be passed by silence; it says little all the same.
-            meant = case.forbids_all_calls
-            message = f"{agent.description} {'passes' if grade.status == 'passed' else 'is no more than warned'}"
-            yield AuditFinding(
-                "weak case", "note" if meant else "warning", place, message, _what_to_check(case), case.id
-            )
+            # A case that forbids all calls is meant to be passed by silence, so the finding is a note.
+            weight: Weight = "note" if case.forbids_all_calls else "warning"
+            result = "passes" if grade.status == Status.PASSED else "is no more than warned"
+            message = f"{agent.description} {result}"
+            yield AuditFinding("weak case", weight, place, message, _further_checks(case), case.id)
             return
 
 
-def _what_to_check(case: Case) -> str:
+def _further_checks(case: Case) -> str:
     if case.expects_calls_or_none and not case.forbids_all_calls:
         return "check arguments more closely"
     if case.checks_answer:
@@ -298,7 +310,7 @@ def _what_to_check(case: Case) -> str:
     return "check the answer too"
 
 
-def _what_would_notice(changes: Mapping[str, Collection[str]]) -> str:
+def _check_that_notices(changes: Mapping[str, Collection[str]]) -> str:
     if "swapped" in changes:
         return "`trajectory` and `accuracy` check the order of calls"
     if "twice" in changes or any(what.startswith("a call of") for what in changes.get("added", ())):
@@ -309,25 +321,23 @@ def _what_would_notice(changes: Mapping[str, Collection[str]]) -> str:
 
 
 def _gate(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
-    """Find a gate on the mean score that no run of the suite reaches."""
+    """Yield a finding if runs that do exactly as expected miss the suite's gate on the mean score."""
     if suite.gate.min_score is None:
         return
-    running = [case for case in suite.cases if case.skip is None]
-    grades = []
-    for case in running:
-        grades.append(_best(case, settings_of(suite, case), table.of_cases([case])))
     scores = []
-    for grade in grades:
-        if grade is not None and grade.score is not None:
-            scores.append(grade.score)
-    if scores and sum(scores) / len(scores) < suite.gate.min_score - 1e-9:
+    for case in suite.cases:
+        if case.skip is None:
+            grade = _best(case, settings_of(suite, case), table.of_cases([case]))
+            if grade is not None and grade.score is not None:
+                scores.append(grade.score)
+    if scores and sum(scores) / len(scores) < suite.gate.min_score - SLACK:
         mean = mean_text(sum(scores) / len(scores))
         message = f"out of reach: runs that do exactly what is expected have the mean score {mean}"
         yield AuditFinding("out of reach", "warning", ("gate", "min_score"), message)
 
 
 def _aggregates(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
-    """Find gates on averages of grader results that no run of the suite reaches."""
+    """Yield a finding for each gate of an aggregate that runs miss although they do exactly as expected."""
     for index, aggregate in enumerate(suite.aggregates):
         if not measure_of(aggregate.of).by_grader:
             continue
@@ -343,11 +353,18 @@ def _aggregates(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
 
 
 def _best_values(suite: Suite, aggregate: Aggregate, table: ToolTable) -> Iterator[float]:
+    """Yield the values of an aggregate over runs that do exactly as expected."""
     name, _, number = aggregate.of.partition(".")
+    by: GraderName | None = None
+    # Any other name is that of a grader, as `_aggregates` has made sure.
+    if name != SCORE.name:
+        by = cast("GraderName", name)
     for case in suite.cases:
-        if case.skip is None and (not aggregate.tags or {*aggregate.tags} & {*suite.tags, *case.tags}):
-            by = None if name == "score" else cast("GraderName", name)
-            grade = _best(case, settings_of(suite, case), table.of_cases([case]), by)
-            value = None if grade is None else grade.numbers.get(number) if number else grade.score
-            if value is not None:
-                yield value
+        if case.skip is not None or (aggregate.tags and not {*aggregate.tags} & {*suite.tags, *case.tags}):
+            continue
+        grade = _best(case, settings_of(suite, case), table.of_cases([case]), by)
+        if grade is None:
+            continue
+        value = grade.numbers.get(number) if number else grade.score
+        if value is not None:
+            yield value

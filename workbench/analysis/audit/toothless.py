@@ -1,10 +1,10 @@
-"""Constructs values that miss a check, as a careless agent would send them."""
+"""Find checks that no value fails, by constructing values as a careless agent would send them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, cycle, islice
 
 from workbench.analysis.audit.unmeetable import AuditFinding, ToolTable, Weight, parameter_schema, required
 from workbench.analysis.measures import measure_of
@@ -29,7 +29,7 @@ from workbench.trajectory.json_schema import (
     type_names,
 )
 
-# Constructs values as a JSON Schema describes them.
+# Values that a JSON Schema accepts.
 
 TEXTS = (
     "something else",
@@ -40,24 +40,25 @@ TEXTS = (
     "00000000-0000-4000-8000-000000000000",
     "zz",
 )
-"""Texts for schemas that ask for a format."""
+"""Texts for schemas that ask for a format: one for each common format."""
 
 _DEEPEST = 6
-"""Levels of nesting that are filled: a schema may refer to itself endlessly."""
+"""The levels of nesting that are filled: a schema may refer to itself endlessly."""
 
 _MAX_TRIED_VALUES = 60
+"""The most values that are tried for one schema."""
 
 
 def value_of(schema: Schema, root: Schema) -> JsonValue:
-    """Return a value that a schema inside `root` accepts, its default or an example if it has one.
+    """Return a value that a schema inside `root` accepts: its default, an example, or a constructed one.
 
-    Where no candidate is accepted, or the schema is broken, return the first one."""
-    candidates = list(islice(candidates_of(schema, root), _MAX_TRIED_VALUES))
-    return next((value for value in candidates if accepts(schema, root, value)), candidates[0])
+    If no candidate is accepted, or the schema is broken, return the first candidate."""
+    return next(_accepted(schema, root))
 
 
 def accepts(schema: Schema, root: Schema, value: JsonValue) -> bool:
-    """Return whether a schema inside `root` accepts a value; true where a broken schema cannot tell."""
+    """Return whether a schema inside `root` accepts a value; true if the schema is broken."""
+    # References lead into the definitions of the root, which the new root has to have, too.
     around: dict[str, JsonValue] = {}
     for key in ("$schema", "$defs", "definitions"):
         if key in root:
@@ -94,12 +95,9 @@ def candidates_of(schema: Schema, root: Schema, depth: int = 0) -> Iterator[Json
         yield from choices
         return
     schema = _merged(schema, root, depth)
-    for options in alternatives_of(schema, "anyOf", "oneOf"):
-        others = {}
-        for key, value in schema.items():
-            if key not in ALTERNATIVES:
-                others[key] = value
-        for option in options if depth < _DEEPEST else ():
+    if depth < _DEEPEST:
+        others = {key: value for key, value in schema.items() if key not in ALTERNATIVES}
+        for option in chain.from_iterable(alternatives_of(schema, "anyOf", "oneOf")):
             yield from candidates_of({**others, **resolved(option, root)}, root, depth + 1)
     for kind in type_names(schema) or _implied_types(schema):
         yield from _of_type(kind, schema, root, depth)
@@ -107,10 +105,10 @@ def candidates_of(schema: Schema, root: Schema, depth: int = 0) -> Iterator[Json
 
 
 def _merged(schema: Schema, root: Schema, depth: int) -> Schema:
-    """Return a schema with the keywords of its `allOf` beside its own."""
+    """Return a schema with the keywords of its `allOf` merged into it."""
     merged: dict[str, JsonValue] = dict(schema)
-    for options in alternatives_of(schema, "allOf"):
-        for option in options if depth < _DEEPEST else ():
+    if depth < _DEEPEST:
+        for option in chain.from_iterable(alternatives_of(schema, "allOf")):
             part = resolved(option, root)
             properties = {**properties_of(merged), **properties_of(part)}
             required = dict.fromkeys((*required_names(merged), *required_names(part)))
@@ -119,7 +117,7 @@ def _merged(schema: Schema, root: Schema, depth: int) -> Schema:
 
 
 def _implied_types(schema: Schema) -> Sequence[str]:
-    """Return the types that the keywords of a schema without `type` are about."""
+    """Return the type that the keywords of a schema without `type` imply."""
     if "properties" in schema or "required" in schema:
         return ("object",)
     if "items" in schema or "minItems" in schema:
@@ -141,22 +139,25 @@ def _of_type(kind: str, schema: Schema, root: Schema, depth: int) -> Iterator[Js
             least = schema.get("minItems")
             count = least if isinstance(least, int) else 0
             if depth < _DEEPEST and count <= _MAX_TRIED_VALUES:
+                # Different items first, for schemas with `uniqueItems`, then equal ones.
                 items = list(islice(candidates_of(resolved(schema.get("items", {}), root), root, depth + 1), count))
-                yield [items[index % len(items)] for index in range(count)]
+                yield list(islice(cycle(items), count))
                 yield items[:1] * count
         case "object":
-            required = required_names(schema) if depth < _DEEPEST else ()
-            inner = {}
-            for name in required:
-                inner[name] = resolved(properties_of(schema).get(name, {}), root)
-            yield {name: next(_accepted(each, root, depth + 1)) for name, each in inner.items()}
+            inner: dict[str, JsonValue] = {}
+            if depth < _DEEPEST:
+                properties = properties_of(schema)
+                for name in required_names(schema):
+                    inner[name] = next(_accepted(resolved(properties.get(name, {}), root), root, depth + 1))
+            yield inner
         case "null":
             yield None
         case _:
             pass
 
 
-def _accepted(schema: Schema, root: Schema, depth: int) -> Iterator[JsonValue]:
+def _accepted(schema: Schema, root: Schema, depth: int = 0) -> Iterator[JsonValue]:
+    """Yield the candidates that a schema accepts, at last the first candidate."""
     candidates = list(islice(candidates_of(schema, root, depth), _MAX_TRIED_VALUES))
     for value in candidates:
         if accepts(schema, root, value):
@@ -173,7 +174,8 @@ def _numbers(schema: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
     if is_number(multiple) and multiple > 0:
         lowest = schema.get("minimum")
         yield (lowest // multiple + 1) * multiple if is_number(lowest) else multiple
-    low, high = (schema.get(each, schema.get(f"exclusive{each.title()}")) for each in ("minimum", "maximum"))
+    low = schema.get("minimum", schema.get("exclusiveMinimum"))
+    high = schema.get("maximum", schema.get("exclusiveMaximum"))
     if is_number(low) and is_number(high):
         yield (low + high) / 2
     yield from (0, 1, 10)
@@ -195,9 +197,9 @@ def _texts(schema: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
 
 
 def other_values(check: Check, schema: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
-    """Yield values that a schema may allow and that the check refuses, the most different ones first.
+    """Yield values that a schema may allow and that a check refuses, the most different ones first.
 
-    Python functions and judges are not asked. Raises CheckError for a check that needs them."""
+    Python functions and judges are not called. Raises CheckError for a check that needs them."""
     try:
         met = check.samples()[0]
     except (NeverHoldsError, UnknownSampleError):
@@ -208,32 +210,43 @@ def other_values(check: Check, schema: Mapping[str, JsonValue]) -> Iterator[Json
 
 
 def _different(met: JsonValue, schema: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
+    """Yield values that a schema may allow and that differ from `met`, a value that meets the check."""
     choices = schema.get("enum")
-    if isinstance(choices, list) or "const" in schema:
-        yield from choices if isinstance(choices, list) else ()
+    if isinstance(choices, list):
+        yield from choices
+        return
+    if "const" in schema:
         return
     for option in (schema, *_alternatives(schema)):
-        named = option.get("type") or _TYPE_OF.get(type(met), "string")
-        for kind in named if isinstance(named, list) else [named]:
-            match kind:
-                case "boolean":
-                    yield from (True, False)
-                case "integer" | "number":
-                    number = met if isinstance(met, int | float) and math.isfinite(met) else 0
-                    bounds = (option.get("minimum"), option.get("maximum"))
-                    yield from (number + 1000, number - 1000, number + 1, number - 1)
-                    for bound in bounds:
-                        if isinstance(bound, int | float):
-                            yield bound
-                case "string":
-                    yield from TEXTS
-                case "array":
-                    yield []
-                    yield [*met, *met] if isinstance(met, list) else ["something else"]
-                case "object":
-                    yield {}
-                case _:
-                    pass
+        kinds = option.get("type") or _TYPE_OF.get(type(met), "string")
+        if not isinstance(kinds, list):
+            kinds = [kinds]
+        for kind in kinds:
+            yield from _different_of_type(kind, met, option)
+
+
+def _different_of_type(kind: JsonValue, met: JsonValue, schema: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
+    match kind:
+        case "boolean":
+            yield from (True, False)
+        case "integer" | "number":
+            number: float = 0
+            if isinstance(met, int | float) and math.isfinite(met):
+                number = met
+            # Far values first: a tolerant check accepts the near ones.
+            yield from (number + 1000, number - 1000, number + 1, number - 1)
+            for bound in (schema.get("minimum"), schema.get("maximum")):
+                if isinstance(bound, int | float):
+                    yield bound
+        case "string":
+            yield from TEXTS
+        case "array":
+            yield []
+            yield [*met, *met] if isinstance(met, list) else ["something else"]
+        case "object":
+            yield {}
+        case _:
+            pass
 
 
 def _alternatives(schema: Mapping[str, JsonValue]) -> Iterator[Mapping[str, JsonValue]]:
@@ -246,16 +259,15 @@ def _alternatives(schema: Mapping[str, JsonValue]) -> Iterator[Mapping[str, Json
 _TYPE_OF: dict[type, str] = {bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
 
 
-_MAX_TRIED = 60
-
-_ANSWERS = ("", "no", "something else", "zz 7", "I cannot help with that.")
+_ANSWERS = ("no", "something else", "zz 7", "I cannot help with that.")
+"""Wrong answers to any request."""
 
 _LARGE = 1_000_000
-"""Numbers beyond it are not tried: a check that accepts all smaller ones tells nothing apart."""
+"""The largest number that is tried: a check that accepts all smaller ones excludes hardly anything."""
 
 
 def toothless_checks(case: Case, place: Place, table: ToolTable) -> Iterator[AuditFinding]:
-    """Yield a finding for each check of a case that no value fails, and for each expected call that checks nothing."""
+    """Yield the findings on a case's checks that no value fails, and on its expected calls without any check."""
     for at, call in case.written_calls():
         if call.tool is None:
             continue
@@ -278,7 +290,7 @@ def toothless_checks(case: Case, place: Place, table: ToolTable) -> Iterator[Aud
 
 
 def idle_gates(suite: Suite) -> Iterator[AuditFinding]:
-    """Yield a finding for each demand on scores and pass rates that no batch misses."""
+    """Yield a finding for each gate of a suite that no batch can miss."""
     for key in ("min_score", "min_pass_rate"):
         if getattr(suite.gate, key) == 0:
             yield _never_missed(("gate", key), "every batch reaches 0")
@@ -304,8 +316,10 @@ def _always(key: str, statistic: str, limit: float, is_share: bool) -> bool:
         return limit <= 0
     if key == "above":
         return limit < 0
-    most = 1.0 if statistic not in ("spread", "variance") else 0.5
-    return is_share and (limit >= most if key == "at_most" else limit > most)
+    if not is_share:
+        return False
+    most = 0.5 if statistic in ("spread", "variance") else 1.0
+    return limit >= most if key == "at_most" else limit > most
 
 
 def _never_missed(place: Place, why: str) -> AuditFinding:
@@ -375,8 +389,9 @@ def _refuses_nothing(
 ) -> bool:
     """Return whether all of many different values that the schema allows meet a check."""
     listed = listed_values(schema) if schema is not None else None
+    # A schema that leaves no choice is the reason why nothing fails, not the check.
     if listed is not None and len(listed) < 2:
-        return False  # the schema leaves no choice
+        return False
     tried = 0
     for value in _values(check, schema, tool):
         if tool is not None and table.refusal(tool, name, value) is not None:
@@ -394,7 +409,7 @@ def _values(check: Check, schema: Schema | None, tool: ToolDefinition | None) ->
         yield from listed
         return
     yield from other_values(check, known)
-    yield from islice(candidates_of(known, root), _MAX_TRIED)
+    yield from islice(candidates_of(known, root), _MAX_TRIED_VALUES)
     types = type_names(known)
     for kind, values in _OF_TYPE.items():
         if types is None or kind in types:
@@ -418,7 +433,7 @@ def _of_answer(case: Case, check: Check, place: Place) -> Iterator[AuditFinding]
     if check.asks_outside:
         return
     try:
-        if all(check.holds(text) for text in (*_ANSWERS[1:], case.user or "zz")):
+        if all(map(check.holds, (*_ANSWERS, case.user or "zz"))):
             message = f"{describe(check)}: every answer meets it"
             yield AuditFinding("cannot fail", "warning", place, message, "check something that may be wrong", case.id)
     except (CheckError, UnknownSampleError):

@@ -1,4 +1,4 @@
-"""The findings of an audit in a suite that loads without an error."""
+"""Find expectations and mocks that contradict the tools: unknown names, refused values, checks that never hold."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ AuditKind = Literal[
 ]
 
 Weight = Literal["warning", "note"]
-"""A warning is nearly always a mistake of the suite; a note is worth a look, but may be intended."""
+"""The weight of a finding: a warning is nearly always a mistake of the suite, a note may be intended."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditFinding:
-    """One thing that is wrong with the expectations of a suite that can be run.
+    """A finding of an audit.
 
     `place` starts at the top of the file; `case` is the case's id, `None` for the whole suite."""
 
@@ -75,9 +75,9 @@ class AuditFinding:
 
 
 class ToolTable:
-    """Tools by name.
+    """The known tools of a suite by name, with their schemas.
 
-    `unlisted` names the servers whose tools are not known: then any name may be one of theirs."""
+    `unlisted` holds the names of servers whose tools are unknown: an unknown name may then be one of theirs."""
 
     def __init__(self, tools: Iterable[ToolDefinition], unlisted: Sequence[str] = ()) -> None:
         self.tools = tuple(tools)
@@ -90,27 +90,30 @@ class ToolTable:
 
     @classmethod
     def of(cls, suite: Suite, listings: Mapping[str, Listing]) -> ToolTable:
-        """Return the tools written in a suite, and those that its servers last listed."""
-        written = [definition_of(tool) for tool in suite.tools]
-        listed = [tool for listing in listings.values() for tool in listing.tools]
-        return cls([*written, *listed], [server.name for server in suite.servers if server.name not in listings])
+        """Return the table of the tools that a suite writes, and of those that its servers listed last."""
+        tools = [definition_of(tool) for tool in suite.tools]
+        for listing in listings.values():
+            tools += listing.tools
+        return cls(tools, [server.name for server in suite.servers if server.name not in listings])
 
     def of_cases(self, cases: Iterable[Case]) -> ToolTable:
-        """Return the table with the tools of some cases, which replace those of the same name."""
+        """Return the table with the tools of cases added; they replace tools of the same name."""
         own = {}
         for case in cases:
             for tool in case.tools:
                 own[tool.name] = definition_of(tool)
+        # Nearly every case has no tools of its own, and shares the table with its parsed schemas.
         if not own:
             return self
-        return ToolTable(({tool.name: tool for tool in self.tools} | own).values(), self.unlisted)
+        tools = {tool.name: tool for tool in self.tools}
+        return ToolTable((tools | own).values(), self.unlisted)
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(tool.name for tool in self.tools)
 
     def find(self, name: str) -> ToolDefinition | None:
-        """Return the tool that a name means, by the graders' rule."""
+        """Return the tool of a name, with the spelling tolerance of the graders; `None` for an unknown name."""
         return self._by_name.get(comparable_name(name))
 
     def offered(self, offer: Sequence[str] | None) -> tuple[ToolDefinition, ...]:
@@ -120,8 +123,11 @@ class ToolTable:
         return tuple(tool for tool in self.tools if tool.name in offer)
 
     def refusal(self, tool: ToolDefinition, argument: str, value: JsonValue) -> str | None:
-        """Return why the tool's schema refuses a value for an argument; `None` if it is accepted or unknown."""
+        """Return the reason why a tool's schema refuses a value of an argument.
+
+        `None` if the schema accepts the value or is broken."""
         given = {argument: value}
+        # Most values need no validator, which takes milliseconds to import and to build.
         if plainly_accepts({**tool.parameters, "required": []}, given):
             return None
         validator = self._validator(tool)
@@ -130,18 +136,17 @@ class ToolTable:
         from referencing.exceptions import Unresolvable
 
         try:
-            problem = next(
-                (each for each in validator.iter_errors(given) if list(each.absolute_path)[:1] == [argument]),
-                None,
-            )
+            for problem in validator.iter_errors(given):
+                # Other problems are about arguments that are not given here.
+                if list(problem.absolute_path)[:1] == [argument]:
+                    return _problem_text(problem)
         except (Unresolvable, RecursionError, SearchError):
-            return None  # the linter of tools reports that the schema is broken
-        if problem is not None:
-            return _problem_text(problem)
+            # The schema is broken, which is a finding of the linter of tools.
+            return None
         return None
 
     def allows(self, tool: ToolDefinition, arguments: Mapping[str, JsonValue]) -> bool:
-        """Return whether the tool's schema accepts these arguments; true where it is broken and cannot tell."""
+        """Return whether a tool's schema accepts the arguments; true if the schema is broken."""
         try:
             return not self._schemas(tool).violations(arguments)
         except BrokenSchemaError:
@@ -159,7 +164,7 @@ class ToolTable:
 
 
 def _problem_text(problem: ValidationError) -> str:
-    """Return a problem in words, with values as JSON."""
+    """Return the message of a validator's error, with values as JSON instead of Python."""
     instance: Any = problem.instance
     allowed: Any = problem.validator_value
     value = describe_value(instance)
@@ -169,7 +174,7 @@ def _problem_text(problem: ValidationError) -> str:
 
 
 def parameter_schema(tool: ToolDefinition, argument: str) -> Schema | None:
-    """Return the schema of a parameter, references followed; `None` when the tool lists no parameter of that name."""
+    """Return the schema of a parameter with references followed; `None` if the tool lists no such parameter."""
     properties = properties_of(tool.parameters)
     if argument in properties:
         return resolved(properties[argument], tool.parameters)
@@ -177,23 +182,30 @@ def parameter_schema(tool: ToolDefinition, argument: str) -> Schema | None:
 
 
 def closed(tool: ToolDefinition) -> bool:
-    """Return whether a tool's parameters are all listed, so that no other can be meant."""
+    """Return whether a tool lists all of its parameters, so that any other name is a mistake."""
     schema = tool.parameters
-    open_ended = ("patternProperties", "$ref", "anyOf", "oneOf", "allOf", "if")
-    listed = "properties" in schema and "additionalProperties" not in schema
-    return not any(key in schema for key in open_ended) and (listed or schema.get("additionalProperties") is False)
+    if not _OPEN_ENDED.isdisjoint(schema):
+        return False
+    # By the letter of JSON Schema, other properties are allowed unless they are excluded. Hardly any tool means that.
+    if "additionalProperties" not in schema:
+        return "properties" in schema
+    return schema["additionalProperties"] is False
+
+
+_OPEN_ENDED = frozenset(("patternProperties", "$ref", "anyOf", "oneOf", "allOf", "if"))
+"""The keywords by which a schema may have properties that `properties` does not list."""
 
 
 def required(tool: ToolDefinition) -> tuple[str, ...]:
-    """Return the parameters without which the tool cannot be called."""
+    """Return the required parameters of a tool."""
     return required_names(tool.parameters)
 
 
-# Compares expected and forbidden calls with the tools: names, arguments and values that can never occur.
+# Expected and disallowed calls that contradict the tools: their names, arguments and values can never occur.
 
 
 def audit_calls(case: Case, place: Place, table: ToolTable) -> Iterator[AuditFinding]:
-    """Return findings on every call that a case describes; `place` is the case's."""
+    """Yield the findings on the calls that a case describes; `place` is the case's place in the file."""
     for at, call in case.written_calls():
         if call.tool is None:
             continue
@@ -220,15 +232,13 @@ def audit_calls(case: Case, place: Place, table: ToolTable) -> Iterator[AuditFin
 
 
 def _unknown(case: Case, name: str, where: Place, table: ToolTable) -> AuditFinding:
-    forbidden = "disallowed" in where
-    message = f"no tool is called {quoted(name)}: " + (
-        "nothing can break this prohibition" if forbidden else "no model can make this call"
-    )
+    consequence = "nothing can break this prohibition" if "disallowed" in where else "no model can make this call"
+    message = f"no tool is called {quoted(name)}: {consequence}"
     return AuditFinding("unknown tool", "warning", (*where, "tool"), message, did_you_mean(name, table.names), case.id)
 
 
 def _checks_alone(case: Case, call: ExpectedCall | Step, where: Place) -> Iterator[AuditFinding]:
-    """Find checks that no value meets, for a tool whose schema is not known."""
+    """Yield a finding for each check of a call that no value meets; for a tool with an unknown schema."""
     for name, check in (call.args or {}).items():
         try:
             check.samples()
@@ -263,7 +273,7 @@ def _argument(
 
 
 def _values_in(check: Check, where: Place) -> Iterator[tuple[Place, JsonValue]]:
-    """Yield the values that a check or its parts name, each with its place."""
+    """Yield the values that a check or its parts list, each with its place."""
     for number, part in enumerate(check.parts):
         yield from _values_in(part, (*where, check.kind, number))
     for value in check.listed or ():
@@ -271,37 +281,34 @@ def _values_in(check: Check, where: Place) -> Iterator[tuple[Place, JsonValue]]:
 
 
 def _parameter(case: Case, tool: ToolDefinition, name: str, where: Place) -> Iterator[AuditFinding]:
-    """Find an argument that the tool does not list."""
+    """Yield a finding if the tool cannot have a parameter of this name."""
     if parameter_schema(tool, name) is not None or not closed(tool):
         return
     known = list(properties_of(tool.parameters))
-    yield AuditFinding(
-        "unknown argument",
-        "warning",
-        where,
-        f"{quoted(tool.name)} has no parameter {quoted(name)}",
-        did_you_mean(name, known) or (f"it has {', '.join(known)}" if known else "it takes no arguments"),
-        case.id,
-    )
+    hint = did_you_mean(name, known)
+    if not hint:
+        hint = f"it has {', '.join(known)}" if known else "it takes no arguments"
+    message = f"{quoted(tool.name)} has no parameter {quoted(name)}"
+    yield AuditFinding("unknown argument", "warning", where, message, hint, case.id)
 
 
 def _never(case: Case, where: Place, check: Check, why: str) -> AuditFinding:
     return AuditFinding("never holds", "warning", where, f"{describe(check)} never holds: {why}", "", case.id)
 
 
-# Finds tables that name no check, and so are compared as values, where a check was probably meant.
+# Tables that name no check, and so are compared as values, although a check was probably meant.
 
 _NEAR = 0.85
-"""How near a key must be to the name of a check: `patern` is, `orange` is not `range`."""
+"""The similarity (difflib's ratio) from which a key may be a misspelt check: `patern` reaches it, `orange` does not."""
 
 _AS_VALUE = "to compare the table as a value, write { equals = { … } }"
 
 
 def literal_tables(check: Check, argument: str, tool: ToolDefinition | None, place: Place) -> Iterator[Finding]:
-    """Yield a finding for each table in a check that names no check, unless the tool's schema takes an object there.
+    """Yield a finding for each table that names no check, unless the tool's schema takes an object in its place.
 
-    It is an error where the schema takes no object. Where the schema is unknown, only tables that look like a check are
-    found, those inside a value included.
+    A schema that takes no object makes the finding an error. If the schema is unknown, only tables that look like a
+    check are found, also inside a value.
     """
     for number, part in enumerate(check.parts):
         yield from literal_tables(part, argument, tool, (*place, check.kind, number))
@@ -330,7 +337,9 @@ def _nested(value: JsonValue, schema: Schema | None, root: Schema, place: Place)
     if isinstance(value, dict):
         inner = [(key, each, _property(schema, key, root)) for key, each in value.items()]
     elif isinstance(value, list):
-        items = resolved(schema["items"], root) if schema is not None and "items" in schema else None
+        items: Schema | None = None
+        if schema is not None and "items" in schema:
+            items = resolved(schema["items"], root)
         inner = [(number, each, items) for number, each in enumerate(value)]
     else:
         return
@@ -353,7 +362,8 @@ def _looks_like_check(value: Mapping[str, JsonValue]) -> bool:
     others = [key for key in value if key not in RESERVED_NAMES]
     if len(others) != 1:
         return False
-    # Arguments of tools may well have the names that others give to checks, so those count beside an option only.
+    # Arguments of tools may have the names that other systems give to checks (`date`, `like`), so any name counts
+    # beside an option, and alone only one that is near to a check's.
     return len(value) > 1 or _near_check(others[0]) is not None
 
 
@@ -367,18 +377,27 @@ def _near_check(key: str) -> str | None:
 
 
 def _meant(value: Mapping[str, JsonValue]) -> str:
-    """Return the check that a table was probably meant to be, as a suite writes it; empty where nothing tells."""
+    """Return the check that a table was probably meant to be, as a suite writes it; empty if there is no clue."""
     for key, inner in value.items():
-        known = key.replace("_", "").replace("-", "").lower()
-        called = (kind for kind, cls in CHECK_CLASSES.items() if known in cls.aliases)
-        if key not in RESERVED_NAMES and (name := _near_check(key) or next(called, None)):
+        if key not in RESERVED_NAMES and (name := _near_check(key) or _check_of_alias(key)):
             return f"{name} = {describe_value(inner)}"
-    takers = (kind for key in value for kind, cls in CHECK_CLASSES.items() if cls.is_approximate and key in cls.options)
-    return next((f"{kind} = …" for kind in takers), "")
+    for key in value:
+        for kind, cls in CHECK_CLASSES.items():
+            if cls.is_approximate and key in cls.options:
+                return f"{kind} = …"
+    return ""
+
+
+def _check_of_alias(key: str) -> str | None:
+    alias = key.replace("_", "").replace("-", "").lower()
+    for kind, cls in CHECK_CLASSES.items():
+        if alias in cls.aliases:
+            return kind
+    return None
 
 
 def _property(schema: Schema | None, name: str, root: Schema) -> Schema | None:
-    """Return the schema of a property; `None` where it is not known."""
+    """Return the schema of a property; `None` if it is unknown."""
     if schema is None:
         return None
     properties = properties_of(schema)
@@ -391,24 +410,22 @@ def _property(schema: Schema | None, name: str, root: Schema) -> Schema | None:
 
 
 def _takes_object(schema: Schema | None, root: Schema, depth: int = 0) -> bool | None:
-    """Return whether a schema accepts some object; `None` where it does not say."""
+    """Return whether a schema accepts objects; `None` if it does not say."""
+    # A schema may refer to itself endlessly.
     if schema is None or depth > 8:
         return None
     if (values := listed_values(schema)) is not None:
         return any(isinstance(value, dict) for value in values)
     if (types := type_names(schema)) is not None:
         return "object" in types
+    # One option that takes objects is enough for a union, one that takes none for `allOf`.
     for options in alternatives_of(schema, *UNIONS):
-        found = []
-        for option in options:
-            found.append(_takes_object(resolved(option, root), root, depth + 1))
+        found = {_takes_object(resolved(option, root), root, depth + 1) for option in options}
         if True in found:
             return True
-        return None if None in found or not found else False
+        return False if found == {False} else None
     for options in alternatives_of(schema, "allOf"):
-        found = []
-        for option in options:
-            found.append(_takes_object(resolved(option, root), root, depth + 1))
+        found = {_takes_object(resolved(option, root), root, depth + 1) for option in options}
         if False in found:
             return False
         return True if True in found else None
@@ -416,14 +433,14 @@ def _takes_object(schema: Schema | None, root: Schema, depth: int = 0) -> bool |
 
 
 NEVER_MET: frozenset[AuditKind] = frozenset({"never holds", "refused value", "unknown argument"})
-"""Findings of an audit that say by themselves why no run can pass."""
+"""The findings that explain by themselves why no run can pass."""
 
 
 def with_unmeetable(file: SuiteFile, listings: Listings) -> SuiteFile:
-    """Return a file with the problems that the schemas of known tools show.
+    """Return a suite file with the problems that the schemas of its tools show added.
 
     A problem is an expectation that a schema rules out, a table that was probably meant as a check, or a case that
-    expects nothing. `listings` are the tools that servers listed last."""
+    expects nothing. `listings` holds the tools that servers listed last."""
     suite = file.suite
     if suite is None:
         return file
@@ -432,7 +449,7 @@ def with_unmeetable(file: SuiteFile, listings: Listings) -> SuiteFile:
 
 
 def unmeetable(suite: Suite, table: ToolTable) -> Iterator[Finding]:
-    """Yield the findings that `with_unmeetable` adds."""
+    """Yield the findings that `with_unmeetable` adds to a file."""
     yield from _of_mocks(suite.mocks, ("mocks",), table.of_cases(suite.cases))
     for index, case in enumerate(suite.cases):
         yield from _of_case(suite, case, ("cases", index), table.of_cases([case]))
@@ -445,7 +462,7 @@ def _of_case(suite: Suite, case: Case, place: Place, table: ToolTable) -> Iterat
     tables: list[Finding] = []
     for at, call in case.written_calls():
         tables += _of_checks(call.args, call.tool, (*place, *at, "args"), table)
-    # Where invalid arguments fail no run, a value that the schema refuses can still meet the expectation.
+    # If invalid arguments fail no run, a value that the schema refuses can still meet the expectation.
     can_be_met = settings_of(suite, case).grading.invalid_arguments != "fail"
     yield from map(_as_warning, tables) if can_be_met else tables
     yield from _of_mocks(case.mocks, (*place, "mocks"), table)
@@ -456,7 +473,7 @@ def _of_case(suite: Suite, case: Case, place: Place, table: ToolTable) -> Iterat
 
 
 def _of_mocks(mocks: Sequence[Mock], place: Place, table: ToolTable) -> Iterator[Finding]:
-    """Yield the problems in the conditions of mocks: warnings, because other calls than valid ones may meet them."""
+    """Yield the problems in the conditions of mocks: as warnings, because an invalid call may meet a condition."""
     for number, mock in enumerate(mocks):
         yield from map(_as_warning, _of_checks(mock.when, mock.tool, (*place, number, "when"), table))
 
@@ -471,32 +488,26 @@ def _as_warning(found: Finding) -> Finding:
     return replace(found, severity="warning")
 
 
-# Finds mocks that never answer: for no tool, behind one that answers first, or for arguments that are not expected.
-
-Placed = tuple[Place, Mock]
+# Mocks that never answer: of an unknown tool, behind a mock that answers first, or for calls that no case expects.
 
 
 def audit_suite_mocks(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
-    """Return findings on the mocks that all cases of a suite share."""
-    placed: list[Placed] = []
-    for number, mock in enumerate(suite.mocks):
-        placed.append((("mocks", number), mock))
-    return _audit(placed, suite.cases, table, None)
+    """Yield the findings on the mocks that all cases of a suite share."""
+    return _audit(suite.mocks, ("mocks",), suite.cases, table, None)
 
 
 def audit_case_mocks(case: Case, place: Place, table: ToolTable) -> Iterator[AuditFinding]:
-    """Return findings on a case's own mocks; `place` is the case's."""
-    placed: list[Placed] = []
-    for number, mock in enumerate(case.mocks):
-        placed.append(((*place, "mocks", number), mock))
-    return _audit(placed, [case], table, case.id)
+    """Yield the findings on a case's own mocks; `place` is the case's place in the file."""
+    return _audit(case.mocks, (*place, "mocks"), [case], table, case.id)
 
 
 def _audit(
-    mocks: Sequence[Placed], cases: Sequence[Case], table: ToolTable, case_id: str | None
+    mocks: Sequence[Mock], of_mocks: Place, cases: Sequence[Case], table: ToolTable, case_id: str | None
 ) -> Iterator[AuditFinding]:
+    # The first mock of each tool without a condition: it answers every call that reaches it.
     first: dict[str, Place] = {}
-    for place, mock in mocks:
+    for number, mock in enumerate(mocks):
+        place = (*of_mocks, number)
         tool = table.find(mock.tool)
         if tool is None and not table.unlisted and not mock.unlisted:
             message = f"no tool is called {quoted(mock.tool)}: this mock never answers"
@@ -521,16 +532,18 @@ def _audit(
 
 
 def _expected_somewhere(mock: Mock, when: Checks, cases: Sequence[Case]) -> bool:
-    """Return whether an expected call may meet the condition of a mock, or no call of its tool is expected at all."""
-    calls = []
+    """Return whether an expected call may meet the condition of a mock.
+
+    Also true if no call of the tool is expected at all, as in a case that checks only the answer."""
+    is_tool_expected = False
     for case in cases:
         for call in case.expected_calls():
-            if call.is_any or call.tool == mock.tool:
-                calls.append(call)
-    return not calls or any(
-        call.args is None or all(_may_meet(check, call.args.get(name)) for name, check in when.items())
-        for call in calls
-    )
+            if not call.is_any and call.tool != mock.tool:
+                continue
+            is_tool_expected = True
+            if call.args is None or all(_may_meet(check, call.args.get(name)) for name, check in when.items()):
+                return True
+    return not is_tool_expected
 
 
 def _may_meet(condition: Check, expected: Check | None) -> bool:
