@@ -1,13 +1,13 @@
-"""Imagined agents: three that understand nothing, and one that does exactly what a case expects.
+"""Imagined agents: three that understand nothing, one that does exactly as a case expects, and mutants of that one.
 
-Their actions are written down as the trajectory of a run, so that the graders themselves decide whether it passes.
+The calls of an agent become the trajectory of a run, so that the graders themselves decide whether it passes.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Literal
 
 from workbench.analysis.audit.toothless import (
@@ -34,46 +34,40 @@ Made = tuple[str, Mapping[str, JsonValue]]
 """A call: the tool and its arguments."""
 
 AGREEING = CheckContext(lambda _reference, _value: True, lambda _check, _value: CheckVerdict(1.0, True))
-"""A judge and Python functions that accept everything, to find the limit of what can pass."""
+"""A judge and Python functions that accept everything: a run that fails with them fails with any."""
 
 REFUSING = CheckContext(lambda _reference, _value: False, lambda _check, _value: CheckVerdict(0.0, False))
-"""A judge and Python functions that refuse everything, so that an empty run does not pass by them."""
+"""A judge and Python functions that refuse everything: a run that passes with them passes with any."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent with its description, and its run of a case."""
+    """An imagined agent: its description, and its run of a case."""
 
     description: str
     run: Trajectory
 
 
 def careless_agents(case: Case, table: ToolTable) -> tuple[Agent, ...]:
-    """Return agents that pass only cases that ask too little."""
+    """Return agents without any understanding: a case that one of them passes asks too little."""
     request = _request(case)
-    every = []
-    for tool in table.offered(case.offer):
-        every.append((tool.name, all_arguments(tool.parameters)))
+    every = [(tool.name, all_arguments(tool.parameters)) for tool in table.offered(case.offer)]
     tools = _without_unmet_schemas(table, case, every)
-    rounds = len(case.steps)
+    # A case with steps has a round for each step.
+    rounds = max(len(case.steps), 1)
+    silent: list[list[Made]] = [[]] * rounds
     return (
-        Agent("an agent that neither calls nor says anything", _run(tools, [[] for _ in range(rounds)] or [[]], "")),
-        Agent(
-            "an agent that only repeats the request",
-            _run(tools, [[] for _ in range(rounds)] or [[]], request),
-        ),
-        Agent(
-            "an agent that calls every tool once and repeats the request",
-            _run(tools, [every for _ in range(rounds)] or [every], request),
-        ),
+        Agent("an agent that neither calls nor says anything", _run(tools, silent, "")),
+        Agent("an agent that only repeats the request", _run(tools, silent, request)),
+        Agent("an agent that calls every tool once and repeats the request", _run(tools, [every] * rounds, request)),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class ExactAgent:
-    """An agent that does exactly what is expected.
+    """An agent that does exactly as a case expects.
 
-    `case` is the case to grade it by, in which checks without a sample value are assumed to hold; `calls` are its calls
+    `case` is the case to grade it by, in which `present` replaces checks without a known value; `calls` are its calls
     by round, in the order in which the case writes them."""
 
     case: Case
@@ -82,55 +76,61 @@ class ExactAgent:
     answer: str
 
     def run(self, calls: Iterable[Sequence[Made]] | None = None) -> Trajectory:
-        """Return its run, or the run with other calls in place of its own."""
+        """Return the agent's run, or the run with other calls in place of its own."""
         return _run(self.tools, self.calls if calls is None else calls, self.answer)
 
 
 def exact_agent(case: Case, table: ToolTable, max_rounds: int) -> ExactAgent:
     """Return the exact agent of a case.
 
-    Raises NeverHoldsError when some check never holds."""
-    rounds: list[list[Made]]
+    Raises NeverHoldsError if no value meets some check."""
+    rounds: list[list[Made]] = []
     if case.steps:
-        steps = [_step_with_values(step, case, table) for step in case.steps]
-        case = case.model_copy(update={"steps": tuple(step for step, _ in steps)})
-        rounds = [made for _, made in steps]
+        steps = []
+        for each in case.steps:
+            step, of_step = _step_with_values(each, case, table)
+            steps.append(step)
+            rounds.append(of_step)
+        case = case.model_copy(update={"steps": tuple(steps)})
     else:
         made: list[Made] = []
         ordered: list[ExpectedCall | AnyOrder] = []
         for item in case.ordered:
             if isinstance(item, AnyOrder):
-                inner = []
-                for call in item.any_order:
-                    inner.append(_with_values(call, made, case, table))
-                ordered.append(item.model_copy(update={"any_order": tuple(inner)}))
+                inner = tuple(_with_values(call, made, case, table) for call in item.any_order)
+                ordered.append(item.model_copy(update={"any_order": inner}))
             else:
                 ordered.append(_with_values(item, made, case, table))
         unordered = tuple(_with_values(call, made, case, table) for call in case.unordered)
         case = case.model_copy(update={"ordered": tuple(ordered), "unordered": unordered})
-        rounds = [made]
+        rounds.append(made)
     case, answer = _answer(case)
-    cut_off = max_rounds == 1 and not case.steps and any(rounds)
-    tools = _without_unmet_schemas(table, case, [call for made in rounds for call in made])
-    return ExactAgent(case, tools, tuple(map(tuple, rounds)), "" if cut_off else answer)
+    # A run of one round ends with its calls: the model has no round to answer in.
+    if max_rounds == 1 and not case.steps and any(rounds):
+        answer = ""
+    tools = _without_unmet_schemas(table, case, chain.from_iterable(rounds))
+    return ExactAgent(case, tools, tuple(map(tuple, rounds)), answer)
 
 
 def _without_unmet_schemas(table: ToolTable, case: Case, calls: Iterable[Made]) -> tuple[ToolDefinition, ...]:
-    """Return the offered tools, without the schema of each one for which no valid arguments were found.
+    """Return the offered tools; those whose schema refuses the arguments of the calls come without their schema.
 
-    An imagined agent that finds none does not prove that there are none."""
+    That no valid arguments were found does not prove that there are none, so they must not fail the run."""
     unmet: set[str] = set()
     for name, arguments in calls:
         tool = table.find(name)
         if tool is not None and not table.allows(tool, arguments):
             unmet.add(tool.name)
-    return tuple(
-        ToolDefinition(tool.name, tool.description, {}, tool.annotations, tool.server) if tool.name in unmet else tool
-        for tool in table.offered(case.offer)
-    )
+    tools = []
+    for tool in table.offered(case.offer):
+        if tool.name in unmet:
+            tool = ToolDefinition(tool.name, tool.description, {}, tool.annotations, tool.server)
+        tools.append(tool)
+    return tuple(tools)
 
 
 def _with_values(call: ExpectedCall, made: list[Made], case: Case, table: ToolTable) -> ExpectedCall:
+    """Return an expected call with checks that the exact agent can meet, and append its call to `made`."""
     name = _tool_of(call.tool, table.offered(case.offer))
     checks, arguments = _values(call.args, table.find(name), table)
     made.append((name, arguments))
@@ -138,11 +138,12 @@ def _with_values(call: ExpectedCall, made: list[Made], case: Case, table: ToolTa
 
 
 def _tool_of(name: str, tools: Sequence[ToolDefinition]) -> str:
-    """Return the tool to call; for any tool, the last one offered, which is the least likely to be named elsewhere."""
+    """Return the tool to call; for any tool, the last one offered, which the case is least likely to name elsewhere."""
     return tools[-1].name if name == ANY_TOOL and tools else name
 
 
 def _step_with_values(step: Step, case: Case, table: ToolTable) -> tuple[Step, list[Made]]:
+    """Return a step with checks that the exact agent can meet, and the agent's calls in it."""
     if step.tool is None:
         return step, []
     name = _tool_of(step.tool, table.offered(case.offer))
@@ -153,42 +154,52 @@ def _step_with_values(step: Step, case: Case, table: ToolTable) -> tuple[Step, l
 def _values(
     checks: Checks | None, tool: ToolDefinition | None, table: ToolTable
 ) -> tuple[Checks | None, dict[str, JsonValue]]:
-    """Return arguments that meet the checks and the tool's schema, after the checks themselves.
+    """Return the checks that the exact agent can meet, and arguments that meet them and the tool's schema.
 
-    A check without a sample value is replaced by `present`."""
-    needed = required_arguments(tool.parameters) if tool is not None and checks != {} else {}
+    `present` replaces a check without a known value."""
+    needed: dict[str, JsonValue] = {}
+    # An empty table of checks expects no arguments at all.
+    if tool is not None and checks != {}:
+        needed = required_arguments(tool.parameters)
     if checks is None:
         return None, needed
     meetable: Checks = {}
     arguments: dict[str, JsonValue] = {}
     for name, check in checks.items():
         meetable[name], arguments[name] = _argument(check, name, tool, table)
-    return meetable, {**arguments, **{name: value for name, value in needed.items() if name not in arguments}}
+    for name, value in needed.items():
+        arguments.setdefault(name, value)
+    return meetable, arguments
 
 
 def _argument(check: Check, name: str, tool: ToolDefinition | None, table: ToolTable) -> tuple[Check, JsonValue]:
     """Return a check and a value that meets it and the tool's schema.
 
-    Where no such value is found, `present` stands for the check, except for one that lists its values."""
+    If no such value is found, `present` replaces the check, unless the check lists its values."""
     schema = parameter_schema(tool, name) if tool is not None else None
     if tool is None or schema is None:
         return _value(check)
     if check.accepts_all:
         return check, value_of(schema, tool.parameters)
     samples = check.known_samples()
-    allowed = (value for value in samples if table.refusal(tool, name, value) is None)
-    if (found := next(allowed, None)) is not None or check.listed is not None:
-        return check, samples[0] if found is None else found
+    for value in samples:
+        if table.refusal(tool, name, value) is None:
+            return check, value
+    # The schema refuses all of the listed values, which is a finding of its own.
+    if check.listed is not None:
+        return check, samples[0]
     try:
         for value in islice(candidates_of(schema, tool.parameters), _MAX_TRIED):
             if check.holds(value) and table.refusal(tool, name, value) is None:
                 return check, value
     except (CheckError, UnknownSampleError):
-        pass  # what it accepts cannot be asked
+        # A judge or a Python function cannot say which values it accepts.
+        pass
     return _present(check), value_of(schema, tool.parameters)
 
 
 _MAX_TRIED = 60
+"""The most values that are tried for one argument."""
 
 
 def _present(check: Check) -> Present:
@@ -205,11 +216,12 @@ def _value(check: Check) -> tuple[Check, JsonValue]:
 
 
 def _answer(case: Case) -> tuple[Case, str]:
-    """Return an answer with all keywords that meets the check on it, as far as one check allows both."""
+    """Return the case with a check of the answer that can be met, and an answer that meets it, with all keywords."""
     words = " ".join(case.response_contains)
     if case.response is None:
         return case, words or ANY_TEXT
-    if isinstance(case.response, dict):  # no sample is sure to meet several checks, so none of them is looked at
+    # A text that meets one of several named checks need not meet the others, so none of them is graded.
+    if isinstance(case.response, dict):
         return case.model_copy(update={"response": None}), words or ANY_TEXT
     check, value = _value(case.response)
     case = case.model_copy(update={"response": check})
@@ -223,140 +235,45 @@ def _request(case: Case) -> str:
 
 
 def _run(tools: Sequence[ToolDefinition], made: Iterable[Sequence[Made]], answer: str) -> Trajectory:
+    """Return the trajectory of a run with these calls by round, and an answer in the last round."""
     rounds: list[Round] = []
     for number, calls in enumerate(made, 1):
-        records = tuple(
-            CallRecord(ToolCall(f"call-{number}-{index}", tool, arguments), number)
-            for index, (tool, arguments) in enumerate(calls)
-        )
-        rounds.append(Round(number, calls=records, stop_reason="tool calls" if records else "answered"))
+        records = []
+        for index, (tool, arguments) in enumerate(calls):
+            records.append(CallRecord(ToolCall(f"call-{number}-{index}", tool, arguments), number))
+        stop_reason: Literal["tool calls", "answered"] = "tool calls" if records else "answered"
+        rounds.append(Round(number, calls=tuple(records), stop_reason=stop_reason))
     rounds.append(Round(len(rounds) + 1, text=answer, stop_reason="answered", latency_ms=0.0))
     start = RunStarted("", "", "", "imagined", None, (), tuple(tools))
     return Trajectory("audit", start, tuple(rounds), RunFinished("answered"))
 
 
-# Orders tools and arguments by the harm that a wrong call of them does, for the examples of an audit.
+# The harm of a wrong call, by tool and argument: an audit shows the most harmful mutants.
 
-_HARMFUL_WORDS = frozenset(
-    {
-        *(
-            "approve",
-            "ban",
-            "block",
-            "book",
-            "buy",
-            "cancel",
-            "charge",
-            "close",
-            "delete",
-        ),
-        *(
-            "deploy",
-            "destroy",
-            "disable",
-            "drop",
-            "email",
-            "erase",
-            "execute",
-            "grant",
-            "invite",
-        ),
-        *(
-            "kill",
-            "merge",
-            "order",
-            "pay",
-            "payment",
-            "post",
-            "publish",
-            "purchase",
-            "purge",
-        ),
-        *(
-            "reboot",
-            "refund",
-            "remove",
-            "reset",
-            "revoke",
-            "run",
-            "sell",
-            "send",
-            "shutdown",
-        ),
-        *(
-            "submit",
-            "terminate",
-            "trade",
-            "transfer",
-            "unlock",
-            "wipe",
-            "withdraw",
-        ),
-    }
-)
-_READING_WORDS = frozenset(
-    {
-        *(
-            "check",
-            "count",
-            "describe",
-            "fetch",
-            "find",
-            "get",
-            "list",
-            "look",
-            "lookup",
-        ),
-        *(
-            "query",
-            "read",
-            "search",
-            "show",
-            "view",
-        ),
-    }
-)
-_HARMFUL_ARGUMENTS = frozenset(
-    {
-        *(
-            "account",
-            "all",
-            "amount",
-            "bcc",
-            "cc",
-            "confirm",
-            "confirmed",
-            "delete",
-            "dry_run",
-        ),
-        *(
-            "dryrun",
-            "force",
-            "notify",
-            "overwrite",
-            "permanent",
-            "preview",
-            "price",
-            "quantity",
-            "recipient",
-        ),
-        *(
-            "recipients",
-            "recursive",
-            "simulate",
-            "skip_checks",
-            "target",
-            "test_mode",
-            "to",
-            "total",
-        ),
-    }
-)
+# Lists of words, not one to a line.
+# fmt: off
+_HARMFUL_WORDS = frozenset((
+    "approve", "ban", "block", "book", "buy", "cancel", "charge", "close", "delete", "deploy", "destroy",
+    "disable", "drop", "email", "erase", "execute", "grant", "invite", "kill", "merge", "order", "pay", "payment",
+    "post", "publish", "purchase", "purge", "reboot", "refund", "remove", "reset", "revoke", "run", "sell", "send",
+    "shutdown", "submit", "terminate", "trade", "transfer", "unlock", "wipe", "withdraw",
+))
+_READING_WORDS = frozenset((
+    "check", "count", "describe", "fetch", "find", "get", "list", "look", "lookup", "query", "read", "search",
+    "show", "view",
+))
+_HARMFUL_ARGUMENTS = frozenset((
+    "account", "all", "amount", "bcc", "cc", "confirm", "confirmed", "delete", "dry_run", "dryrun", "force",
+    "notify", "overwrite", "permanent", "preview", "price", "quantity", "recipient", "recipients", "recursive",
+    "simulate", "skip_checks", "target", "test_mode", "to", "total",
+))
+# fmt: on
+
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
 def harm_of(tool: ToolDefinition) -> int:
-    """Rank the harm of a tool by its annotations, else by the words of its name.
+    """Rank the harm of a tool by its MCP annotations, otherwise by the words of its name.
 
     Returns 2 for a tool whose call cannot be undone, 0 for one that only reads, otherwise 1."""
     if tool.annotations.get("readOnlyHint") is True:
@@ -382,9 +299,9 @@ Calls = tuple[tuple[Made, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """The exact agent with one change, described by `what` and `how`: `"to"`, `wrong`.
+    """The exact agent with one change: `what` was changed, and `how`, such as `"to"`, `wrong`.
 
-    `place` is inside the case."""
+    `place` is the changed expectation's place within the case; `calls` are all calls, by round."""
 
     what: str
     how: Literal["wrong", "left out", "swapped", "added", "twice"]
@@ -395,7 +312,7 @@ class Mutant:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """An expected call, its place in the case, and its place among the exact agent's calls."""
+    """An expected call, its place in the case, and the round and index of the exact agent's call."""
 
     place: Place
     call: ExpectedCall
@@ -404,7 +321,7 @@ class _Written:
 
 
 def mutants_of(agent: ExactAgent, table: ToolTable, rule: ExtraCallRule) -> Iterator[Mutant]:
-    """Return all mutants: of each expected call, then of the order, then those with further calls."""
+    """Yield all mutants: of each expected call, then of the order of calls, then with further calls and arguments."""
     written = tuple(_written_calls(agent.case))
     for each in written:
         yield from _with_other_arguments(agent, each, table.find(_made_by(agent, each)), table)
@@ -434,18 +351,14 @@ def _written_calls(case: Case) -> Iterator[_Written]:
 def _with_other_arguments(
     agent: ExactAgent, written: _Written, tool: ToolDefinition | None, table: ToolTable
 ) -> Iterator[Mutant]:
+    """Yield mutants without an expected argument, and mutants with a wrong value of one."""
     checks = written.call.args or {}
     _, made = agent.calls[written.round][written.index]
-    dropped = []
-    for name, check in checks.items():
-        if _must_be_given(check, name, tool):
-            dropped.append(name)
+    dropped = [name for name, check in checks.items() if _must_be_given(check, name, tool)]
     for name in dropped:
-        left = {}
-        for key, value in made.items():
-            if key != name:
-                left[key] = value
-        yield _changed(agent, written, left, quoted(name), "left out")
+        remaining = dict(made)
+        remaining.pop(name, None)
+        yield _changed(agent, written, remaining, quoted(name), "left out")
     if len(dropped) > 1:
         yield _changed(agent, written, {}, "all arguments", "left out")
     for name, check in checks.items():
@@ -455,18 +368,23 @@ def _with_other_arguments(
 
 
 def _must_be_given(check: Check, name: str, tool: ToolDefinition | None) -> bool:
-    """Return whether leaving an argument out differs from giving what is expected."""
+    """Return whether a call without the argument differs from an expected one."""
     if check.optional or check.expects_null:
         return False
     schema = parameter_schema(tool, name) if tool is not None else None
+    if schema is None or "default" not in schema or check.accepts_all:
+        return True
+    # Without the argument, the tool takes the default, which may be an expected value.
     try:
-        return schema is None or "default" not in schema or check.accepts_all or not check.holds(schema["default"])
+        return not check.holds(schema["default"])
     except CheckError:
         return True
 
 
 def _other_value(check: Check, name: str, tool: ToolDefinition | None, table: ToolTable) -> tuple[JsonValue, ...]:
-    """Return one value that the tool's schema allows and the check refuses; nothing where none can be constructed."""
+    """Return a tuple of one value that the schema allows and the check refuses; empty if none can be constructed.
+
+    A tuple, because the value itself may be `None`."""
     if check.accepts_all:
         return ()
     schema = (parameter_schema(tool, name) if tool is not None else None) or {}
@@ -475,18 +393,20 @@ def _other_value(check: Check, name: str, tool: ToolDefinition | None, table: To
             if tool is None or table.refusal(tool, name, value) is None:
                 return (value,)
     except CheckError:
-        pass  # what it refuses cannot be asked
+        # A judge or a Python function cannot say which values it refuses.
+        pass
     return ()
 
 
 def _with_other_order(agent: ExactAgent, written: Sequence[_Written]) -> Iterator[Mutant]:
-    """Return mutants with two neighbours of the ordered list exchanged."""
+    """Yield mutants with the calls of two neighbours of the ordered list swapped."""
     position = 0
     for item in agent.case.ordered[:-1]:
         position += len(item.any_order) if isinstance(item, AnyOrder) else 1
         first, second = written[position - 1], written[position]
         calls = list(agent.calls[0])
         one, other = calls[position - 1], calls[position]
+        # Calls that meet each other's expectation may be swapped without harm.
         if _meets(first.call, other) and _meets(second.call, one):
             continue
         calls[position - 1], calls[position] = other, one
@@ -499,34 +419,42 @@ def _meets(expected: ExpectedCall, made: Made) -> bool:
     if not expected.means(tool) or (expected.args == {} and arguments) or expected.unwanted(arguments):
         return False
     try:
-        return all(
-            check.accepts_all or check.holds(arguments[name]) if name in arguments else check.optional
-            for name, check in (expected.args or {}).items()
-        )
+        for name, check in (expected.args or {}).items():
+            if name not in arguments:
+                if not check.optional:
+                    return False
+            elif not check.accepts_all and not check.holds(arguments[name]):
+                return False
     except CheckError:
         return False
+    return True
 
 
 def _with_further_call(agent: ExactAgent, table: ToolTable, rule: ExtraCallRule) -> Iterator[Mutant]:
-    """Return mutants with one more call at the end, the most harmful ones.
+    """Yield mutants with one more call at the end.
 
-    It is a call of a tool that the case does not mention, or a harmful expected call made twice. A call that cannot be
-    undone is a warning. Tools that the case's rule allows by name or by their annotations are left out."""
-    named = (table.find(call.tool) for _, call in agent.case.written_calls() if call.tool is not None)
-    spoken_of = {tool.name for tool in named if tool is not None}
+    It is the most harmful call of a tool that the case does not name, or the most harmful expected call a second time.
+    A call that cannot be undone is a warning. Tools that the case's rule for extra calls allows are left out."""
+    named = set()
+    for _, call in agent.case.written_calls():
+        if call.tool is not None and (tool := table.find(call.tool)) is not None:
+            named.add(tool.name)
     *before, last = agent.calls or ((),)
-    made = [(call, tool) for call in last if (tool := table.find(call[0])) is not None]
+    made = []
+    for made_call in last:
+        if (tool := table.find(made_call[0])) is not None:
+            made.append((made_call, tool))
     twice = max(made, key=lambda each: harm_of(each[1]), default=None)
-    others = [tool for tool in agent.tools if tool.name not in spoken_of and not rule.is_free_tool(tool.name)]
+    others = [tool for tool in agent.tools if tool.name not in named and not rule.is_free_tool(tool.name)]
     if others:
         other = max(others, key=harm_of)
         added: Made = (other.name, required_arguments(other.parameters))
         weight = _weight(harm_of(other) == 2)
         yield Mutant(f"a call of {quoted(other.name)}", "added", (), weight, (*before, (*last, added)))
     if twice is not None and (not others or harm_of(twice[1]) == 2):
-        call, tool = twice
+        again, tool = twice
         weight = _weight(harm_of(tool) == 2)
-        yield Mutant(f"the call of {quoted(call[0])}", "twice", (), weight, (*before, (*last, call)))
+        yield Mutant(f"the call of {quoted(again[0])}", "twice", (), weight, (*before, (*last, again)))
 
 
 def _weight(is_harmful: bool) -> Weight:
@@ -534,17 +462,18 @@ def _weight(is_harmful: bool) -> Weight:
 
 
 def _with_further_argument(agent: ExactAgent, written: _Written, tool: ToolDefinition) -> Iterator[Mutant]:
-    """Return mutants with an argument that the tool lists and the expected call does not.
+    """Yield a mutant with an argument that the tool lists and the expected call does not, a harmful one if possible.
 
-    Its value is not the default."""
+    The value differs from the argument's default, which changes nothing."""
     if written.call.args is None:
         return
     _, made = agent.calls[written.round][written.index]
-    spoken_of = {*made, *written.call.forbidden_args}
+    named = {*made, *written.call.forbidden_args}
     for name in sorted(properties_of(tool.parameters), key=is_harmful_argument, reverse=True):
-        schema = parameter_schema(tool, name) or {}
-        value = value_of({key: value for key, value in schema.items() if key != "default"}, tool.parameters)
-        if name not in spoken_of and value != schema.get("default"):
+        schema = dict(parameter_schema(tool, name) or {})
+        default = schema.pop("default", None)
+        value = value_of(schema, tool.parameters)
+        if name not in named and value != default:
             weight = _weight(is_harmful_argument(name) and harm_of(tool) > 0)
             yield _changed(agent, written, {**made, name: value}, quoted(name), "added", weight)
             return
