@@ -9,7 +9,8 @@ from typing import Any
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from workbench.checks.check import CHECK_CLASSES, JSON_TYPES, Check
+from workbench.checks.check import CHECK_CLASSES, Check
+from workbench.checks.fields import JSON_TYPES
 from workbench.trajectory.events import JsonValue
 
 CHECK: TypeAdapter[Check] = TypeAdapter(Check)

@@ -18,17 +18,16 @@ from workbench.authoring.form.cells import options_of, value_text, with_kind, wi
 from workbench.authoring.form.completions import complete
 from workbench.checks.check import (
     CHECK_CLASSES,
-    NUMBERS,
     CheckBase,
     CheckContext,
     CheckVerdict,
-    Number,
     Start,
     describe,
     evaluate,
     plain_verdict,
     read_check,
 )
+from workbench.checks.fields import NUMBERS, Number
 from workbench.suite.render import to_toml_data
 from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import JsonValue

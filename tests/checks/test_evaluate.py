@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from tests.strategies import CHECK, checks, json_values
 from workbench.checks.check import (
-    JSON_TYPES,
     Check,
     CheckContext,
     CheckVerdict,
@@ -21,6 +20,7 @@ from workbench.checks.check import (
     why,
 )
 from workbench.checks.combined_kinds import AllOf, AnyOf, PythonCheck
+from workbench.checks.fields import JSON_TYPES
 from workbench.checks.patterns import CheckError
 from workbench.checks.value_kinds import Equals
 from workbench.checks.values import json_equal

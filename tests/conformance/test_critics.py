@@ -13,7 +13,8 @@ from tests.conformance.vectors_of import vectors_of
 from tests.results import result
 from tests.trajectories import trajectory_of
 from workbench.analysis.published_reports import published_reports
-from workbench.checks.check import NAMED_WEIGHTS, Check
+from workbench.checks.check import Check
+from workbench.checks.fields import NAMED_WEIGHTS
 from workbench.grading.critics import bound_to, grade_critics, judge
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, RunResult
 from workbench.grading.repeats import ArgumentStatistics, case_result

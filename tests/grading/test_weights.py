@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.checks.check import NAMED_WEIGHTS, Weight
+from workbench.checks.fields import NAMED_WEIGHTS, Weight
 from workbench.grading.scoring import resolve_weights
 
 NAMES: list[Weight] = ["minimal", "very_low", "low", "medium", "high", "very_high", "critical"]

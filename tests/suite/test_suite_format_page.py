@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from tests.cli.program import Program
 from tests.suite.examples import HEAD, parsed
-from workbench.checks.check import NAMED_WEIGHTS
+from workbench.checks.fields import NAMED_WEIGHTS
 from workbench.engine.turns import CONTINUE
 from workbench.suite.model import (
     Aggregate,

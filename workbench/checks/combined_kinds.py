@@ -1,4 +1,4 @@
-"""Checks that leave the verdict to others: to several checks, to a judge, to a Python function."""
+"""Checks whose verdict comes from elsewhere: from several checks, a judge, or a Python function."""
 
 from __future__ import annotations
 
@@ -11,24 +11,18 @@ from pydantic import Field, JsonValue, Strict, model_validator
 from pydantic_core import PydanticCustomError
 
 from workbench.checks.check import (
-    ANY_TYPE,
     HOLDS,
     Advice,
     Check,
     CheckBase,
     CheckContext,
     CheckVerdict,
-    Editor,
     EqualsRule,
     FunctionRaisedError,
     NeverHoldsError,
-    Number,
-    Pair,
-    PythonReference,
     Refused,
     Say,
     Start,
-    Unit,
     UnknownSampleError,
     asks,
     carried_values,
@@ -36,6 +30,7 @@ from workbench.checks.check import (
     evaluate,
     refuses_nothing,
 )
+from workbench.checks.fields import ANY_TYPE, Editor, Number, Pair, PythonReference, Unit
 from workbench.checks.patterns import CheckError
 from workbench.checks.values import describe_value, file_name_fault, is_function_reference
 from workbench.numerals import number_text, range_text, score_text, setting_text
@@ -43,7 +38,7 @@ from workbench.trajectory.json_schema import Schema
 
 
 class _Combined(CheckBase):
-    """Several checks on one value."""
+    """The base class of checks that combine several checks on one value."""
 
     types = ANY_TYPE
     typed = 'a list of checks: `[{ prefix = "u-" }, { suffix = "42" }]`'
@@ -61,17 +56,21 @@ class _Combined(CheckBase):
         return self.model_copy(update={self.kind: tuple(part.canonical() for part in self.parts)})
 
     def _words(self, joined: str, say: Say) -> str:
-        texts = (f"({part.describe(say)})" if len(part.parts) > 1 else part.describe(say) for part in self.parts)
+        texts = []
+        for part in self.parts:
+            text = part.describe(say)
+            texts.append(f"({text})" if len(part.parts) > 1 else text)
         return joined.join(texts)
 
     def verdict(self, value: JsonValue, equal: EqualsRule, context: CheckContext) -> CheckVerdict:
         return self.evaluate(value, context)
 
     def _found(self, value: JsonValue, context: CheckContext, decides: bool) -> list[tuple[CheckVerdict, CheckBase]]:
-        """Return the verdicts of the parts.
+        """Return the verdicts of the parts, up to the first judge if a part before it decides.
 
-        A judge is asked last, and only where no other part decides by its verdict."""
+        A part decides if its verdict is `decides`: false for all of the checks, true for any of them."""
         found: list[tuple[CheckVerdict, CheckBase]] = []
+        # Judges come last: they cost money and seconds.
         for part in sorted(self.parts, key=lambda part: asks(part, Judged)):
             if asks(part, Judged) and any(verdict.holds is decides for verdict, _ in found):
                 break
@@ -99,14 +98,21 @@ class AllOf(_Combined):
     def samples(self) -> tuple[JsonValue, ...]:
         if self.asks_outside:
             raise UnknownSampleError
-        meeting = tuple(value for part in self.parts for value in part.known_samples() if self.holds(value))
+        meeting: list[JsonValue] = []
+        for part in self.parts:
+            meeting += filter(self.holds, part.known_samples())
+        # The samples of each part may just miss the other parts, so the check need not be impossible.
         if not meeting:
             raise UnknownSampleError
-        return meeting
+        return tuple(meeting)
 
     def fits(self, schema: Schema, refused: Refused = refuses_nothing) -> str | None:
-        reasons = (self._fits_listed(schema), *(part.fits(schema, refused) for part in self.parts))
-        return next(filter(None, reasons), None)
+        if (why := self._fits_listed(schema)) is not None:
+            return why
+        for part in self.parts:
+            if (why := part.fits(schema, refused)) is not None:
+                return why
+        return None
 
     def describe(self, say: Say) -> str:
         return self._words(" and ", say)
@@ -142,8 +148,13 @@ class AnyOf(_Combined):
         return tuple(found)
 
     def fits(self, schema: Schema, refused: Refused = refuses_nothing) -> str | None:
+        if (why := self._fits_listed(schema)) is not None:
+            return why
         reasons = [part.fits(schema, refused) for part in self.parts]
-        return self._fits_listed(schema) or (None if None in reasons else reasons[0])
+        # One part that a value may meet is enough.
+        if None in reasons:
+            return None
+        return reasons[0]
 
     def describe(self, say: Say) -> str:
         return self._words(" or ", say)
@@ -160,7 +171,7 @@ class AnyOf(_Combined):
 class Judged(CheckBase):
     """A value that meets written criteria in the judgement of a language model.
 
-    With a `scale` of two finite numbers the judge rates the value on it, and the check holds from `at_least` on."""
+    With a `scale` of two finite numbers, the judge rates the value on it, and the check holds from `at_least` on."""
 
     kind = "judged"
     written = 'judged = "criteria"'
@@ -226,10 +237,10 @@ class Judged(CheckBase):
 
 
 class PythonCheck(CheckBase):
-    """A check by a Python function in the suite's folder; needs trust.
+    """A value for which a Python function in the suite's folder returns True; the suite has to be trusted.
 
-    The function returns true, or a number from `at_least` on. With `sees = "run"`, only in the checks of an answer, it
-    is called with the whole run."""
+    With `at_least`, a score from `at_least` on is enough. With `sees = "run"`, which only checks of the answer may
+    have, the function is called with the whole run instead of the value."""
 
     kind = "python"
     written = 'python = "module:function"'
@@ -283,10 +294,10 @@ class PythonCheck(CheckBase):
             raise FunctionRaisedError(f"the check {describe(self)!r} {error}") from None
 
     def _returned(self, returned: object) -> CheckVerdict:
-        """Return the verdict of a function's result: true or false, a score, or a table of either with a reason.
+        """Return the verdict of a function's result: True or False, a score, or a table of either with a reason.
 
-        Raises ValueError for anything else: "no" is true in Python, and guessing would turn a mistake into a wrong
-        verdict."""
+        Raises ValueError for any other result."""
+        # Python's truth would turn mistakes into wrong verdicts: the text "no" is true.
         if isinstance(returned, bool):
             if returned:
                 return HOLDS
@@ -296,10 +307,11 @@ class PythonCheck(CheckBase):
         if isinstance(returned, dict):
             if not returned or returned.keys() - {"score", "holds", "reason"}:
                 raise ValueError(f"must return a table of `score`, `holds` and `reason`, not {returned!r}")
-            score, holds, reason = (returned.get(key) for key in ("score", "holds", "reason"))
+            score, holds, reason = returned.get("score"), returned.get("holds"), returned.get("reason")
             if not isinstance(reason, str | None) or not isinstance(holds, bool | None) or score is holds is None:
                 raise ValueError(f"must return `holds` (a bool), `score` (0..1) or both, not {returned!r}")
-            score = holds if score is None else score
+            if score is None:
+                score = holds
         if not isinstance(score, int | float) or not 0 <= score <= 1:
             allowed = "True or False" if self.at_least is None else "True, False or a number from 0 to 1"
             raise ValueError(f"must return {allowed}, not {returned!r}")
@@ -309,10 +321,14 @@ class PythonCheck(CheckBase):
                     f"must return True or False, not {returned!r}: for a score, write `at_least` next to it"
                 )
             holds = score >= self.at_least
-        holds = bool(score) if holds is None else holds
-        needed = "" if self.at_least is None else f", at least {setting_text(self.at_least)} needed"
-        words = " ".join(reason.split()) if isinstance(reason, str) else ""
-        return CheckVerdict(float(score), holds, words or f"the function returned {score_text(float(score))}{needed}")
+        if holds is None:
+            holds = bool(score)
+        if isinstance(reason, str) and reason.strip():
+            return CheckVerdict(float(score), holds, " ".join(reason.split()))
+        note = f"the function returned {score_text(float(score))}"
+        if self.at_least is not None:
+            note += f", at least {setting_text(self.at_least)} needed"
+        return CheckVerdict(float(score), holds, note)
 
     @classmethod
     def started(cls, start: Start) -> Mapping[str, object]:

@@ -1,4 +1,4 @@
-"""Regular expressions: search with a time limit, tell how a pattern is built, construct a text in which it is found."""
+"""Regular expressions: search with a time limit, find ambiguous repetitions, construct a text that matches."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from importlib import import_module
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.limits import MAX_PATTERN_ITEMS
@@ -20,20 +21,22 @@ from workbench.startup import late_pattern
 if TYPE_CHECKING:
     import regex
 
-# Analyses regular expressions: nested repetitions, and how large a pattern becomes when it is compiled. Uses the
-# tree that Python's own parser makes.
+# The analysis of patterns, on the syntax tree of Python's own parser: ambiguous repetitions, and the compiled size.
 
-_parse = import_module("re._parser").parse  # Python documents no other access to the tree
+# Python documents no other access to the tree.
+_parse = import_module("re._parser").parse
 
 _MAX_POSITIONS = 40
+"""The most positions of a repetition that are analysed: the cost grows with their square."""
+
 _MANY_TIMES = 10
-"""A repetition with this maximum or more counts as endless."""
+"""The maximum from which a repetition counts as endless."""
 
 _SAMPLE = frozenset(map(chr, range(256))) | frozenset("ΩяДا中٣‍’ 😀")
-"""Two sets of characters overlap if they share one of these."""
+"""The characters by which sets are compared: two sets overlap if they share one of these."""
 
 _REPEATED_CHOICE = late_pattern(r"\((?:\?:|\?P<\w+>)?((?:\\.|[^\\()|])+(?:\|(?:\\.|[^\\()|])+)+)\)(?:[*+]|\{\d*,\})")
-"""A repeated choice such as `(\\w|\\d)+`, whose single characters the parser merges into one set."""
+"""A repeated choice such as `(\\w|\\d)+`, of which the parser merges single characters into one set."""
 
 _CLASSES = {
     "DIGIT": late_pattern(r"\d"),
@@ -44,9 +47,10 @@ _CLASSES = {
 
 @lru_cache(maxsize=256)
 def repeats_ambiguously(pattern: str) -> bool:
-    """Return whether a pattern repeats something that fits the same text in several ways, as `(a+)+` does.
+    """Return whether a pattern repeats a part that fits the same text in several ways, like `(a+)+`.
 
-    The ways to try then double with each character. False for an invalid pattern, and for one too long to analyse."""
+    Each further character then doubles the ways that a search may try. False for an invalid pattern, and for a pattern
+    that is too long to analyse."""
     try:
         tree = _parse(pattern)
     except (re.error, OverflowError, RecursionError):
@@ -63,15 +67,16 @@ def repeats_ambiguously(pattern: str) -> bool:
 
 
 def prepared_size(pattern: str) -> int:
-    """Return how many elements a pattern has once its fixed repetitions are expanded."""
+    """Return the number of elements of a pattern with its fixed repetitions expanded: `(ab){3}` has 6."""
     return _size(_parse(pattern))
 
 
 def _size(tree: Iterable[Any]) -> int:
     size = 0
     for operation, argument in tree:
-        inner = sum(map(_size, _parts(operation, argument)))
-        size += max(inner, 1) * max(argument[0], 1) if "REPEAT" in str(operation) else max(inner, 1)
+        inner = max(sum(map(_size, _parts(operation, argument))), 1)
+        times = max(argument[0], 1) if "REPEAT" in str(operation) else 1
+        size += inner * times
     return size
 
 
@@ -94,7 +99,7 @@ def _parts(operation: object, argument: Any) -> list[Any]:
 
 
 def _loops(tree: Iterable[Any]) -> Iterator[tuple[object, Any]]:
-    """Return the outermost endless repetitions."""
+    """Yield the outermost endless repetitions of a pattern."""
     for element in tree:
         operation, argument = element
         if str(operation) in ("MAX_REPEAT", "MIN_REPEAT") and argument[1] >= _MANY_TIMES:
@@ -105,17 +110,14 @@ def _loops(tree: Iterable[Any]) -> Iterator[tuple[object, Any]]:
 
 
 def _overlap(alternatives: list[str]) -> bool:
-    """Return whether two alternatives of one character each have a character in common."""
+    """Return whether two of the alternatives, each a pattern for one character, fit the same character."""
     seen: set[str] = set()
     for alternative in alternatives:
         try:
             single = re.compile(f"(?:{alternative})\\Z")
         except re.error:
             return False
-        fitting = set()
-        for character in _SAMPLE:
-            if single.match(character):
-                fitting.add(character)
+        fitting = set(filter(single.match, _SAMPLE))
         if seen & fitting:
             return True
         seen |= fitting
@@ -127,7 +129,7 @@ class _TooLongError(Exception):
 
 
 class _Part(NamedTuple):
-    """The positions at which a part of a pattern begins and ends; `empty` when it also fits the empty text."""
+    """A part of a pattern: the positions at which it may begin and end; `empty` if it also fits the empty text."""
 
     first: tuple[int, ...]
     last: tuple[int, ...]
@@ -138,10 +140,12 @@ _NOTHING = _Part((), (), True)
 
 
 class _Automaton:
-    """The positions of a pattern and their successors, counted by the ways to get there.
+    """The position automaton of a repetition (Glushkov 1961): its characters, and the successors of each.
 
-    Elements that are not analysed (assertions, atomic groups, references) count as a character of their own, which fits
-    nothing else; the patterns inside them are added to `apart`, to be analysed separately.
+    Successors are counted by the ways that lead there. The repetition is exponentially ambiguous if two different ways
+    lead from a position back to it over the same text (Weber and Seidl 1991). Elements that are not analysed
+    (assertions, atomic groups, references) count as a character of their own; the patterns inside them are added to
+    `apart`, to be analysed by themselves.
     """
 
     def __init__(self, loop: tuple[object, Any], ignore_case: bool, apart: list[Any]) -> None:
@@ -150,7 +154,7 @@ class _Automaton:
         self._ignore_case = ignore_case
         self._apart = apart
         self._same_twice = False
-        """Whether two alternatives are equal: the parser has taken out their common parts, and left nothing."""
+        """Whether two alternatives are equal: the parser moves their common parts out, and leaves nothing."""
         self._element(*loop)
         self._after: list[list[int]] = [[] for _ in self._characters]
         for before, after in self._ways:
@@ -174,7 +178,9 @@ class _Automaton:
         return goal in seen
 
     def _forks_and_joins(self, position: int) -> bool:
-        """Return whether two walks that leave a position over the same text part and meet there again."""
+        """Return whether two different walks over the same text lead from a position back to it."""
+        # Pairs of positions are walked together: forward from the start, keeping the predecessors of each pair, then
+        # backward. A pair of different positions that is reached both ways lies on two different walks.
         start = (position, position)
         before: dict[tuple[int, int], list[tuple[int, int]]] = {start: []}
         todo = [start]
@@ -223,24 +229,23 @@ class _Automaton:
                 self._same_twice |= sum(part == _NOTHING for part in parts) > 1
                 return self._either(parts)
             case "GROUPREF_EXISTS":
-                branches = []
-                for part in argument[1:]:
-                    branches.append(self._sequence(part) if part is not None else _NOTHING)
-                return self._either(branches)
+                # The second branch may be missing, and then fits the empty text.
+                return self._either([self._sequence(part or ()) for part in argument[1:]])
             case "MAX_REPEAT" | "MIN_REPEAT":
                 return self._repeated(*argument)
         self._apart += _parts(operation, argument)
         return self._position(frozenset((f"#{len(self._characters)}",)))
 
     def _either(self, parts: list[_Part]) -> _Part:
-        first = tuple(position for part in parts for position in part.first)
-        last = tuple(position for part in parts for position in part.last)
+        first = tuple(chain.from_iterable(part.first for part in parts))
+        last = tuple(chain.from_iterable(part.last for part in parts))
         return _Part(first, last, any(part.empty for part in parts))
 
     def _repeated(self, least: int, most: int, tree: Any) -> _Part:
-        """Repetition counts are simplified: a fixed number counts as one, a small range as one or two."""
         if most == 0:
             return _NOTHING
+        # Counts are simplified: a fixed number counts as one, a small range as one or two. Written out, they would
+        # exceed the positions that are analysed.
         part = self._sequence(tree)
         if most >= _MANY_TIMES and most != least:
             self._follow(part.last, part.first)
@@ -274,7 +279,7 @@ class _Automaton:
                 if str(argument[0][0]) == "NEGATE":
                     found = _SAMPLE - found
         if self._ignore_case:
-            found = {changed for each in found for changed in (each, each.lower(), each.upper())}
+            found = {*found, *map(str.lower, found), *map(str.upper, found)}
         return frozenset(found)
 
 
@@ -292,21 +297,23 @@ def _in_set(kind: object, argument: Any) -> Iterable[str]:
     return ()
 
 
-# Searches a text for a regular expression, with a time limit. Patterns are written for Python's `re` and searched
-# by the package `regex`, whose searches can be ended. docs/checks.md lists the differences.
+# Searches with a time limit. Patterns are written for Python's `re`, whose searches cannot be ended, so the package
+# `regex` searches in its place. docs/checks.md lists the differences.
 
 SEARCH_LIMIT_S = 0.5
-"""Processor time for all searches of one check in a run."""
+"""The processor time for all searches of one check in a run, in seconds."""
 
 _QUICK_S = 0.02
-"""Most searches end within it. Until then the interpreter lock is held, because releasing it costs more than the
-search."""
+"""The time within which most searches end.
+
+Until then, the search keeps the interpreter lock, because releasing it costs more than the search."""
 
 _QUICK_CHARACTERS = 100_000
-"""In a longer text the end of the time limit is noticed late."""
+"""The longest text that is searched with the lock kept: in a longer one, the end of the time is noticed late."""
 
 _MAX_SHOWN_CHARS = 80
 _KEPT_PATTERNS = 512
+"""The most compiled patterns that are kept."""
 
 _TOKEN = r"""
       \\N\{[^}]*\} | \\.                            # an escape
@@ -324,31 +331,30 @@ SpentTime = dict[str, float]
 
 
 class CheckError(Exception):
-    """A check could not be evaluated: its Python function raised, or something it needs is missing.
+    """A check could not be evaluated: its Python function raised an error, or a judge or function is missing.
 
-    That says nothing about the model, so it ends a run with status `error`. The message names the check.
+    This says nothing about the model, so the run gets the status `error`. The message names the check.
     """
 
 
 class SearchError(CheckError):
-    """A text could not be searched.
-
-    The message names the pattern and the text's length."""
+    """A text could not be searched; the message names the pattern and the text's length."""
 
 
 def found(pattern: str, text: str, spent: SpentTime | None = None) -> bool:
-    """Return whether a pattern is found in a text.
+    """Return whether a pattern is found in a text; the time of earlier searches in `spent` counts.
 
-    With `spent`, the time of earlier searches for it counts too.
-
-    Raises SearchError when the time runs out, and for a pattern that cannot be searched for.
+    Raises SearchError if the time runs out, and for a pattern that cannot be searched for.
     """
-    spent = {} if spent is None else spent
+    if spent is None:
+        spent = {}
     left_s = SEARCH_LIMIT_S - spent.get(pattern, 0.0)
     if left_s <= 0:
         raise _ran_out(pattern, text)
     prepared = _prepared(pattern)
-    timeout_s, concurrent = (_QUICK_S, False) if len(text) <= _QUICK_CHARACTERS else (left_s, True)
+    timeout_s, concurrent = left_s, True
+    if len(text) <= _QUICK_CHARACTERS:
+        timeout_s, concurrent = _QUICK_S, False
     while True:
         began_s = time.thread_time()
         try:
@@ -362,9 +368,12 @@ def found(pattern: str, text: str, spent: SpentTime | None = None) -> bool:
             spent[pattern] = spent.get(pattern, 0.0) + took_s
         if took_s >= left_s * 0.9:
             raise _ran_out(pattern, text)
-        # The timeout counts the processor time of all threads, so others may have used it up. They do less while
-        # the lock is held, and the time is doubled until this thread has had its share.
-        timeout_s, concurrent = (left_s, True) if timeout_s < left_s else (timeout_s * 2, False)
+        # The timeout of `regex` counts the processor time of all threads, so others may have used it up. They do less
+        # while the lock is kept, and the timeout is doubled until this thread has had its share.
+        if timeout_s < left_s:
+            timeout_s, concurrent = left_s, True
+        else:
+            timeout_s, concurrent = timeout_s * 2, False
 
 
 @lru_cache(maxsize=_KEPT_PATTERNS)
@@ -382,9 +391,9 @@ def _prepared(pattern: str) -> regex.Pattern[str]:
 
 
 def for_regex(pattern: str) -> str:
-    """Return a pattern of Python's `re` so that `regex` reads it the same way.
+    """Return a pattern of Python's `re` in a form that `regex` reads in the same way.
 
-    `{e}` must not become a fuzzy match, nor `[[:alpha:]]` a class."""
+    For example, `regex` would read `{e}` as a fuzzy match, and `[[:alpha:]]` as a class of characters."""
     tokens = _TOKENS_OF_VERBOSE if _VERBOSE.search(pattern) else _TOKENS
     return tokens.sub(lambda token: _escaped(token[0]), pattern)
 
@@ -408,20 +417,25 @@ def _place(pattern: str, text: str) -> str:
 
 
 def _shown(pattern: str) -> str:
-    return repr(pattern if len(pattern) <= _MAX_SHOWN_CHARS else pattern[: _MAX_SHOWN_CHARS - 1] + "…")
+    if len(pattern) > _MAX_SHOWN_CHARS:
+        pattern = pattern[: _MAX_SHOWN_CHARS - 1] + "…"
+    return repr(pattern)
 
 
-# Constructs a text in which a regular expression is found.
+# A text in which a regular expression is found, constructed from the syntax tree of the pattern.
 
 _ALPHABET = string.ascii_letters + string.digits + "-_ .,:/@#+\n\té中"
+"""The characters that stand for a set, the plainest first."""
+
 _MAX_CHARS = 10_000
+"""The most characters of a text that is constructed."""
 
 
 @lru_cache(maxsize=256)
 def matching_text(pattern: str) -> str | None:
     """Return a short text in which a pattern is found; `None` if none can be constructed.
 
-    So it is for most patterns that look ahead, and for those that take too long to search."""
+    Most patterns that look ahead have none, and those whose search takes too long."""
     try:
         if prepared_size(pattern) > _MAX_CHARS:
             return None
@@ -467,27 +481,30 @@ def _of_element(operation: str, argument: Any, groups: dict[int, str]) -> str:
         case "GROUPREF":
             return groups.get(argument, "")
         case "AT" | "ASSERT" | "ASSERT_NOT":
-            return ""  # whether it holds there is seen when the whole text is searched
+            # `matching_text` searches the whole text at last, and finds out whether the assertion holds.
+            return ""
         case _:
             raise _UnknownTextError
 
 
 def _of_set(members: list[tuple[Any, Any]]) -> str:
-    """Return a character of a set: the first of its own where it lists some, else one of the alphabet."""
+    """Return a character of a set: the first one that the set lists, otherwise one of the alphabet."""
     negated = any(str(operation) == "NEGATE" for operation, _ in members)
-    own = []
-    for operation, argument in members:
-        own.extend(_own_characters(str(operation), argument))
-    for character in _ALPHABET if negated or not own else own:
+    candidates = "".join(_listed_character(str(operation), argument) for operation, argument in members)
+    if negated or not candidates:
+        candidates = _ALPHABET
+    for character in candidates:
         if any(_is_in(character, str(operation), argument) for operation, argument in members) is not negated:
             return character
     raise _UnknownTextError
 
 
-def _own_characters(operation: str, argument: Any) -> list[str]:
+def _listed_character(operation: str, argument: Any) -> str:
     if operation == "LITERAL":
-        return [chr(argument)]
-    return [chr(argument[0])] if operation == "RANGE" else []
+        return chr(argument)
+    if operation == "RANGE":
+        return chr(argument[0])
+    return ""
 
 
 def _is_in(character: str, operation: str, argument: Any) -> bool:

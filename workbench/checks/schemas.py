@@ -19,28 +19,30 @@ if TYPE_CHECKING:
 
 
 def validator_of(schema: Mapping[str, Any], *, of_its_dialect: bool = False) -> Draft202012Validator:
-    """Return a validator of a schema.
+    """Return a jsonschema validator of a schema, with a time limit on the searches for its patterns.
 
-    It raises SearchError when a search takes too long, otherwise the errors of jsonschema's validators. Schemas are
-    read as of draft 2020-12, or with `of_its_dialect` as their `$schema` says.
-
-    Raises jsonschema's SchemaError for an invalid schema, and RecursionError for one that is nested too deeply."""
+    The schema is read as draft 2020-12, or with `of_its_dialect` in the dialect that its `$schema` names. The validator
+    raises SearchError if a search takes too long. Raises jsonschema's SchemaError for an invalid schema, and
+    RecursionError for a schema that is nested too deeply."""
     from jsonschema import Draft202012Validator
     from jsonschema.validators import validator_for
     from referencing import Registry
 
     dialect = validator_for(schema, default=Draft202012Validator) if of_its_dialect else Draft202012Validator
-    # The only other keyword that searches inside jsonschema; it is not evaluated next to patterns for names.
+    # Beside `patternProperties`, jsonschema searches for `unevaluatedProperties` without a time limit, so that keyword
+    # is not evaluated then.
     cls = _guarded(dialect, without_unevaluated='"patternProperties"' in json.dumps(schema, default=str))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # Python's warnings about patterns
+        # Python warns about patterns whose meaning may change.
+        warnings.simplefilter("ignore", FutureWarning)
         cls.check_schema(schema)
+    # An empty registry: no reference is fetched from the network.
     return cls(schema, registry=Registry())
 
 
 @cache
 def _guarded(dialect: type[Draft202012Validator], without_unevaluated: bool) -> type[Draft202012Validator]:
-    """Return jsonschema's validator class with the searching keywords replaced."""
+    """Return a validator class in which the keywords that search for patterns have a time limit."""
     from jsonschema.validators import extend
 
     keywords: dict[str, Any] = {
@@ -78,7 +80,12 @@ def _additional_properties(
 
     patterns = schema.get("patternProperties", ())
     if isinstance(instance, dict):
-        instance = {name: value for name, value in instance.items() if not any(found(each, name) for each in patterns)}
+        others = {}
+        for name, value in instance.items():
+            if not any(found(pattern, name) for pattern in patterns):
+                others[name] = value
+        instance = others
+    # jsonschema's own keyword would search again: it gets a schema without the patterns.
     known = {"properties": schema.get("properties", {})}
     yield from Draft202012Validator.VALIDATORS["additionalProperties"](validator, allowed, instance, known)
 
@@ -87,17 +94,17 @@ def _nothing(validator: Any, value: object, instance: object, schema: object) ->
     yield from ()
 
 
-# Recognise JSON Schemas that are certainly valid, and values that they certainly accept, without jsonschema, whose
-# import takes longer than a whole run, and which takes longer for each value too.
+# Schemas that are certainly valid, and values that they certainly accept, are recognised without jsonschema: its import
+# takes longer than a whole run, and so does its validation of each value.
 
 _MAX_LEVELS = 20
-"""Deeper schemas are left to jsonschema."""
+"""The most levels of a schema that are looked at; deeper schemas are left to jsonschema."""
 
 
 def is_plainly_valid(schema: object) -> bool:
-    """Return whether a schema is valid by draft 2020-12, as far as its commonest keywords tell.
+    """Return whether a schema has only the commonest keywords, each valid by draft 2020-12.
 
-    Where it returns false the schema may still be valid: only jsonschema can tell."""
+    If not, the schema may still be valid: only jsonschema can tell."""
     return _is_schema(schema, _MAX_LEVELS)
 
 
@@ -177,28 +184,33 @@ _VALUES: Mapping[str, Callable[[object], bool]] = {
         ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains"), _is_count
     ),
 }
-"""Keywords by the types of their values."""
+"""The keywords whose values are no schemas, each with a test of its value."""
 
+# The keywords whose values are a schema, a list of schemas, or a table of schemas.
 _SCHEMAS = frozenset({"items", "additionalProperties", "contains", "propertyNames", "not", "if", "then", "else"})
 _LISTS_OF_SCHEMAS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
 _TABLES_OF_SCHEMAS = frozenset({"properties", "$defs"})
-"""Keywords that hold schemas, by how."""
 
 
 def plainly_accepts(schema: Mapping[str, Any], value: object) -> bool:
-    """Return whether a schema is valid and accepts a value, as far as its commonest keywords tell.
+    """Return whether a schema is plainly valid and its commonest keywords accept a value.
 
-    Where it returns false the schema may still do so: only jsonschema can tell."""
+    If not, the schema may still accept the value: only jsonschema can tell."""
     return is_plainly_valid(schema) and accepts(schema, value)
 
 
 def accepts(schema: object, value: object) -> bool:
-    """Return as `plainly_accepts` does for a schema that is plainly valid."""
+    """Return whether a plainly valid schema accepts a value, as `plainly_accepts` does."""
     if not isinstance(schema, Mapping):
         return schema is True
     if "additionalProperties" in schema and not _accepts_others(schema, value):
         return False
-    return all(key in _SAY_NOTHING or (key in _KEYWORDS and _KEYWORDS[key](of, value)) for key, of in schema.items())
+    for keyword, demand in schema.items():
+        if keyword in _REFUSING_NOTHING:
+            continue
+        if keyword not in _KEYWORDS or not _KEYWORDS[keyword](demand, value):
+            return False
+    return True
 
 
 _IS_OF_TYPE: Mapping[str, Callable[[Any], bool]] = {
@@ -213,25 +225,27 @@ _IS_OF_TYPE: Mapping[str, Callable[[Any], bool]] = {
 
 
 def _is_of_type(types: Any, value: object) -> bool:
-    return any(_IS_OF_TYPE[each](value) for each in ([types] if isinstance(types, str) else types))
+    if isinstance(types, str):
+        return _IS_OF_TYPE[types](value)
+    return any(_IS_OF_TYPE[each](value) for each in types)
 
 
 def _accepts_properties(properties: Any, value: object) -> bool:
-    return not isinstance(value, dict) or all(
-        name not in value or accepts(schema, value[name]) for name, schema in properties.items()
-    )
+    if not isinstance(value, dict):
+        return True
+    return all(name not in value or accepts(schema, value[name]) for name, schema in properties.items())
 
 
 def _accepts_others(schema: Mapping[str, Any], value: object) -> bool:
-    known = schema.get("properties", {})
-    return not isinstance(value, dict) or all(
-        name in known or accepts(schema["additionalProperties"], each) for name, each in value.items()
-    )
+    if not isinstance(value, dict):
+        return True
+    known, others = schema.get("properties", {}), schema["additionalProperties"]
+    return all(name in known or accepts(others, each) for name, each in value.items())
 
 
 _KEYWORDS: Mapping[str, Callable[[Any, Any], bool]] = {
     "type": _is_of_type,
-    # Texts alone: numbers that JSON holds equal, and tables, are left to jsonschema.
+    # Only texts: numbers, which JSON compares by value, and tables are left to jsonschema.
     "enum": lambda listed, value: isinstance(value, str) and value in listed,
     "const": lambda only, value: isinstance(value, str) and value == only,
     "properties": _accepts_properties,
@@ -248,18 +262,20 @@ _KEYWORDS: Mapping[str, Callable[[Any, Any], bool]] = {
     "minItems": lambda least, value: not isinstance(value, list) or len(value) >= least,
     "maxItems": lambda most, value: not isinstance(value, list) or len(value) <= most,
 }
-"""A keyword's demand on a value; `additionalProperties` needs more of the schema than itself."""
+"""The tests of keywords: each gets the keyword's value and the value to validate.
 
-_SAY_NOTHING = frozenset(
+`additionalProperties` has none, because it depends on other keywords."""
+
+_REFUSING_NOTHING = frozenset(
     {
         *("title", "description", "default", "examples", "format", "deprecated", "readOnly", "writeOnly"),
         *("$defs", "additionalProperties"),
     }
 )
-"""Keywords that refuse no value: formats are not checked."""
+"""The keywords that refuse no value; formats are annotations by default."""
 
 
-# Validates arguments and results against a tool's own schemas.
+# Arguments and results of calls, validated against the schemas of their tools.
 
 MAX_MESSAGE_CHARS = 300
 
@@ -271,16 +287,14 @@ _ALIKE = (
 
 
 class BrokenSchemaError(Exception):
-    """A tool's schema cannot be used.
-
-    The message says why."""
+    """A tool's schema cannot be used; the message is the reason."""
 
 
 class Violation(NamedTuple):
-    """One thing that a schema refuses.
+    """A violation of a schema.
 
-    `path` leads to the value (`("to", 0)`), `rule` is the keyword of JSON Schema that refuses it (`required`, `enum`).
-    A property that is missing or not allowed is the end of the path.
+    `path` leads to the refused value (`("to", 0)`), `rule` is the keyword that refuses it (`required`, `enum`). If a
+    property is missing or not allowed, the path ends with its name.
     """
 
     path: tuple[str | int, ...]
@@ -289,7 +303,7 @@ class Violation(NamedTuple):
 
     @property
     def argument(self) -> str | None:
-        """The top-level argument, `None` where the arguments as a whole are refused."""
+        """The argument with the refused value; `None` if the arguments as a whole are refused."""
         return str(self.path[0]) if self.path else None
 
     @property
@@ -301,22 +315,21 @@ class Violation(NamedTuple):
 class ArgumentSchema:
     """The schema of a tool's arguments, prepared to validate many calls.
 
-    It is read in the dialect that it declares, else in draft 2020-12; nothing is fetched for it.
+    It is read in the dialect that it declares, otherwise as draft 2020-12; no reference is fetched from the network.
     """
 
     def __init__(self, schema: Mapping[str, JsonValue]) -> None:
         self._schema = schema
-        plain = {}
-        for name, value in schema.items():
-            if name != "$schema":
-                plain[name] = value
-        alike = str(schema.get("$schema", _ALIKE[-1])).rstrip("#") in _ALIKE
-        self._plain = plain if alike and is_plainly_valid(plain) else None
-        """The schema, where jsonschema is not needed to see that it accepts something."""
+        self._plain: Mapping[str, JsonValue] | None = None
+        """The schema without its `$schema`, if it is plainly valid."""
+        dialect = str(schema.get("$schema", _ALIKE[-1])).rstrip("#")
+        plain = {name: value for name, value in schema.items() if name != "$schema"}
+        if dialect in _ALIKE and is_plainly_valid(plain):
+            self._plain = plain
         self._validator: Draft202012Validator | None = None
 
     def violations(self, arguments: Mapping[str, JsonValue]) -> tuple[Violation, ...]:
-        """Return everything that the schema refuses, in the order of places.
+        """Return the violations of the schema by the arguments of a call, in the order of their paths.
 
         Raises BrokenSchemaError."""
         if self._plain is not None and accepts(self._plain, arguments):
@@ -325,21 +338,22 @@ class ArgumentSchema:
             if self._validator is None:
                 self._validator = validator_of(self._schema, of_its_dialect=True)
             errors = list(self._validator.iter_errors(dict(arguments)))
-        found = [violation for error in errors for violation in _violations_of(error)]
-        return tuple(sorted(found, key=lambda violation: [str(part) for part in violation.path]))
+        found: list[Violation] = []
+        for error in errors:
+            found += _violations_of(error)
+        return tuple(sorted(found, key=lambda violation: list(map(str, violation.path))))
 
 
 def argument_problems(arguments: Mapping[str, JsonValue], schema: Mapping[str, JsonValue]) -> tuple[str, ...]:
-    """Return the violations as text, each with its place: `args.to[0]: 5 is not of type 'string'`.
+    """Return the violations of a schema as text, each with its place: `args.to[0]: 5 is not of type 'string'`.
 
     Raises BrokenSchemaError."""
-    return tuple(
-        f"{_place('args', found.path)}: {found.message}" for found in ArgumentSchema(schema).violations(arguments)
-    )
+    found = ArgumentSchema(schema).violations(arguments)
+    return tuple(f"{_place('args', violation.path)}: {violation.message}" for violation in found)
 
 
 def result_problem(content: JsonValue, schema: Mapping[str, JsonValue]) -> str | None:
-    """Return the first thing in structured content that its schema refuses.
+    """Return the message of the first violation in structured content; `None` if its schema accepts it.
 
     Raises BrokenSchemaError."""
     if "$schema" not in schema and plainly_accepts(schema, content):
@@ -352,24 +366,21 @@ def result_problem(content: JsonValue, schema: Mapping[str, JsonValue]) -> str |
 
 
 def _violations_of(error: ValidationError) -> Iterator[Violation]:
-    """Yield a violation for each property that is missing or not allowed, else one for the error."""
+    """Yield the violations of an error: one for each property that is missing or not allowed, otherwise one."""
     path, rule, value = tuple(error.absolute_path), str(error.validator), error.instance
     if rule == "required" and isinstance(value, Mapping) and isinstance(error.validator_value, list):
-        # jsonschema yields one error for each missing name, which only its message holds.
-        missing = []
-        for name in error.validator_value:
-            if name not in value and error.message.startswith(repr(name)):
-                missing.append(name)
+        # jsonschema yields an error for each missing name, and has the name only in the message.
+        absent = [name for name in error.validator_value if name not in value]
+        missing = [name for name in absent if error.message.startswith(repr(name))]
         if len(missing) == 1:
             yield Violation((*path, missing[0]), rule, _short(error.message))
             return
     schema = error.schema
     if rule == "additionalProperties" and isinstance(value, Mapping) and isinstance(schema, Mapping):
+        # A schema in place of `false` allows others, and refuses the values of some; their errors have paths.
         known = schema.get("properties", {}) if error.validator_value is False else value
-        extra = []
-        for name in value:
-            if name not in known and repr(name) in error.message:
-                extra.append(name)
+        others = [name for name in value if name not in known]
+        extra = [name for name in others if repr(name) in error.message]
         for name in extra:
             yield Violation((*path, name), rule, _short(f"{name!r} is not a property of the schema"))
         if extra:
@@ -379,7 +390,7 @@ def _violations_of(error: ValidationError) -> Iterator[Violation]:
 
 @contextmanager
 def _broken_schema() -> Iterator[None]:
-    """Convert errors of a schema to BrokenSchemaError."""
+    """Raise BrokenSchemaError in place of the errors that a broken schema causes."""
     from jsonschema.exceptions import SchemaError
     from referencing.exceptions import Unresolvable
 
@@ -396,7 +407,9 @@ def _broken_schema() -> Iterator[None]:
 
 
 def _place(root: str, path: Sequence[str | int]) -> str:
-    return root + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    for part in path:
+        root += f"[{part}]" if isinstance(part, int) else f".{part}"
+    return root
 
 
 def _short(message: str) -> str:

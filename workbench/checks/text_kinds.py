@@ -10,22 +10,14 @@ from pydantic import JsonValue, model_validator
 from pydantic_core import PydanticCustomError
 
 from workbench.checks.check import (
-    ANY_TYPE,
     HOLDS,
     NOT_TEXT,
-    NUMBERS,
-    TEXT,
     Advice,
     CheckBase,
     CheckContext,
     CheckVerdict,
-    Duration,
-    Editor,
-    JsonType,
-    Regex,
     Say,
     Start,
-    Unit,
     UnknownSampleError,
     Weakness,
     describe,
@@ -33,6 +25,7 @@ from workbench.checks.check import (
     plain_verdict,
     with_texts,
 )
+from workbench.checks.fields import ANY_TYPE, NUMBERS, TEXT, Duration, Editor, JsonType, Regex, Unit
 from workbench.checks.patterns import found, matching_text, repeats_ambiguously
 from workbench.checks.values import (
     SimilarityMetric,
@@ -53,11 +46,11 @@ from workbench.numerals import figure, score_text, setting_text
 from workbench.trajectory.json_schema import Schema, type_of
 
 ANY_TEXT = "…"
-"""A text where any will do."""
+"""A sample where any text will do."""
 
 
 class _TextCheck(CheckBase):
-    """A check whose expected value is a text that meets it."""
+    """The base class of checks whose expected value is a text that meets the check."""
 
     typed = "a text"
 
@@ -70,7 +63,7 @@ class _TextCheck(CheckBase):
 
 
 class Similar(_TextCheck):
-    """A text at least `threshold` similar to another."""
+    """A text with a similarity of at least `threshold` to the expected one."""
 
     kind = "similar"
     written = 'similar = "text"'
@@ -110,9 +103,9 @@ class Similar(_TextCheck):
 
 
 class DateTime(_TextCheck):
-    """A time within `tolerance` of another; credit falls to 0 at `max_difference`.
+    """A time within `tolerance` of the expected one; the credit falls to 0 at `max_difference`.
 
-    With `offset = "required"` a time without an offset from UTC does not hold."""
+    With `offset = "required"`, a time without an offset from UTC does not hold."""
 
     kind = "datetime"
     written = 'datetime = "2026-05-27T19:00"'
@@ -147,6 +140,7 @@ class DateTime(_TextCheck):
         if self.offset != "any":
             return
         text = self.datetime
+        # The names of zones are ambiguous (IST has three meanings), so only UTC and GMT are read.
         named = re.sub(r"(?<=\d) ?(?!UTC|GMT)[A-Z]{3,4}\Z", " PST", text)
         if named != text and self.holds(re.sub("PST", "JST", named)):
             hint = 'write its offset, such as +02:00, and offset = "required"'
@@ -194,7 +188,7 @@ class DateTime(_TextCheck):
 
 
 class _PartOfText(_TextCheck):
-    """A text that has another one at some place."""
+    """The base class of checks that a text contains the expected one at some place."""
 
     types = TEXT
     compares_texts = True
@@ -266,7 +260,7 @@ class Suffix(_PartOfText):
 
 
 class Pattern(CheckBase):
-    """A string in which a regular expression is found (Python's `re`, anywhere)."""
+    """A text in which a regular expression of Python's `re` is found, at any place."""
 
     kind = "pattern"
     written = 'pattern = "regex"'
@@ -293,8 +287,9 @@ class Pattern(CheckBase):
         return with_texts(self, "pattern", self.pattern, canonical_text(self.pattern))
 
     def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
-        """Yield a weakness of a pattern that is not bound to both ends of the text."""
+        """Yield a weakness of a pattern that is not anchored at both ends of the text."""
         text = self._matching_text
+        # A schema that allows no longer text anchors the pattern.
         if text is None or (schema or {}).get("maxLength") == len(text):
             return
         if not re.fullmatch(_PLAIN_WORDS, self.pattern, re.VERBOSE):
@@ -329,9 +324,7 @@ class Pattern(CheckBase):
 
 
 class OfType(CheckBase):
-    """A value of a JSON type.
-
-    As in JSON Schema, 5.0 is an integer; a boolean is no number."""
+    """A value of a JSON type: as in JSON Schema, 5.0 is an integer, and a boolean is no number."""
 
     kind = "type"
     written = 'type = "integer"'
@@ -370,7 +363,7 @@ class OfType(CheckBase):
 
 
 class EqualsText(CheckBase):
-    """Equal to a value, ignoring case, blanks and punctuation in texts, including those inside lists and tables."""
+    """A value equal to the expected one, ignoring case, blanks and punctuation in texts, also in lists and tables."""
 
     kind = "equals_text"
     written = "equals_text = v"
@@ -420,11 +413,11 @@ _OF_TYPE: dict[str, JsonValue] = {
 
 
 _PLAIN_WORDS = r"(?:\(\?[a-z]+\))? (?:\\b|\.\*|\^|\()* [^\W\d_]+ (?:[ |'-]+[^\W\d_]+)* (?:\)|\\b|\.\*|\$)*"
-"""A pattern of words alone, which searches for them on purpose, as `contains` does."""
+"""A pattern of words alone: it searches for them anywhere on purpose, like `contains`."""
 
 
 def _twins(check: CheckBase, text: str, hint: str) -> Iterator[Weakness]:
-    """Yield a weakness for the first text with another meaning that a check on a text takes for the expected one."""
+    """Yield a weakness if a check on a text accepts the text with other numbers, which has another meaning."""
     for twin in _with_other_numbers(text):
         if check.holds(twin):
             yield f"{describe_value(twin)} passes too", hint, "warning"
@@ -432,10 +425,8 @@ def _twins(check: CheckBase, text: str, hint: str) -> Iterator[Weakness]:
 
 
 def _with_other_numbers(text: str) -> Iterator[str]:
-    digits = []
-    for index, character in enumerate(text):
-        if character.isdigit():
-            digits.append(index)
+    """Yield a text with a digit changed, then with the sign and the decimal point of its number changed."""
+    digits = [index for index, character in enumerate(text) if character.isdigit()]
     for index in digits:
         yield text[:index] + ("2" if text[index] == "1" else "1") + text[index + 1 :]
     if digits and (text[0].isdigit() or text[0] in "-+"):

@@ -12,22 +12,15 @@ from pydantic import Field, JsonValue, Strict, model_validator
 from pydantic_core import PydanticCustomError
 
 from workbench.checks.check import (
-    ANY_TYPE,
     HOLDS,
-    NUMBERS,
-    TEXT,
     Advice,
     CheckBase,
     CheckContext,
     CheckVerdict,
-    Editor,
     EqualsRule,
     NeverHoldsError,
-    Number,
-    Pair,
     Say,
     Start,
-    Unit,
     UnknownSampleError,
     Weakness,
     describe,
@@ -36,16 +29,18 @@ from workbench.checks.check import (
     plain_verdict,
     with_texts,
 )
+from workbench.checks.fields import ANY_TYPE, NUMBERS, TEXT, Editor, Number, Pair, Unit
 from workbench.checks.values import canonical, canonical_text, json_equal, json_number, published_number
 from workbench.numerals import number_text, range_text, score_text, setting_text, whole
 from workbench.trajectory.json_schema import Schema, is_number
 
 _LARGE = 1_000_000
-"""Numbers beyond it are unusual: a check that accepts all smaller ones tells nothing apart."""
+"""The largest usual number: a check that accepts all smaller ones excludes hardly anything."""
 
 _COMPARED_ALIKE = frozenset({str, int, bool, type(None)})
-"""The types of values that every rule of equality compares alike where both sides have one type. Arcade's has one
-exception, the expected text `None`."""
+"""The types whose values every rule of equality compares in the same way, if both sides have the same type.
+
+The only exception is the expected text `None` under Arcade's rule."""
 
 _NOT_EQUAL = CheckVerdict(0.0, False, "not equal")
 _COMPOSED_OTHERWISE = CheckVerdict(0.0, False, "not equal: the same letters in a different Unicode form")
@@ -53,9 +48,9 @@ _NO_NUMBER = CheckVerdict(0.0, False, "not a number", measured=False)
 
 
 class Equals(CheckBase):
-    """Equal to a value.
+    """A value equal to the expected one.
 
-    `plain` is true when it was written as a bare value rather than as `{ equals = … }`."""
+    `plain` is true if the suite writes the value alone instead of `{ equals = … }`."""
 
     kind = "equals"
     form_name = "is"
@@ -99,6 +94,7 @@ class Equals(CheckBase):
 
     def verdict(self, value: JsonValue, equal: EqualsRule, context: CheckContext) -> CheckVerdict:
         expected = self.equals
+        # The fast path of nearly all comparisons, without a call of the grader's rule.
         if type(value) is type(expected) and type(value) in _COMPARED_ALIKE and expected != "None":
             if value == expected:
                 return HOLDS
@@ -119,7 +115,7 @@ class Equals(CheckBase):
 
 
 class _Flag(CheckBase):
-    """A check that expects `true`, because its name says it all."""
+    """The base class of checks without an expected value, which suites write as `true`."""
 
     typed = "nothing; typing a value changes the check to `is`"
 
@@ -255,13 +251,16 @@ class Range(CheckBase):
         low, high = self.range
         if not low <= high:
             raise NeverHoldsError(f"no number lies between {setting_text(low)} and {setting_text(high)}")
-        first = math.ceil(low) if math.isfinite(low) else math.floor(high) if math.isfinite(high) else 0
-        ends = []
-        for end in (low, high):
-            if math.isfinite(end):
-                ends.append(whole(end))
-        inside: list[JsonValue] = [first] if low <= first <= high else []
-        return (*inside, *(end for end in ends if end not in inside))
+        ends = [whole(end) for end in self.range if math.isfinite(end)]
+        first = 0
+        if math.isfinite(low):
+            first = math.ceil(low)
+        elif math.isfinite(high):
+            first = math.floor(high)
+        # A whole number comes first: an argument may be an integer, and 0.2 to 0.8 has none.
+        if low <= first <= high:
+            return tuple(dict.fromkeys((first, *ends)))
+        return tuple(ends)
 
     def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
         low, high = self.range
@@ -296,7 +295,7 @@ class Range(CheckBase):
 
 
 class Near(CheckBase):
-    """A number close to another: by `tolerance`, or relative to `value_range` as in Arcade's numeric critic."""
+    """A number close to the expected one: within `tolerance`, or relative to `value_range` like Arcade's critic."""
 
     kind = "near"
     written = "near = n"
@@ -350,7 +349,11 @@ class Near(CheckBase):
         return (whole(self.near),)
 
     def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
-        if self.tolerance is not None and self.tolerance >= (max(abs(self.near), 10) if self.near else _LARGE / 1000):
+        if self.tolerance is None:
+            return
+        # Around 0, any tolerance includes 0 and its double; only a huge one is suspicious.
+        suspicious = max(abs(self.near), 10) if self.near else _LARGE / 1000
+        if self.tolerance >= suspicious:
             yield f"{describe(self)} accepts 0 and the double", "write a smaller tolerance", "warning"
 
     def advice(self) -> Iterator[Advice]:
@@ -366,9 +369,12 @@ class Near(CheckBase):
             credit = self.closeness(json_number(value))
         except (TypeError, ValueError):
             return _NO_NUMBER
-        holds = credit >= (self.match_threshold if self.value_range is not None else 1.0)
+        needed = self.match_threshold if self.value_range is not None else 1.0
         kept = min(max(credit, 0.0), 1.0)
-        return CheckVerdict(kept, holds, "" if credit == 1.0 else f"closeness {score_text(kept)}")
+        note = ""
+        if credit != 1.0:
+            note = f"closeness {score_text(kept)}"
+        return CheckVerdict(kept, credit >= needed, note)
 
     def arcade_verdict(self, value: JsonValue, equal: EqualsRule, context: CheckContext) -> CheckVerdict:
         """Return the verdict with the score of Arcade's critic, which is negative outside `value_range`."""
@@ -382,18 +388,18 @@ class Near(CheckBase):
         return found
 
     def closeness(self, actual: float) -> float:
-        """Return how close a number is to `near`, at most 1.
+        """Return the closeness of a number to `near`, at most 1.
 
-        With `value_range` there is no lower bound.
+        - `value_range = [low, high]`: 1 - |e - a| with both numbers scaled to the range, as in Arcade's numeric critic;
+          negative for a distant number.
+        - `tolerance`: 1 within the tolerance, then falling linearly to 0 at twice the tolerance; integers are compared
+          exactly.
 
-        - `value_range = [low, high]`: 1 - |e - a| with both scaled to the range, in exactly this order of operations,
-          as Arcade's numeric critic computes it.
-        - `tolerance`: 1 within it, then falling linearly to 0 at twice the tolerance; integers are compared exactly.
-
-        Raises ValueError or OverflowError when there is nothing to compare.
+        Raises ValueError or OverflowError if there is nothing to compare.
         """
         if self.value_range is not None:
             low, high = map(float, self.value_range)
+            # In Arcade's order of operations, so that the last digits agree.
             result = 1 - abs((float(self.near) - low) / (high - low) - (float(actual) - low) / (high - low))
         else:
             result = _tolerant_closeness(self.near, actual, self.tolerance or 0)
@@ -430,12 +436,12 @@ def _tolerant_closeness(near: float, actual: float, tolerance: float) -> float:
         if math.isnan(away):
             return away
         return float(away <= tolerance)
+    # As fractions, integers of any size are subtracted exactly.
     distance = abs(Fraction(near) - Fraction(actual))
     if distance <= tolerance:
         return 1.0
     exact = all(isinstance(number, int) for number in (near, actual, tolerance))
-    # In binary, 0.3 and 0.4 are slightly more than 0.1 apart: what is within the tolerance as written counts as within
-    # it.
+    # In binary, 0.3 and 0.4 are slightly more than 0.1 apart. The tolerance as written in decimals counts.
     if not exact and math.isclose(float(distance), tolerance, rel_tol=1e-9):
         return 1.0
     if tolerance:
@@ -444,4 +450,4 @@ def _tolerant_closeness(near: float, actual: float, tolerance: float) -> float:
 
 
 _BELOW_ONE = math.nextafter(1.0, 0.0)
-"""The largest credit for a number beyond the tolerance, however close it is."""
+"""The largest credit for a number beyond the tolerance: the check holds only for a credit of 1."""

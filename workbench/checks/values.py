@@ -1,7 +1,6 @@
-"""JSON values as checks compare, read and show them, and references from a suite to things outside it.
+"""JSON values: how checks compare, read and show them; and a suite's references to variables, modules and functions.
 
-Values are compared as numbers, similar texts, times or durations; references are environment variables (`$NAME`),
-modules and Python functions."""
+Values are compared for equality, as numbers, as similar texts, as times or as durations."""
 
 from __future__ import annotations
 
@@ -26,17 +25,17 @@ _FUNCTION = late_pattern(rf"{_MODULE.pattern}:{_NAME}")
 
 
 def environment_names(text: str) -> tuple[str, ...]:
-    """Return the variables that a value of `env` or `headers` reads, in order: `$NAME` and `${NAME}`, not `$$`."""
+    """Return the names of the variables in a value of `env` or `headers`, in order: `$NAME` and `${NAME}`, not `$$`."""
     return tuple(match[1] or match[2] for match in _REFERENCE.finditer(text) if match[0] != "$$")
 
 
 def with_variables(text: str, value_of: Callable[[str], str]) -> str:
-    """Return the text with each variable that `environment_names` finds replaced by its value, and `$$` by `$`."""
+    """Return the text with each variable (see `environment_names`) replaced by its value, and `$$` by `$`."""
     return _REFERENCE.sub(lambda match: "$" if match[0] == "$$" else value_of(match[1] or match[2]), text)
 
 
 def has_stray_dollar(text: str) -> bool:
-    """Return whether a dollar sign is left that starts no reference and is not doubled."""
+    """Return whether a text has a dollar sign that is neither doubled nor the start of a reference."""
     return "$" in _REFERENCE.sub("", text)
 
 
@@ -52,16 +51,18 @@ def is_function_reference(text: str) -> bool:
 
 def file_name_fault(reference: object) -> Iterator[tuple[str, str]]:
     """Yield the problems of a reference to a function that names a file: message and hint."""
-    module, _, function = reference.partition(":") if isinstance(reference, str) else ("", "", "")
+    if not isinstance(reference, str):
+        return
+    module, _, function = reference.partition(":")
     if module.endswith(".py"):
         yield f'"{module}" is a file name', f'write the module: "{module[:-3]}:{function}"'
 
 
 SHOWN_CELLS = 60
-"""Width in terminal cells beyond which a value is cut."""
+"""The width in terminal cells to which values are cut."""
 
 _LONG = 10**15
-"""Whole numbers below it need no encoder; the largest ones cannot be written at all."""
+"""The bound of whole numbers that are written without the encoder, which refuses the very largest."""
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 _SPACE = " \t\n\r"
@@ -75,7 +76,7 @@ def describe_value(value: JsonValue) -> str:
 
 
 def json_text(value: JsonValue) -> str:
-    """Return a JSON value as JSON on one line of any length."""
+    """Return a JSON value as JSON on one line, uncut."""
     if type(value) is int and -_LONG < value < _LONG:
         return repr(value)
     try:
@@ -85,7 +86,7 @@ def json_text(value: JsonValue) -> str:
 
 
 def cut(text: str, cells: int = SHOWN_CELLS) -> str:
-    """Return the text cut to a number of terminal cells, ending in an ellipsis when it was longer."""
+    """Return a text cut to a number of terminal cells, with an ellipsis at the end if it was longer."""
     if text.isascii():
         if len(text) <= cells:
             return text
@@ -110,12 +111,14 @@ def _cells(character: str) -> int:
 
 
 def json_equal(left: JsonValue, right: JsonValue) -> bool:
-    """Compare two JSON values deeply: numbers by value (5 = 5.0, integers exactly), and a boolean is never a number.
+    """Return whether two JSON values are equal at every depth.
 
-    The order of an object's keys does not matter, that of a list does. Works without recursion, at any depth.
+    Numbers are compared by value (5 = 5.0), integers exactly; a boolean is never a number. The order of an object's
+    keys does not matter, the order of a list does.
     """
     if isinstance(left, str):
         return left == right
+    # A stack in place of recursion: arguments of a broken model nest deeper than Python's recursion limit.
     pending: list[tuple[JsonValue, JsonValue]] = [(left, right)]
     while pending:
         a, b = pending.pop()
@@ -133,25 +136,25 @@ def json_equal(left: JsonValue, right: JsonValue) -> bool:
 
 
 def canonical_text(text: str) -> str:
-    """Return the text in NFC."""
+    """Return a text in Unicode's composed form, NFC: letters with accents become single characters."""
     if text.isascii():
         return text
     return unicodedata.normalize("NFC", text)
 
 
 def keyword_text(text: str) -> str:
-    """Return a text in the form in which keywords are searched: in NFC and lower case, so that "ß" is not "ss"."""
+    """Return a text in the form in which keywords are searched: in NFC and lower case."""
+    # `casefold` would turn "ß" into "ss". Lower case may leave NFC, so the form is applied twice.
     return canonical_text(canonical_text(text).lower())
 
 
 def canonical(value: JsonValue) -> JsonValue:
-    """Return the value with all its texts and keys in NFC.
-
-    Works without recursion, at any depth."""
+    """Return a value with all its texts and keys in NFC, at any depth."""
     if isinstance(value, str):
         return canonical_text(value)
     if not isinstance(value, list | dict):
         return value
+    # Containers are copied from the outside in, with a stack in place of recursion.
     whole: list[JsonValue] = [value]
     pending: list[list[JsonValue] | dict[str, JsonValue]] = [whole]
     while pending:
@@ -171,10 +174,10 @@ def canonical(value: JsonValue) -> JsonValue:
 
 
 def loose(value: JsonValue) -> JsonValue:
-    """Return the value with its texts standardised as BFCL does.
+    """Return a value with its texts standardised as in BFCL (the Berkeley Function-Calling Leaderboard).
 
-    Texts become lower case and NFC, without blanks and `, . / - _ * ^`, with single quotes as double ones. Names in
-    objects stay. May raise RecursionError."""
+    Texts become lower case and NFC, without blanks and `, . / - _ * ^`, and single quotes become double ones. The keys
+    of objects stay. May raise RecursionError."""
     if isinstance(value, str):
         return canonical_text(value.translate(_LEFT_OUT).lower())
     if isinstance(value, list):
@@ -185,9 +188,9 @@ def loose(value: JsonValue) -> JsonValue:
 
 
 def spelled_number(text: str) -> int | float | None:
-    """Return the number that a text spells by JSON's grammar, with optional JSON white space around it.
+    """Return the number that a text spells in JSON's grammar, with optional white space around it.
 
-    `None` for any other text, and for an integer of more digits than Python reads (4,300)."""
+    `None` for any other text, and for an integer with more digits than Python reads (4,300)."""
     spelled = text.strip(_SPACE)
     if _NUMBER.fullmatch(spelled) is None:
         return None
@@ -199,9 +202,9 @@ def spelled_number(text: str) -> int | float | None:
 
 
 def json_number(value: JsonValue) -> int | float:
-    """Return the number that a value is or, as a text, spells.
+    """Return the number that a value is, or that a text spells.
 
-    Raises TypeError for everything else, booleans included."""
+    Raises TypeError for any other value, also for a boolean."""
     number = spelled_number(value) if isinstance(value, str) else value
     if isinstance(number, bool) or not isinstance(number, int | float):
         raise TypeError("not a number")
@@ -209,7 +212,7 @@ def json_number(value: JsonValue) -> int | float:
 
 
 def published_number(value: JsonValue) -> float:
-    """Return the number that Arcade's numeric critic reads: Python's `float`, with booleans as 1 and 0.
+    """Return a value as Arcade's numeric critic reads it: by Python's `float`, with booleans as 1 and 0.
 
     Raises TypeError, ValueError or OverflowError as `float` does.
     """
@@ -218,20 +221,21 @@ def published_number(value: JsonValue) -> float:
     return float(value)
 
 
-# Measures how similar two texts are, 0..1: by TF-IDF cosine as Arcade's similarity critic does, or by a metric of
-# rapidfuzz.
+# The similarity of two texts, 0..1: by TF-IDF cosine like Arcade's similarity critic, or by a metric of rapidfuzz.
 
 SimilarityMetric = Literal["cosine", "ratio", "partial_ratio", "token_sort_ratio", "token_set_ratio"]
 
 _TOKEN = late_pattern(r"\w\w+")
 _ONE_SIDED_IDF = math.log(3 / 2) + 1
-"""ln((1 + n) / (1 + df)) + 1 over n = 2 texts for a token in one of them; a shared token weighs 1."""
+"""The inverse document frequency of a token in one of the two texts: ln((1 + n) / (1 + df)) + 1 with n = 2, df = 1.
+
+For a token in both texts it is 1."""
 
 
 def as_text(value: JsonValue) -> str:
-    """Return a value as text to compare: lists joined by blanks, the rest as Python writes it (null is `None`).
+    """Return a value as text for comparison: a list joined by blanks, any other value as Python writes it.
 
-    Raises RecursionError or ValueError for values nested too deeply or numbers too long to be written."""
+    Raises RecursionError for a value that is nested too deeply, and ValueError for a number that is too long."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):
@@ -240,16 +244,15 @@ def as_text(value: JsonValue) -> str:
 
 
 def similarity(expected: str, actual: str, metric: SimilarityMetric = "cosine") -> float:
-    """Return the similarity of two texts, 0..1, symmetric except for rapidfuzz's own subtleties.
-
-    Two blank texts are equal; a blank text and any other have nothing in common."""
+    """Return the similarity of two texts, 0..1: 1 for two blank texts, 0 for a blank text and another one."""
     if not expected.strip() or not actual.strip():
         if not expected.strip() and not actual.strip():
             return 1.0
         return 0.0
     if metric == "cosine":
         return cosine(expected, actual)
-    from rapidfuzz import fuzz  # on use: by default similarity is the cosine
+    # Imported here: most suites use the default metric.
+    from rapidfuzz import fuzz
 
     by_metric = {
         "ratio": fuzz.ratio,
@@ -261,10 +264,10 @@ def similarity(expected: str, actual: str, metric: SimilarityMetric = "cosine") 
 
 
 def cosine(left: str, right: str) -> float:
-    """Return the cosine of the TF-IDF vectors of two texts, over these two texts alone.
+    """Return the cosine of the TF-IDF vectors of two texts, which are the whole corpus.
 
-    Tokens are runs of two or more word characters, in lower case; texts without any token are compared literally. The
-    formula is that of Arcade evals, which uses scikit-learn's defaults (smoothed idf, L2 norm).
+    Tokens are runs of two or more word characters, in lower case; texts without tokens are similar only if they are
+    equal. The formula is that of Arcade's evals, which use scikit-learn's defaults (smoothed idf, L2 norm).
     """
     if left == right:
         return 1.0
@@ -284,7 +287,7 @@ def _square_norm(counts: Counter[str], shared: set[str]) -> float:
     return sum((count if token in shared else count * _ONE_SIDED_IDF) ** 2 for token, count in counts.items())
 
 
-# Reads times and durations written as text, in suites and in the arguments of calls, and measures distances.
+# Times and durations that are written as text, in suites and in the arguments of calls.
 
 _MAX_TEXT_CHARS = 1_000
 _DURATION = late_pattern(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*", re.ASCII)
@@ -293,14 +296,17 @@ _USUAL_MOMENT = late_pattern(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2})?(Z|[+-][0-9]{2}:[0-9]{2})?)?"
 )
 _UNWRITTEN_PARTS = datetime(2000, 1, 1)
-"""Fills in the parts that a text leaves out. It is fixed, so that a grade does not depend on the day on which it is
-computed; a leap year and a first of the month, so that any day and any month fit."""
+"""The parts of a time that a text leaves out.
+
+They are fixed, so that a grade does not depend on the day on which it is computed. A leap year and a month of 31 days
+fit any day that a text may have."""
 
 
 def _offset(name: str | None, seconds: int | None) -> tzinfo | None:
-    """Only offsets that are written count; the meaning of a bare zone name depends on the machine."""
+    """Return the zone of an offset; `None` for a name of a zone without an offset."""
     from dateutil.tz import tzoffset
 
+    # The meaning of a zone's name would depend on the machine.
     if seconds is None:
         return None
     return tzoffset(name, seconds)
@@ -308,29 +314,29 @@ def _offset(name: str | None, seconds: int | None) -> tzinfo | None:
 
 @lru_cache(maxsize=1024)
 def read_timestamp(text: str) -> datetime:
-    """Read a time in any form that python-dateutil knows, month first where that is ambiguous.
+    """Return the time that a text spells in any form that python-dateutil knows; an ambiguous date is month first.
 
-    The result is naive if the text has no offset. Raises ValueError when the text cannot be read and OverflowError
-    when a number in it is absurdly large.
+    The time is naive if the text has no offset. Raises ValueError for a text that cannot be read, and OverflowError for
+    a number that is absurdly large.
     """
     if len(text) > _MAX_TEXT_CHARS and not text.isdigit():
         raise ValueError("too long for a date and time")
-    from dateutil import parser  # on use: most suites compare no times
+    # Imported here: most suites compare no times.
+    from dateutil import parser
 
     try:
         return parser.parse(text[:_MAX_TEXT_CHARS], default=_UNWRITTEN_PARTS, tzinfos=_offset)
     except (ValueError, OverflowError):
         raise
-    except Exception as error:  # free-form parsing of a model's text: whatever went wrong, it is not a date and time
+    except Exception as error:
+        # On the free text of a model, dateutil raises many other errors. All of them mean the same.
         raise ValueError(f"not a date and time: {error}") from error
 
 
 def seconds_between(left: datetime, right: datetime) -> float:
-    """Return the distance of two times in seconds, never negative.
+    """Return the distance of two times in seconds, at least 0; an offset that only one of them has is dropped.
 
-    If only one has an offset, it is dropped.
-
-    Raises ValueError when both have an offset and one of them is a day or more.
+    Raises ValueError if both have an offset, and one of the offsets is a day or more.
     """
     if left.tzinfo is None or right.tzinfo is None:
         left, right = left.replace(tzinfo=None), right.replace(tzinfo=None)
@@ -338,10 +344,10 @@ def seconds_between(left: datetime, right: datetime) -> float:
 
 
 def timestamp_credit(distance_s: float, tolerance_s: float, max_difference_s: float) -> float:
-    """Return the credit, 0..1, for a time `distance_s` from the expected one.
+    """Return the credit, 0..1, for a time at a distance from the expected one, by the formula of Arcade's critic.
 
-    It is 1 within the tolerance, 0 from the maximum on, and `1 - distance / maximum` in between. It jumps down just
-    past the tolerance, as Arcade's datetime critic does."""
+    The credit is 1 within the tolerance, 0 from the maximum on, and `1 - distance / maximum` in between, so that it
+    jumps down at the tolerance."""
     if distance_s <= tolerance_s:
         return 1.0
     if distance_s >= max_difference_s:
@@ -352,7 +358,7 @@ def timestamp_credit(distance_s: float, tolerance_s: float, max_difference_s: fl
 def duration_seconds(text: str) -> float:
     """Return a duration such as `"500s"`, `"2h"` or `"250ms"` in seconds.
 
-    Raises ValueError when the text is not a number followed by `ms`, `s`, `m`, `h` or `d`.
+    Raises ValueError for any other text than a number followed by `ms`, `s`, `m`, `h` or `d`.
     """
     match = _DURATION.fullmatch(text)
     if match is None:
@@ -361,7 +367,8 @@ def duration_seconds(text: str) -> float:
 
 
 def is_timestamp(text: str) -> bool:
-    """Return whether a text can be read as a date and time; usual ones without python-dateutil."""
+    """Return whether a text can be read as a date and time."""
+    # Usual texts spare the import of python-dateutil.
     if _USUAL_MOMENT.fullmatch(text) and _is_iso_format(text):
         return True
     try:
@@ -380,7 +387,7 @@ def _is_iso_format(text: str) -> bool:
 
 
 def has_offset(text: str) -> bool:
-    """Return whether a time is written with an offset; true for an unreadable one, which is reported elsewhere."""
+    """Return whether a time is written with an offset; true for an unreadable time, which is another finding."""
     try:
         return read_timestamp(text).tzinfo is not None
     except (ValueError, OverflowError):

@@ -6,19 +6,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Literal, Protocol
 
-from workbench.checks.check import (
-    NAMED_WEIGHTS,
-    Check,
-    CheckBase,
-    CheckContext,
-    Checks,
-    EqualsRule,
-    Weight,
-    asks,
-    describe,
-    evaluate,
-)
+from workbench.checks.check import Check, CheckBase, CheckContext, Checks, EqualsRule, asks, describe, evaluate
 from workbench.checks.combined_kinds import Judged
+from workbench.checks.fields import NAMED_WEIGHTS, Weight
 from workbench.checks.patterns import CheckError
 from workbench.checks.value_kinds import Equals
 from workbench.grading.grade import ArgumentVerdict

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import JsonValue
 
-from workbench.checks.check import JSON_TYPES, Check, CheckBase, Checks
+from workbench.checks.check import Check, CheckBase, Checks
+from workbench.checks.fields import JSON_TYPES
 from workbench.numerals import setting_text
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Mock, Suite
 from workbench.suite.problems import Finding, Place, did_you_mean, quoted, warning, written

@@ -22,7 +22,8 @@ from pydantic import (
     model_validator,
 )
 
-from workbench.checks.check import AnswerChecks, Check, Checks, PythonReference, Unit, with_parts
+from workbench.checks.check import AnswerChecks, Check, Checks, with_parts
+from workbench.checks.fields import PythonReference, Unit
 from workbench.checks.values import keyword_text
 from workbench.dataclasses import ByIdentity
 from workbench.limits import MAX_REPEATS

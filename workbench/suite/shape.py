@@ -14,7 +14,8 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from workbench.checks.check import CHECK_CLASSES, NAMED_CHECKS, NAMED_WEIGHTS, ONE_CHECK
+from workbench.checks.check import CHECK_CLASSES, NAMED_CHECKS, ONE_CHECK
+from workbench.checks.fields import NAMED_WEIGHTS
 from workbench.numerals import setting_text
 from workbench.suite.model import (
     EXPECTATIONS,

@@ -26,17 +26,8 @@ from workbench.authoring.form.typed import (
     shown_value,
     shown_values,
 )
-from workbench.checks.check import (
-    CHECK_CLASSES,
-    NAMED_WEIGHTS,
-    OPTION_NAMES,
-    SWALLOWED,
-    CheckBase,
-    Editor,
-    Start,
-    carried_values,
-    check_name,
-)
+from workbench.checks.check import CHECK_CLASSES, OPTION_NAMES, SWALLOWED, CheckBase, Start, carried_values, check_name
+from workbench.checks.fields import NAMED_WEIGHTS, Editor
 from workbench.dataclasses import dataclass
 from workbench.numerals import whole
 from workbench.suite.problems import did_you_mean

@@ -22,7 +22,8 @@ from workbench.authoring.form.typed import (
     shown_values,
     value_at,
 )
-from workbench.checks.check import CHECK_CLASSES, NAMED_WEIGHTS
+from workbench.checks.check import CHECK_CLASSES
+from workbench.checks.fields import NAMED_WEIGHTS
 from workbench.dataclasses import dataclass
 from workbench.show.visible import one_line
 from workbench.suite.model import ANY_TOOL

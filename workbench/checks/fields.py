@@ -1,0 +1,121 @@
+"""The types of the fields of checks: numbers, thresholds, durations, patterns, and how the form edits each."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+from pydantic import AfterValidator, BeforeValidator, Field, Strict
+from pydantic_core import PydanticCustomError
+
+from workbench.checks.values import duration_seconds, is_function_reference
+from workbench.dataclasses import dataclass
+
+NAMED_WEIGHTS: dict[str, int] = {
+    "minimal": 1,
+    "very_low": 2,
+    "low": 3,
+    "medium": 4,
+    "high": 5,
+    "very_high": 6,
+    "critical": 7,
+}
+"""The named weights with their raw values, as in Arcade's evals; weights are normalised before use."""
+
+
+WeightName = Literal["minimal", "very_low", "low", "medium", "high", "very_high", "critical"]
+Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)] | WeightName
+
+JsonType = Literal["string", "integer", "number", "boolean", "null", "array", "object"]
+JSON_TYPES: tuple[str, ...] = get_args(JsonType)
+"""The types of JSON by their names in JSON Schema."""
+
+ANY_TYPE = frozenset(JSON_TYPES)
+NUMBERS = frozenset({"number", "integer"})
+TEXT = frozenset({"string"})
+
+
+@dataclass(frozen=True, slots=True)
+class Editor:
+    """The form's editor of a field: it `reads` a number from `least` to `most`, a choice of `words`, and so on."""
+
+    reads: Literal[
+        "nothing", "value", "values", "checks", "text", "number", "range", "duration", "choice", "yes or no", "model"
+    ]
+    least: float = -math.inf
+    most: float = math.inf
+    words: tuple[str, ...] = ()
+    """The allowed values of a choice, or examples."""
+
+
+def _number(value: Any) -> Any:
+    # To Python, true is a number.
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise PydanticCustomError("float_type", "must be a number")
+    # Whole numbers of any size are compared exactly, but similarity and tolerance are computed in floats.
+    try:
+        float(value)
+    except OverflowError as error:
+        raise PydanticCustomError("number_too_large", "must be a number below 1.8e308") from error
+    return value
+
+
+def _duration(text: str) -> str:
+    duration_seconds(text)
+    return text
+
+
+def _regular_expression(text: str) -> str:
+    try:
+        re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"{text!r} is not a regular expression: {error}") from error
+    return text
+
+
+def _python_reference(text: str) -> str:
+    if not is_function_reference(text):
+        raise ValueError(f"{text!r} is not a Python reference: write 'module:function'")
+    return text
+
+
+Number = Annotated[int | float, BeforeValidator(_number), Editor("number")]
+"""A number as it was written: a whole number is not converted to a float, which would round a large one."""
+
+Pair = Annotated[tuple[Number, Number], Strict(False), Editor("range")]
+"""Two numbers written as a TOML array."""
+
+Unit = Annotated[float, Field(ge=0, le=1), Editor("number", 0, 1)]
+"""A score or a threshold, 0..1."""
+
+Duration = Annotated[str, AfterValidator(_duration), Editor("duration", words=("30s", "500s", "15m", "2h", "1d"))]
+Regex = Annotated[str, AfterValidator(_regular_expression)]
+PythonReference = Annotated[str, AfterValidator(_python_reference)]
+
+
+def editor_of(annotation: Any) -> Editor:
+    """Return the form's editor for values of a Python type: the one of its annotation, or a general one."""
+    if get_origin(annotation) is Annotated:
+        inner, *metadata = get_args(annotation)
+        return editor_among(metadata) or editor_of(inner)
+    if get_origin(annotation) is Literal:
+        words = get_args(annotation)
+        if words == (True,):
+            return Editor("nothing")
+        return Editor("choice", words=words)
+    if annotation is bool:
+        return Editor("yes or no", words=("true", "false"))
+    for inner in get_args(annotation):
+        if inner is not type(None):
+            return editor_of(inner)
+    return Editor("text")
+
+
+def editor_among(metadata: Iterable[object]) -> Editor | None:
+    """Return the editor in the metadata of an annotation; `None` if there is none."""
+    for each in metadata:
+        if isinstance(each, Editor):
+            return each
+    return None
