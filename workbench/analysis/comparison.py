@@ -271,6 +271,9 @@ def model_totals(model: str, cells: Iterable[Cell], gates: Mapping[str, Gate] = 
         score_interval = bounded_interval(scores, clusters_of(scored))
     cost = cost_of_runs([run.cost_usd for run in runs])
     minutes = busy_ms(runs) / 60_000
+    cases_a_minute = None
+    if graded and minutes:
+        cases_a_minute = len(graded) / minutes
     return ModelTotals(
         model=model,
         cases=len(cells),
@@ -286,7 +289,7 @@ def model_totals(model: str, cells: Iterable[Cell], gates: Mapping[str, Gate] = 
         output_tokens=_sum(run.output_tokens for run in runs),
         cost_usd=cost.dollars,
         runs_of_unknown_cost=cost.unknown,
-        cases_a_minute=len(graded) / minutes if graded and minutes else None,
+        cases_a_minute=cases_a_minute,
         passing=passing((cell.good, cell.graded) for cell in cells),
         repeat_rules=repeat_rules_of(cells),
         gates=tuple(_gates_on_model(runs, gates)),

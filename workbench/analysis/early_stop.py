@@ -381,7 +381,7 @@ class _Gates:
                 unit = gate.units[gate.seen]
                 if not self._is_complete(unit):
                     break
-                gate.count([self._runs[place] for place in numbers] for numbers in unit.values())
+                gate.count(map(self._runs.__getitem__, numbers) for numbers in unit.values())
 
     def _is_complete(self, unit: _Unit) -> bool:
         return all(self._runs.keys() >= set(numbers) for numbers in unit.values())

@@ -304,7 +304,7 @@ class Quality:
     @property
     def demands_met(self) -> bool:
         """Whether all gates are met, without regard to the statuses of cases."""
-        return all(gate.met for gate in self.gates) and all(each.met for each in self.aggregates)
+        return _all_met(self.gates) and _all_met(self.aggregates)
 
 
 def quality_of(
@@ -338,7 +338,7 @@ def quality_of(
         asked = tuple(as_watched(gates_of(None, demanded, results), known))
         without_gates = tuple(replace(each, gates=()) for each in aggregates)
         # Without any run to judge there is no result, and the demand is missed.
-        met = bool(asked) and all(gate.met for gate in asked)
+        met = bool(asked) and _all_met(asked)
         return Quality(met, asked, cases, without_gates, ungraded)
     with_failures = set()
     besides_scores = set()
@@ -360,13 +360,17 @@ def quality_of(
         checked += demands
         own = [each for each in aggregates if each.suite == suite]
         replacing = [each for each in own if each.replaces_statuses]
-        met = met and all(gate.met for gate in demands) and all(each.met for each in own)
+        met = met and _all_met(demands) and _all_met(own)
         if demands or not all(each.is_published for each in replacing):
             continue
         # No demand replaces the statuses, or published metrics replace those of failures by score.
         statuses_that_count = besides_scores if replacing else with_failures
         met = met and suite not in statuses_that_count
     return Quality(met, tuple(checked), cases, aggregates, ungraded)
+
+
+def _all_met(demands: Iterable[GateResult | AggregateResult]) -> bool:
+    return all(demand.met for demand in demands)
 
 
 def nothing_graded(runs: Iterable[GatedRun]) -> str | None:

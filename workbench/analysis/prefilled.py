@@ -74,8 +74,10 @@ def refused_parts(arguments: Mapping[str, object], schema: Schema) -> tuple[str,
     if plainly_accepts(schema, arguments):
         return ()
     try:
-        errors = validator_of(schema, of_its_dialect=True).iter_errors(dict(arguments))
-        return tuple(str(error.absolute_path[0]) if error.absolute_path else "" for error in errors)
+        refused = []
+        for error in validator_of(schema, of_its_dialect=True).iter_errors(dict(arguments)):
+            refused.append(str(error.absolute_path[0]) if error.absolute_path else "")
+        return tuple(refused)
     except (SchemaError, Unresolvable, SearchError, RecursionError, OverflowError):
         return None
 

@@ -208,11 +208,12 @@ class _Automaton:
 
     def _joined(self, one: _Part, other: _Part) -> _Part:
         self._follow(one.last, other.first)
-        return _Part(
-            one.first + (other.first if one.empty else ()),
-            other.last + (one.last if other.empty else ()),
-            one.empty and other.empty,
-        )
+        first, last = one.first, other.last
+        if one.empty:
+            first += other.first
+        if other.empty:
+            last += one.last
+        return _Part(first, last, one.empty and other.empty)
 
     def _follow(self, last: Iterable[int], first: Iterable[int]) -> None:
         first = tuple(first)

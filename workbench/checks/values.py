@@ -284,7 +284,10 @@ def _token_counts(text: str) -> Counter[str]:
 
 
 def _square_norm(counts: Counter[str], shared: set[str]) -> float:
-    return sum((count if token in shared else count * _ONE_SIDED_IDF) ** 2 for token, count in counts.items())
+    weights: list[float] = []
+    for token, count in counts.items():
+        weights.append(count if token in shared else count * _ONE_SIDED_IDF)
+    return sum(weight**2 for weight in weights)
 
 
 # Times and durations that are written as text, in suites and in the arguments of calls.

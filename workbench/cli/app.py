@@ -1,4 +1,4 @@
-"""`workbench` without a command: its options, and how any command opens the app."""
+"""`workbench` without a command: the options of the app, and the function by which every command opens it."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class AppOptions:
-    """The options of the app: its paths and models, where its runs are recorded, and its looks."""
+    """The options of the app: its paths and models, the record of its runs, and its appearance."""
 
     paths: tuple[str, ...]
     models: tuple[str, ...] = ()
@@ -82,11 +82,11 @@ class AppOptions:
     only_ascii: bool = False
     read_only: bool = False
     look_on: int | None = None
-    """The batch of the history to show at once."""
+    """The number of a batch of the history to show at first."""
 
 
 def app_options(arguments: argparse.Namespace) -> AppOptions:
-    """Return the app's part of the arguments of a command that may open it."""
+    """Return the options of the app from the arguments of a command that may open it."""
     return AppOptions(
         paths=paths_of(arguments),
         models=tuple(arguments.model),
@@ -102,7 +102,7 @@ def app_options(arguments: argparse.Namespace) -> AppOptions:
 def show_app(options: AppOptions, program: Program, *, begin: Begin | None = None, left: WhenLeft | None = None) -> int:
     """Open the app and return its exit code.
 
-    `begin` are runs that it begins with; `left` is called with the comparison that it began with.
+    `begin` makes the runs that the app opens with; `left` is called when the user leaves a comparison among them.
     """
     if options.record is not None:
         from workbench.cli.report_output import can_record_in

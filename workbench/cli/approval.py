@@ -1,4 +1,4 @@
-"""Questions on the terminal about trust in suites."""
+"""Ask on the terminal whether suites are trusted."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from workbench.show.visible import one_line
 
 
 def approved(needs: Needs, program: Program, *, all_of_them: bool, together: bool = False) -> Approval | None:
-    """Return the approval of some needs, after asking where that is necessary and possible.
+    """Return the approval of the needs of suites, after asking the user if necessary.
 
-    With `together`, one question is about all suites with the same needs. Returns `None`, after reporting it, if a
-    suite that needs trust did not get it.
+    With `together`, one question covers all suites with the same needs. Returns `None`, after reporting it, if a suite
+    that needs trust was refused.
     """
     trust = Trust(trust_store(program.folders), all_of_them=all_of_them)
     decision = Decision(needs, trust, together=together)
@@ -39,6 +39,7 @@ def approved(needs: Needs, program: Program, *, all_of_them: bool, together: boo
 
 
 def _asked(suite: str, *, mocks: bool) -> Answer:
+    # Without a terminal, nobody can answer: a job of CI passes --trust.
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return "no"
     choices = "yes/no/mocks: run without its servers" if mocks else "yes/no"

@@ -1,4 +1,4 @@
-"""`workbench attach`: show a batch of another process as `workbench run` would, and end like that."""
+"""`workbench attach`: show the steps of a batch in another process, and end with its report and exit code."""
 
 from __future__ import annotations
 
@@ -93,12 +93,13 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 SHOWN_BEFORE = 20
-"""The number of latest finished runs whose steps are shown at first."""
+"""The number of finished runs, the latest ones, whose steps are shown at first."""
 
 _GONE_S = 2.0
-"""The time that a process which closed a connection may take to end."""
+"""The seconds that a process may take to end after it has closed the connection."""
 
 _AGAIN_S = 0.05
+"""The seconds between two looks whether the process has ended."""
 
 
 def attach(which: str | None, history: Path, output: Output, *, from_start: bool) -> int:
@@ -121,7 +122,8 @@ def attach(which: str | None, history: Path, output: Output, *, from_start: bool
 
 def attach_in_app(which: str | None, history: Path, *, theme: str | None = None, read_only: bool = False) -> int:
     """Show a batch in the app, on its suites; returns the app's exit code."""
-    from workbench.cli.app import AppOptions, show_app  # on use: a terminal needs no app
+    # Imported here: a terminal needs no app.
+    from workbench.cli.app import AppOptions, show_app
 
     program = begin_program()
     try:
@@ -146,7 +148,7 @@ def batch_and_suites(which: str | None, history: Path, program: Program) -> tupl
 
 
 class _Looking:
-    """Shows one batch, and attaches again if its process drops this viewer."""
+    """The view of one batch; it attaches again if the process drops the connection."""
 
     def __init__(self, known: Detached, program: Program, output: Output, from_start: bool) -> None:
         self._known = known
@@ -154,7 +156,7 @@ class _Looking:
         self._output = output
         self._all = from_start
         self._shown: set[int] = set()
-        """The places of the runs whose ends were shown."""
+        """The places in the plan of the runs whose results were shown."""
         self._last: dict[str, int] = {}
         """The number of the last event shown, by run id."""
         self._said: set[str] = set()
@@ -205,7 +207,7 @@ class _Looking:
             return code
 
     def _show_before(self, over: list[RunRow], printer: StepPrinter) -> None:
-        """Show runs that are over."""
+        """Show the steps of runs that were over before."""
         known = self._known
         over.sort(key=_ended_ms)
         shown = over if self._all else over[-SHOWN_BEFORE:]
@@ -214,7 +216,7 @@ class _Looking:
             warn(f"{counted(left, 'run')} of batch {known.batch} were over before: {shows}")
         with History(known.file) as history:
             for row, recording in history.recordings(shown, None, warn):
-                # Runs are known by their places here, as in the messages of the process.
+                # The messages of the process name runs by their places in the plan.
                 for event in recording.events:
                     self._step(RunEvent(replace(event, run_id=str(row.place))), printer)
                 printer.done(replace(result_of_row(row, recording), run_id=str(row.place)))
@@ -248,7 +250,7 @@ class _Looking:
         raise AssertionError("it ends with its end")
 
     def _counts(self, seen: Seen, viewing: Viewing) -> bool:
-        """Return whether an event is not of a run that was over before."""
+        """Return whether an event counts in the progress: its run was not over before."""
         match seen:
             case RunEvent(event=event):
                 return int(event.run_id) not in viewing.over
@@ -260,7 +262,7 @@ class _Looking:
     def _step(self, happened: RunEvent, printer: StepPrinter) -> None:
         event = happened.event
         if int(event.run_id) not in self._shown and event.sequence > self._last.get(event.run_id, -1):
-            # After attaching again, events come once more from the beginning of a run.
+            # After attaching again, the process sends the events of a run from the beginning.
             self._last[event.run_id] = event.sequence
             printer.step(happened)
 
@@ -309,7 +311,7 @@ def _as_they_come(viewing: Viewing, bar: ProgressBar) -> Iterator[Seen]:
 
 
 def _is_still_there(known: Detached, program: Program) -> bool:
-    """Return whether the process of a batch still takes connections after it has closed one."""
+    """Return whether the process of a batch still takes connections a while after it has closed one."""
     until = time.monotonic() + _GONE_S
     while is_running(program.folders, known):
         if time.monotonic() > until:
@@ -319,7 +321,7 @@ def _is_still_there(known: Detached, program: Program) -> bool:
 
 
 def report_of_stored(batch: Found, program: Program, output: Output) -> int:
-    """Report on a batch that is over or was cut off, from the history; returns its exit code."""
+    """Report on a batch that has ended or was killed, from the history; returns its exit code."""
     with History(batch.history) as history:
         stored = history.batch(f"#{batch.number}")
         known, option = batch.known, history_option(batch.history)

@@ -1,4 +1,4 @@
-"""Shared by commands that run cases: plan, approve, run, print how to resume."""
+"""Shared by the commands that run cases: plan, approve, run, print the command that resumes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def judge_is_known(judge: str | None, files: Iterable[SuiteFile], program: Program) -> bool:
-    """Return whether the model of `--judge` can be reached from the suites, and report why not."""
+    """Return whether the model of `--judge` is known to the suites; report an unknown one."""
     problems = [*unknown_judge(judge, files, program)]
     for problem in problems:
         warn(problem, program.secrets)
@@ -53,7 +53,7 @@ def judge_is_known(judge: str | None, files: Iterable[SuiteFile], program: Progr
 
 @dataclass(frozen=True)
 class Record:
-    """The folder in which runs are recorded, perhaps only failed ones."""
+    """The folder in which runs are recorded, with `only_failed` only the failed ones."""
 
     folder: Path
     only_failed: bool = False
@@ -61,7 +61,7 @@ class Record:
 
 @dataclass(frozen=True)
 class BaselineOptions:
-    """The batch to compare with, its history, and how the comparison decides the exit code."""
+    """The batch to compare with, its history, and the rules by which the comparison decides the exit code."""
 
     batch: str
     history: Path
@@ -71,7 +71,7 @@ class BaselineOptions:
 
 
 def planned(options: RunOptions, program: Program, *, quiet: bool) -> Plan | None:
-    """Return the plan of some options after printing its notices; `None` if there is none."""
+    """Return the plan of the options after printing its notices; `None` if they give no plan."""
     try:
         with signals_interrupt(), shown_search(quiet=quiet) as search:
             made = plan(options, program, search)
@@ -107,7 +107,8 @@ def baseline_for(options: BaselineOptions, plan: Plan) -> Baseline | None:
 
     Returns `None`, and abandons the plan, if the batch cannot be its baseline.
     """
-    from workbench.evaluation.baseline import baseline_of  # on use: few runs have a baseline
+    # Imported here: few runs have a baseline.
+    from workbench.evaluation.baseline import baseline_of
 
     try:
         baseline, notices = baseline_of(options.batch, options.history, plan, options.fail_on)
@@ -134,7 +135,7 @@ def make_runs(
     """Make the runs of a plan.
 
     Returns an exit code, after reporting it and before any run begins, if they cannot be made. With `frozen`, tools
-    have to be as they are pinned. `from_history` is that of `run_live`.
+    have to be as they are pinned. `from_history` is passed to `run_live`.
     """
     approval = allowed(plan, output, trust=trust, record=record, frozen=frozen)
     if isinstance(approval, int):
@@ -191,7 +192,8 @@ def make_allowed(
                 watcher=watcher,
                 from_history=from_history,
             )
-    except HistoryError as error:  # a resumed batch must be recorded
+    # Other batches run without a record, but a resumed one has to be recorded.
+    except HistoryError as error:
         plan.abandon()
         warn(f"nothing was run: {error}", program.secrets)
         return USAGE
@@ -214,7 +216,7 @@ def make_allowed(
 
 
 def show_of(output: Output, program: Program) -> Show:
-    """Return where and how the steps of runs are printed."""
+    """Return the destination and the form of the printed steps of runs."""
     # A report for a program must be alone on standard output.
     steps = not output.quiet and (output.is_text or output.file is not None)
     paint = paint_for(sys.stdout, os.environ)
@@ -242,7 +244,7 @@ class Experiment:
 
 
 def experiment(options: RunOptions, program: Program, output: Output, *, trust: bool) -> Experiment | None:
-    """Plan, and ask for approval; `None`, after reporting it, if the runs cannot be made."""
+    """Plan and ask for approval; returns `None`, after reporting it, if the runs cannot be made."""
     plan = planned(options, program, quiet=output.quiet)
     if plan is None or not output.can_write(len(plan.places)):
         return None
@@ -254,7 +256,8 @@ def experiment(options: RunOptions, program: Program, output: Output, *, trust: 
 
 def how_to_resume(history: Path, number: int, command: ResumedBy) -> str:
     """Return the command that resumes an interrupted batch."""
-    from workbench.history.history import History  # on use: most batches are not interrupted
+    # Imported here: most batches are not interrupted.
+    from workbench.history.history import History
 
     purpose = "to resume, and compare all of it" if command == "compare" else "to resume"
     again = limit = ""
@@ -273,14 +276,14 @@ def _limit_again(settings: Mapping[str, JsonValue]) -> str:
 
 
 def models_again(settings: Mapping[str, JsonValue]) -> str:
-    """Return the options with which models of a batch were given another address, from its settings; empty without any.
+    """Return the options that give the models of a batch their addresses again, from the batch's settings.
 
-    Options about keys are missing: a history has none.
+    Options about keys are missing: a history holds no keys.
     """
     models = settings.get("models")
     if not isinstance(models, dict):
         return ""
-    # A dict, since variants of a model have its address and parameters in common.
+    # A dict as an ordered set: the variants of a model share its address and parameters.
     options: dict[tuple[str, str], None] = {}
     for name, reached in models.items():
         if isinstance(reached, dict) and _has_another_address(name, reached):

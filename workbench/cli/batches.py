@@ -52,11 +52,12 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 _AGAIN_S = 0.05
+"""The seconds between two looks whether the process has ended."""
 
 
 @dataclass(frozen=True)
 class Running:
-    """A running batch, as its history has it; `found` is set if others can attach to it."""
+    """A running batch and its row in the history; `found` is set if others can attach to the batch."""
 
     history: Path
     batch: BatchRow
@@ -64,16 +65,16 @@ class Running:
 
     @property
     def process(self) -> int | None:
-        """The process of a batch that others can attach to."""
+        """The id of the process, if others can attach to the batch."""
         if self.found is None or self.found.known is None:
             return None
         return self.found.known.pid
 
 
 def list_running(history: Path, form: str) -> int:
-    """List running batches; returns an exit code.
+    """List the running batches; returns an exit code.
 
-    These are all that run without a terminal, and those of the history that run in other programs.
+    These are all batches without a terminal, and the batches of the history that run in other programs.
     """
     program = begin_program()
     tidy(program.folders)
@@ -104,7 +105,7 @@ def list_running(history: Path, form: str) -> int:
 
 
 def _running(program: Program, history: Path) -> Iterator[Running]:
-    # Batches that run without a terminal may be of any history; others can only be found in a given one.
+    # The records of batches without a terminal cover every history; other batches are found only in a given history.
     attachable = running_ones(program.folders)
     for each in attachable:
         try:

@@ -1,4 +1,4 @@
-"""`workbench capture`: run cases, propose expectations from what their runs share, show them, write them."""
+"""`workbench capture`: run cases, and propose expectations from the calls that their runs have in common."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Run the cases and propose what they expect; returns an exit code."""
+    """Run the cases and propose their expectations; returns an exit code."""
     options = run_options(arguments, compares=False, command="capture")
     if options is None:
         return USAGE
@@ -80,7 +80,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class CaptureOptions:
-    """Restrictions on the chosen cases, and the use of the proposals."""
+    """The restriction of the cases, and the use of the proposals."""
 
     only_empty: bool = False
     write: bool = False
@@ -89,7 +89,7 @@ class CaptureOptions:
 
 
 def capture(options: RunOptions, asked: CaptureOptions, *, trust: bool) -> int:
-    """Run, propose, and write on request; returns an exit code."""
+    """Run the cases, propose expectations, and write them if asked to; returns an exit code."""
     program = begin_program(options.model_options)
     plan = planned(options, program, quiet=asked.quiet)
     if plan is None:
@@ -99,7 +99,7 @@ def capture(options: RunOptions, asked: CaptureOptions, *, trust: bool) -> int:
         warn("nothing was run: every chosen case expects something already; leave out --only-empty to capture it again")
         return OK
     exempt = trust_store(program.folders).is_exempt
-    # Before any run is paid for.
+    # Checked before any run is paid for.
     if asked.write and (bundled := [file.path for file in plan.files if exempt(file)]):
         warn(f"nothing was run: {bundled[0]} came with Workbench and is not written; capture a copy of it")
         return USAGE
@@ -177,7 +177,7 @@ def _show(suites: Sequence[CapturedSuite], form: str | None, code: int) -> None:
 
 
 def _written(file: SuiteFile, suite: CapturedSuite) -> bool:
-    """Write the proposals into a suite, and report that or why not; returns whether they are there."""
+    """Write the proposals into a suite; returns whether it was written, and reports the result."""
     # A proposal that is no valid suite must not replace one.
     broken = parse_suite(suite.after, file.path).errors
     if broken:

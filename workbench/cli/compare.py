@@ -122,7 +122,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Compare in the app, or without it; returns an exit code."""
+    """Compare models, in the app or in a report; returns an exit code."""
     from workbench.cli.app import app_options
     from workbench.cli.report_output import output_of
 
@@ -175,7 +175,7 @@ def compare(
     compared_with: BaselineOptions | None = None,
     detach: bool = False,
 ) -> int:
-    """Compare in the app or without it, perhaps also with a batch of the history; returns an exit code.
+    """Compare models, in the app or in a report, also with a batch of the history; returns an exit code.
 
     With `detach`, a process of its own makes the runs and outlives this one.
     """
@@ -212,18 +212,19 @@ def compare(
 
 
 _MAX_NAMED = 3
-"""The number of unfinished batches, latest first, for which the command that resumes them is printed."""
+"""The most unfinished batches for which the command that resumes them is printed; the latest come first."""
 
 
 def _print_summary(options: RunOptions, program: Program, comparison: Comparison, unfinished: Sequence[int]) -> None:
-    """Print the totals of a comparison that the app showed, and how to resume its unfinished batches."""
+    """Print the totals of a comparison that the app has shown, and the commands that resume its unfinished batches."""
     lines = block_lines(summary_view(comparison), report_width(sys.stdout), paint_for(sys.stdout, os.environ))
     write("\n".join(lines) + "\n")
     history = options.history
     if not unfinished:
         return
-    assert history is not None  # numbers are those of batches in it
-    # The comparison is over; a history that cannot be read must not look like its failure.
+    # There are numbers of batches only with a history.
+    assert history is not None
+    # The comparison is over: a history that cannot be read now must not look like its failure.
     with suppress(HistoryError), History(history) as stored:
         for number in sorted(unfinished)[-_MAX_NAMED:]:
             warn(how_to_resume(history, number, stored.batch(str(number)).resumed_by), program.secrets)
@@ -233,7 +234,7 @@ def _print_summary(options: RunOptions, program: Program, comparison: Comparison
 
 
 def _opens_app(output: Output) -> bool:
-    """Return whether a user is at the terminal and asked for no report."""
+    """Return whether the app opens: a user is at the terminal and has asked for no report."""
     asked_for_report = output.form is not None or output.file is not None or output.beside
     return not asked_for_report and all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
@@ -281,7 +282,8 @@ class Comparing:
     ) -> int:
         """Make the runs of a plan, and report on all of its batch."""
         if self._detach:
-            from workbench.cli.detach import Job, detached  # on use: most batches stay
+            # Imported here: most batches run in the terminal.
+            from workbench.cli.detach import Job, detached
 
             job = Job(plan, self._output, record, "compare", baseline, self._options, self._only_differences)
             return detached(job, trust=trust)
@@ -292,7 +294,7 @@ class Comparing:
         return self.report(live, plan, baseline)
 
     def report(self, live: Live, plan: Plan, baseline: Baseline | None) -> int:
-        """Report on all runs of the batch; returns an exit code."""
+        """Report on all runs of a batch; returns an exit code."""
         try:
             return self._compared(live, plan, baseline)
         except HistoryError as error:
@@ -306,7 +308,8 @@ class Comparing:
         only_differences = self._only_differences
         comparison = ModelComparison.of_plan(plan, outcome, only_differences=only_differences, against=against)
         whole = partial(outcome.report, plan, against)
-        if plan.resumed is not None:  # only figures of its earlier runs are in memory
+        # Of a resumed batch, only the figures of the earlier runs are in memory.
+        if plan.resumed is not None:
             whole = partial(self._stored, plan.resumed.batch.number)
         code = self._report(comparison, whole)
         return code if live.recorded else USAGE
@@ -315,7 +318,8 @@ class Comparing:
         """Return the report on a batch of the history with all its runs."""
         from workbench.evaluation.stored_runs import stored_report
 
-        assert self._options.history is not None  # the batch was read from it
+        # A batch that is resumed was read from a history.
+        assert self._options.history is not None
         with History(self._options.history) as history:
             batch = history.batch(str(number))
             secrets = self._program.secrets
@@ -347,7 +351,7 @@ class Comparing:
 
 
 def pieces_of_comparison(batch: ModelComparison, whole: Callable[[], Report], output: Output) -> Iterable[str]:
-    """Return the pieces of a comparison's report, as it is wanted."""
+    """Return the pieces of a comparison's report in the form of the output."""
     match output.form:
         case "json":
             return (json_report(batch.document()),)

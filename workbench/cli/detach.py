@@ -1,7 +1,7 @@
-"""Running a batch in a process of its own, without a terminal.
+"""Run a batch in a process of its own, without a terminal.
 
-Every question is asked and every refusal made before, in the terminal; then the plan and its approval are handed over
-in memory.
+All questions are asked, and all refusals made, in the terminal first; then the plan and its approval are handed over in
+memory.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 class Job:
     """The work of a process without a terminal: make the runs of a plan, and report as `command` does.
 
-    `options` and `only_differences` are those of a comparison.
+    `options` and `only_differences` belong to a comparison.
     """
 
     plan: Plan
@@ -53,7 +53,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Begun:
-    """From the process: the batch has begun, and others can attach."""
+    """A message of the process: the batch has begun, and others can attach to it."""
 
     batch: int
     pid: int
@@ -61,9 +61,9 @@ class Begun:
 
 @dataclass(frozen=True)
 class Refused:
-    """From the process: it makes no runs, for a reason that it has reported.
+    """A message of the process: it makes no runs, for a reason that it has reported.
 
-    Carries the exit code of the command.
+    The message holds the exit code of the command.
     """
 
     exit_code: int
@@ -71,7 +71,7 @@ class Refused:
 
 @dataclass(frozen=True)
 class Complaint:
-    """From the process, before the batch has begun: a line for the terminal."""
+    """A message of the process before the batch has begun: a line for the terminal."""
 
     text: str
 
@@ -92,7 +92,8 @@ def detached(job: Job, *, trust: bool, frozen: bool = False) -> int:
     approval = allowed(plan, job.output, trust=trust, record=job.record, frozen=frozen)
     if isinstance(approval, int):
         return approval
-    plan.abandon()  # the other process claims the batch that it resumes
+    # Releases the claim on a resumed batch: the other process claims it.
+    plan.abandon()
     answer = _handed_over(job, approval)
     if not isinstance(answer, Begun):
         return answer.exit_code
@@ -110,7 +111,7 @@ def detached(job: Job, *, trust: bool, frozen: bool = False) -> int:
 
 
 def _why_not(job: Job) -> str | None:
-    """Return why a batch cannot run without a terminal."""
+    """Return the reason why a batch cannot run without a terminal; `None` if it can."""
     output = job.output
     if job.plan.history is None:
         return "a batch that runs without a terminal is kept in a history: leave out --no-history"
@@ -121,7 +122,7 @@ def _why_not(job: Job) -> str | None:
         return f"--format {output.form} goes to a terminal that --detach leaves behind: {instead}"
     folders = job.plan.program.folders
     try:
-        # Created now, so that an error is shown here and not in a process without a terminal.
+        # The folder is created now, so that an error is shown here, not in a process without a terminal.
         own_folder(folders.detached)
         socket_folder(folders)
     except AttachError as error:
@@ -141,7 +142,8 @@ def _handed_over(job: Job, approval: Approval) -> Begun | Refused:
                 [sys.executable, "-P", "-c", f"import sys; sys.path[:] = {sys.path!r}; {begin}", "workbench batch"],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,  # read only until it has begun; then it redirects standard error
+                # Read until the batch has begun; from then on the process redirects its standard error.
+                stderr=subprocess.PIPE,
                 pass_fds=[theirs.fileno()],
                 # If another Workbench started this one as a server, its mark would make it stop this process too.
                 env={name: value for name, value in os.environ.items() if name != MARK},
@@ -153,13 +155,15 @@ def _handed_over(job: Job, approval: Approval) -> Begun | Refused:
             handle = replace(plan.resumed.handle, claim=None)
             plan = replace(plan, resumed=replace(plan.resumed, handle=handle))
         try:
-            with suppress(ConnectionError):  # it has ended already: its last words are read below
+            # The process may have ended already; its last message is read below.
+            with suppress(ConnectionError):
                 ours.sendall(pickled((replace(job, plan=plan), approval)))
                 # The end of the input is the end of the job; answers come back over the same socket.
                 ours.shutdown(socket.SHUT_WR)
             return _answer(ours, process)
         except KeyboardInterrupt:
-            process.terminate()  # the user does not know yet that it would go on
+            # The user does not know yet that the batch would go on.
+            process.terminate()
             raise
 
 
@@ -182,10 +186,7 @@ def _answer(connection: socket.socket, process: subprocess.Popen[bytes]) -> Begu
 
 
 def say(connection: socket.socket, answer: Answer) -> None:
-    """Answer the command that waits.
-
-    Does nothing if it is gone.
-    """
+    """Send a message to the command that waits; do nothing if it is gone."""
     try:
         connection.sendall(pickle.dumps(answer))
     except OSError:
@@ -193,7 +194,7 @@ def say(connection: socket.socket, answer: Answer) -> None:
 
 
 def no_longer_heard(descriptor: int) -> None:
-    """Let a standard stream lead nowhere."""
+    """Redirect a standard stream to nowhere."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, descriptor)
     os.close(nowhere)

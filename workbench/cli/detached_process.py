@@ -1,4 +1,4 @@
-"""The process of a batch without a terminal: makes the runs, sends events to viewers, writes the reports."""
+"""The process of a batch without a terminal: make the runs, send events to viewers, write the reports."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ _logger = logging.getLogger(__name__)
 _LAST_WORDS_S = 2.0
 
 _STORED_S = 30.0
-"""The time that the plan of a large batch may take to be stored."""
+"""The seconds that storing the plan of a large batch may take."""
 
 Deliver = Callable[[Output], Iterable[str]]
 
 _ERRORS = 2
-"""The descriptor of standard error, which the processes and modules of suites write to as well."""
+"""The file descriptor of standard error, to which the servers and modules of suites write as well."""
 
 
 def main(descriptor: int) -> None:
-    """Do the job that the command at the other end of this socket hands over."""
+    """Do the job that the command at the other end of the socket hands over."""
     # The process leads a session without a terminal, so a terminal that hangs up is no reason to stop.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     connection = socket.socket(fileno=descriptor)
@@ -63,9 +63,9 @@ def main(descriptor: int) -> None:
 
 
 class _Process:
-    """Does one job.
+    """The process while it does its job.
 
-    Output for a terminal goes to the command that waits until the batch has begun, and then to viewers.
+    Output for a terminal goes to the waiting command until the batch has begun, and to viewers from then on.
     """
 
     def __init__(self, connection: socket.socket, job: Job, approval: Approval) -> None:
@@ -83,10 +83,11 @@ class _Process:
         )
 
     def run(self) -> None:
-        """Do the job; ends the process with the exit code of the command."""
+        """Do the job, and end the process with the exit code of the command."""
         program = self._job.plan.program
         go_on_as(program)
-        for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):  # the job may be over before the batch is
+        # The job of CI that began the batch may end before the batch does.
+        for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
             os.environ.pop(name, None)
         listening = self._listen()
         code = INFRASTRUCTURE
@@ -132,7 +133,7 @@ class _Process:
         return comparing.report(live, plan, job.baseline)
 
     def begun(self, runtime: Runtime, name: str) -> None:
-        """Let viewers attach, and answer the command that waits."""
+        """Let viewers attach, and tell the waiting command that the batch has begun."""
         until, plan = time.monotonic() + _STORED_S, self._job.plan
         while (number := runtime.number_of(name)) is None and time.monotonic() < until:
             runtime.settle_history()
@@ -144,7 +145,7 @@ class _Process:
         try:
             if number is None:
                 raise AttachError(f"the history {history} cannot be written: nobody could attach to the batch")
-            # Records of processes that were killed stay behind until some other batch begins.
+            # Killed processes leave their records behind; each new batch removes them.
             tidy(folders)
             claim_process(folders, history, number)
             known = Detached(
@@ -174,7 +175,7 @@ class _Process:
         self._pieces = pieces
 
     def _listen(self) -> threading.Thread:
-        """Redirect standard error, of child processes too, to the command that waits or to viewers."""
+        """Redirect standard error, also of child processes, to the waiting command or to viewers."""
         reading, writing = os.pipe()
         os.dup2(writing, _ERRORS)
         os.close(writing)
@@ -196,12 +197,12 @@ class _Process:
 
 @dataclass(frozen=True)
 class _KeptOutput(Output):
-    """Reports of a process without a terminal: in their files, and for viewers on request."""
+    """The reports of a process without a terminal: written to their files, and made for viewers on request."""
 
     keep: Callable[[Deliver], None] = lambda _pieces: None
 
     def deliver(self, pieces: Deliver) -> bool:
-        """Write the reports that have files, and keep how reports are made.
+        """Write the reports that have files, and keep the function that makes reports.
 
         Returns whether all could be written.
         """
@@ -212,7 +213,7 @@ class _KeptOutput(Output):
 
 @dataclass(frozen=True)
 class _Seen(Output):
-    """A report in the form that a viewer asks for."""
+    """The output of a report for a viewer, in the form that the viewer asks for."""
 
     columns: int = 100
     cut: bool = False
@@ -256,7 +257,7 @@ def _as_wanted(pieces: Deliver, command: str) -> Callable[[Mapping[str, Any]], I
 
 
 def _stop() -> None:
-    # To the main thread, which waits for events: another one's signal might not wake it.
+    # Sent to the main thread, which waits for events: a signal that another thread gets might not wake it.
     with suppress(ProcessLookupError):
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
 

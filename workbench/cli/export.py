@@ -1,4 +1,4 @@
-"""`workbench export`: recordings in forms of other programs, or as traces sent to a collector of OpenTelemetry."""
+"""`workbench export`: convert recordings to forms of other programs, or send them as OpenTelemetry traces."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def add_sending_options(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Export; returns an exit code."""
+    """Export recordings; returns an exit code."""
     # Imported here, so that `--help` answers at once.
     from workbench.cli.export_output import Export, export_runs, read_runs
     from workbench.cli.redaction import begin_program, warn

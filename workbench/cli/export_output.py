@@ -1,4 +1,4 @@
-"""Shared by `workbench export` and `workbench history export`: where runs are written or sent, and the messages."""
+"""Shared by `workbench export` and `workbench history export`: write or send runs, and report the result."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from workbench.trajectory.recording import SUFFIX, Recording, RecordingError, re
 
 @dataclass(frozen=True)
 class Export:
-    """The form and place of exported runs, or the collector to send them to, empty for that of the environment.
+    """The form and destination of exported runs: a place for files, or the collector `otlp`.
 
-    `hint` says how to name the place.
+    An empty collector stands for the one of the environment. `hint` tells the user how to name the place.
     """
 
     form: str | None
@@ -35,7 +35,7 @@ class Export:
     hint: str
 
     def is_complete(self) -> bool:
-        """Return whether the destination of runs is clear, and report what is missing."""
+        """Return whether the options name a destination; report a missing one."""
         missing = None
         if self.otlp is not None:
             if self.place is not None or self.form is not None:
@@ -59,9 +59,9 @@ def export_runs(
     stem: str,
     said: str = "",
 ) -> bool:
-    """Write or send runs, and print the result after `said`; returns whether that was done.
+    """Write or send runs, and print the result after `said`; returns whether it worked.
 
-    `stem` is the name of files whose form gives them none. `report` returns the source of tables.
+    `stem` is the name of files whose form has no names of its own. `report` returns the report that tables are made of.
     """
     try:
         line = _sent(export, program, runs) if export.otlp is not None else _written(export, runs, report, stem)
@@ -94,10 +94,11 @@ def _written(export: Export, runs: Iterable[ExportedRun], report: Callable[[], R
 
 
 def _sent(export: Export, program: Program, runs: Iterable[ExportedRun]) -> str | None:
-    from workbench.exchange.exporters.otlp import collector_of, must_be_installed, send  # on use: most are written
+    # Imported here: most runs are exported to files.
+    from workbench.exchange.exporters.otlp import collector_of, must_be_installed, send
 
     must_be_installed()
-    # Without the project's `.env`: a cloned project must not decide where traces go.
+    # The project's `.env` does not count: a cloned project must not decide where traces go.
     environment = program.environment.own
     collector = collector_of(export.otlp or "", environment, program.secrets, content=export.content)
     all_of_them = _Counted(runs)
@@ -111,14 +112,14 @@ def _sent(export: Export, program: Program, runs: Iterable[ExportedRun]) -> str 
 
 
 class _Counted:
-    """Runs that are counted while they are iterated, once."""
+    """An iterator of runs that counts them."""
 
     def __init__(self, runs: Iterable[ExportedRun]) -> None:
         self._runs = iter(runs)
         self.count = 0
 
     def any(self) -> bool:
-        """Return whether there is one."""
+        """Return whether there is any run."""
         first = next(self._runs, None)
         if first is not None:
             self._runs = chain([first], self._runs)
@@ -133,16 +134,16 @@ class _Counted:
 def read_runs(
     paths: Iterable[Path], program: Program, damaged: Callable[[str], None]
 ) -> Iterator[tuple[Recording, ExportedRun]]:
-    """Yield the recordings at some paths, after learning their secrets.
+    """Yield the recordings at the paths, after learning the secrets of their suites.
 
-    Those that cannot be read are left out and reported to `damaged`.
+    Recordings that cannot be read are left out, and the reasons are given to `damaged`.
     """
     for file in _files(paths, damaged):
         try:
             recording = read_recording(file)
             try:
                 text = recording.header.suite.text
-                # Before the run is converted, since that redacts it.
+                # Secrets are learned before the run is converted, because the conversion redacts it.
                 learn_secrets(program, file.parent, suite_in(text), text)
             except ConfigError as error:
                 damaged(str(error))

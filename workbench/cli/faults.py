@@ -1,4 +1,4 @@
-"""`workbench faults`: run cases, fork the runs at results made faulty, and report the models' reactions."""
+"""`workbench faults`: run cases, repeat the runs with faulty tool results, and report the models' reactions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if executes(__name__):
 
 
 FAULTS = ("error", "timeout", "rate limit", "empty", "cut", "wrong type", "stale", "injection")
-"""Every fault by name. They are not asked themselves: `--help` answers at once."""
+"""The names of all faults, written out so that `--help` imports nothing."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Run the cases, then again with each fault; returns an exit code."""
+    """Run the cases, then repeat them with each fault; returns an exit code."""
     from workbench.analysis.fault_matrix import FAULTS as ALL_FAULTS
     from workbench.analysis.fault_matrix import LASTS
     from workbench.cli.report_output import output_of
@@ -81,7 +81,7 @@ def execute(arguments: argparse.Namespace) -> int:
     output = output_of(arguments, "faults")
     if output is None or (options := run_options(arguments, compares=True, command="faults")) is None:
         return USAGE
-    # In the order of the table, whatever the order of the options.
+    # In the order of the table, not of the options.
     chosen = tuple(fault for fault in ALL_FAULTS if fault in arguments.fault) or ALL_FAULTS
     lasts = tuple(each for each in LASTS if arguments.lasts in ("both", each.replace(" ", "-")))
     faults = FaultOptions(chosen, frozenset(arguments.tool), lasts)
@@ -89,7 +89,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def try_faults(options: RunOptions, faults: FaultOptions, output: Output, *, trust: bool) -> int:
-    """Run, fork and report; returns an exit code: 0 if every reaction is ok."""
+    """Run, fork and report; returns an exit code, 0 if every reaction is acceptable."""
     program = begin_program(options.model_options)
     trying = experiment(options, program, output, trust=trust)
     if trying is None:
@@ -98,7 +98,7 @@ def try_faults(options: RunOptions, faults: FaultOptions, output: Output, *, tru
     if first is None:
         return INTERRUPTED
     trials = plan_faults(trying.plan, first, faults)
-    # No run called a chosen tool, or all of them failed before: there is nothing to fork.
+    # No run has called a chosen tool and passed without a fault, so there is nothing to fork.
     if not trials.plan.runs:
         for each in trials.untried:
             warn(f"{each.case_name} with {each.model}: {each.why}", program.secrets)

@@ -1,6 +1,6 @@
-"""Output in a job of GitHub Actions.
+"""Output in a job of GitHub Actions: annotations, the summary of the job, and no other command for the runner.
 
-Nothing that is printed is a command for the runner but annotations, and the report is in the summary of the job.
+The runner takes lines that begin with `::` as commands, also if a model wrote them.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ _SUMMARY = "GITHUB_STEP_SUMMARY"
 
 
 def in_github() -> bool:
-    """Return whether this is a job of GitHub Actions."""
+    """Return whether this process runs in a job of GitHub Actions."""
     return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
 def make_output_inert() -> None:
-    """Let nothing that is printed from now on be a command for the runner, except by `write_commands`."""
+    """Escape everything that is printed from now on, so that only `write_commands` gives commands to the runner."""
     sys.stdout, sys.stderr = (cast("TextIO", InertStream(stream)) for stream in (sys.stdout, sys.stderr))
 
 
 class InertStream:
-    """A stream whose reader is a runner: text written to it is never a command, even if it comes in pieces."""
+    """A stream to the runner that escapes commands, also those that are written in pieces."""
 
     def __init__(self, stream: TextIO) -> None:
         self.commands = stream
@@ -35,7 +35,7 @@ class InertStream:
         self._line = ""
 
     def write(self, text: str) -> int:
-        # Whether the text is a command depends on the part of the line that is already written.
+        # A command begins a line, so the part of the line that is already written matters.
         whole = inert(self._line + text)
         self.commands.write(whole[len(self._line) :])
         line = whole[max(whole.rfind("\n"), whole.rfind("\r")) + 1 :]
@@ -52,7 +52,7 @@ class InertStream:
 
 
 def write_commands(commands: Iterable[str], stream: TextIO) -> None:
-    """Write annotations, which are redacted already."""
+    """Write annotations as commands to the runner; they must be redacted already."""
     its: TextIO = getattr(stream, "commands", stream)
     stream.flush()
     its.writelines(commands)
@@ -62,8 +62,8 @@ def write_commands(commands: Iterable[str], stream: TextIO) -> None:
 def write_summary(pieces: Callable[[int], Iterable[str]]) -> None:
     """Append a report to the summary of the job, if there is one.
 
-    `pieces` is called with the bytes that it may have. A summary that cannot be written is reported, and changes
-    nothing else.
+    `pieces` is called with the number of bytes that the summary may have. A summary that cannot be written is reported,
+    without another consequence.
     """
     from workbench.cli.redaction import warn
     from workbench.show.views.batch_markdown import SUMMARY_MAX

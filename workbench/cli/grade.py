@@ -1,4 +1,4 @@
-"""`workbench grade`: grade recorded runs again without asking a model, and report what changed."""
+"""`workbench grade`: grade recorded runs again by today's suites, and report the changes; no model is called."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Grade and report; returns an exit code."""
+    """Grade recordings and report the changes; returns an exit code."""
     from workbench.cli.report_output import output_of
 
     if not (arguments.recordings or arguments.calls):
@@ -94,7 +94,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def regrade_and_report(options: GradeOptions, output: Output, *, trust: bool) -> int:
-    """Grade and report; returns an exit code."""
+    """Grade recordings and report the changes; returns an exit code."""
     try:
         program = begin_program(ModelOptions(judge=options.judge))
     except ConfigError as error:
@@ -117,11 +117,12 @@ def regrade_and_report(options: GradeOptions, output: Output, *, trust: bool) ->
     know_suites(program, plan.files)
     if not judge_is_known(options.judge, plan.files, program):
         return USAGE
-    # One question for all recordings with the same needs, of which there may be thousands.
+    # One question for all recordings with the same needs: there may be thousands of them.
     approval = approved(plan.needs(), program, all_of_them=trust, together=True)
     if approval is None:
         return USAGE
-    with printing_to(sys.stderr):  # what a suite's Python prints must not spoil the report
+    # A suite's Python may print, which must not spoil the report.
+    with printing_to(sys.stderr):
         report = grade_recordings(plan, approval)
     written = output.deliver(partial(pieces_of_runs, report))
     tell_github(report, output)

@@ -10,7 +10,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Show the help that `--help` shows."""
-    from workbench.cli.main import main  # this module is imported by that one
+    """Show the help of the command."""
+    # `main` imports this module, so the import waits until now.
+    from workbench.cli.main import main
 
     return main([*arguments.words, "--help"])

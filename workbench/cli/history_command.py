@@ -1,4 +1,4 @@
-"""The common part of every subcommand of `workbench history`: the program, the history's file, and output."""
+"""Shared by the subcommands of `workbench history`: the program, the history's file, and the output."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HistoryCommand:
-    """A subcommand of `workbench history` while it runs: the program, the history's file, and how text is shown."""
+    """A running subcommand of `workbench history`: the program, the history's file, and the style of text."""
 
     program: Program
     file: Path
@@ -40,7 +40,7 @@ class HistoryCommand:
 
     @property
     def cut_at(self) -> int | None:
-        """The width at which lines are cut, `None` if output does not go to a terminal."""
+        """The width at which lines are cut; `None` without a terminal."""
         return self.width if sys.stdout.isatty() else None
 
     def history(self) -> History:
@@ -48,7 +48,7 @@ class HistoryCommand:
         return History(self.file)
 
     def is_going(self, batch: BatchRow) -> bool:
-        """Return whether some program makes runs of a batch now."""
+        """Return whether a program is making runs of a batch now."""
         return batch.ended_at is None and claimed(self.file, batch.number)
 
     def warn(self, message: str) -> None:
@@ -56,7 +56,7 @@ class HistoryCommand:
         warn(message, self.program.secrets)
 
     def warn_of_damage(self, damaged: Iterable[str]) -> None:
-        """Warn of runs that were left out, each reason once."""
+        """Report the reasons why runs were left out, each once."""
         for why in dict.fromkeys(damaged):
             self.warn(f"left out: {why}")
 
@@ -66,7 +66,7 @@ class HistoryCommand:
 
     def learn_secrets_of(self, suites: Iterable[SuiteRef]) -> None:
         """Learn the secrets of suites, before any of their content is shown or written."""
-        # Secrets come from the `.env` and settings of a folder, which its suites share.
+        # Secrets come from the `.env` and the settings of a folder, so each folder is read once.
         for folder in {suite.file.parent for suite in suites}:
             try:
                 learn_secrets(self.program, folder)
@@ -88,10 +88,7 @@ class HistoryCommand:
 
 
 def run_history_command(word: Callable[[HistoryCommand], int], file: Path, judge: str | None) -> int:
-    """Run a subcommand of `workbench history` and return its exit code.
-
-    It is that of wrong usage if the history cannot be used.
-    """
+    """Run a subcommand of `workbench history` and return its exit code, `USAGE` if the history cannot be used."""
     try:
         program = begin_program(ModelOptions(judge=judge))
     except ConfigError as error:
@@ -117,9 +114,9 @@ def newest(history: History) -> BatchRow:
 
 
 def grading_of(history: History, batch: BatchRow, wanted: int | str | None) -> Regrade | None:
-    """Return the grading of `--grading`, `None` for the original grades.
+    """Return the grading of `--grading`; `None` for the original grades.
 
-    Raises HistoryError if there is none of that number.
+    Raises HistoryError if the batch has no grading of that number.
     """
     if wanted is None:
         return None

@@ -1,4 +1,4 @@
-"""`workbench history diff`: what broke, was fixed or changed between two batches, and whether that is chance."""
+"""`workbench history diff`: compare two batches case by case, and test whether the difference is chance."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from workbench.show.visible import one_line
 
 @dataclass(frozen=True)
 class _Side:
-    """A batch, one of its gradings, and its runs by that."""
+    """A batch, one of its gradings, and its runs as graded there."""
 
     batch: BatchRow
     grading: Regrade | None
@@ -49,7 +49,7 @@ class Options:
 
 
 def execute(options: Options, command: HistoryCommand) -> int:
-    """Compare; returns an exit code."""
+    """Compare two batches; returns an exit code."""
     missing: list[str] = []
     with command.history() as history:
         before = _side(history, history.batch(options.before), options.grading, options.by, missing)
@@ -73,7 +73,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         notes.append(f"all runs as {options.by} grades them")
     notes += notes_between(diff, before, after, same, history_option(command.file))
     with command.history() as history:
-        # Changed tools may explain cases that broke, so they are named beside them.
+        # Changed tools may explain why cases broke, so the report names them.
         earlier = offered_in(history, before.runs, diff, same)
         notes += map(one_line, notes_on_tools(diff, earlier, offered_in(history, after.runs, diff)))
     suites = {}
@@ -141,7 +141,7 @@ def _side(
 
 
 def _graded_by(by: GraderName, run: RunRow, history: History, grading: Regrade | None, damaged: list[str]) -> RunRow:
-    """Return a run as another grader has graded it; without figures if that cannot be read."""
+    """Return a run with the grade of another grader; without figures if that grade cannot be read."""
     from workbench.evaluation.stored_runs import as_graded_by, result_of_row
 
     if run.figures is None:
@@ -154,7 +154,7 @@ def _graded_by(by: GraderName, run: RunRow, history: History, grading: Regrade |
 
 
 def _by(report: Report, by: GraderName | None) -> Report:
-    """Return a report with all runs as another grader has graded them, if one is given."""
+    """Return a report with the grades of another grader, if one is given."""
     from workbench.evaluation.stored_runs import as_graded_by
 
     if by is None:

@@ -1,4 +1,4 @@
-"""`workbench history export`: the runs of a batch as recordings, reports, files of other programs, or traces."""
+"""`workbench history export`: write the runs of a batch as recordings, reports, files of other programs, or traces."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from workbench.show.visible import one_line
 class Options:
     """The batch to export, its grading, the folder and the form.
 
-    `otlp` is the collector that gets traces instead, empty for that of the environment.
+    `otlp` is the collector that gets traces instead; empty for the one of the environment.
     """
 
     batch: str
@@ -42,7 +42,7 @@ class Options:
 
 
 def execute(options: Options, command: HistoryCommand) -> int:
-    """Export; returns an exit code."""
+    """Export the runs of a batch; returns an exit code."""
     form = None if options.format == "recordings" else options.format
     export = Export(form, options.folder, options.otlp, options.otlp_content, "name the folder behind the batch")
     folder = options.folder if options.otlp is None and form not in FORMS else None
@@ -57,7 +57,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         keep_stored(command.program, history, batch)
         grading = grading_of(history, batch, options.grading)
         runs = history.runs(batch.number, grading)
-        # Places instead of runs: a batch may have a million of them.
+        # Places instead of runs: a batch may have a million runs.
         over = Chosen(runs, array("L", (place for place, run in enumerate(runs) if run.figures is not None)))
         if missing := len(runs) - len(over):
             command.warn(f"{counted(missing, 'run')} of batch {batch.number} never ran and cannot be exported")
@@ -67,7 +67,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         damaged: list[str] = []
         secrets = command.program.secrets
         if folder is None:
-            # A generator: the recordings of a batch would not fit into memory.
+            # A generator: the recordings of a large batch do not fit into memory.
             runs_of_batch = (
                 exported_run(recording, secrets, result_of_row(row, recording))
                 for row, recording in history.recordings(over, grading, damaged.append)

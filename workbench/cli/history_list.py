@@ -1,4 +1,4 @@
-"""`workbench history list`: the batches, newest first, and the trends of their suites."""
+"""`workbench history list`: list the batches, newest first, and the trends of their suites."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Options:
 
 
 def execute(options: Options, command: HistoryCommand) -> int:
-    """List; returns an exit code."""
+    """List the batches; returns an exit code."""
     with command.history() as history:
         suites = suites_called(history, options.suite, command.file)
         count, fork_count = history.count_batches(suites)
@@ -71,14 +71,14 @@ def execute(options: Options, command: HistoryCommand) -> int:
 
 
 def suites_called(history: History, name: str | None, file: Path) -> list[int] | None:
-    """Return the ids of the suites that `--suite` names, `None` for all.
+    """Return the ids of the suites that `--suite` names; `None` for all suites.
 
-    Raises HistoryError if batches have other suites only.
+    Raises HistoryError if no batch has such a suite.
     """
     if name is None:
         return None
     suites = history.suites_called(name)
-    # An empty history is no reason to doubt the name.
+    # In an empty history, any name may be right.
     if not history.count_batches(suites)[0] and history.count_batches() != (0, 0):
         names = ", ".join(history.suite_paths())
         raise HistoryError(f"there is no batch of a suite {name!r} in {file}; there are {names}")
@@ -86,13 +86,13 @@ def suites_called(history: History, name: str | None, file: Path) -> list[int] |
 
 
 def is_suite(suite: SuiteRef, wanted: str) -> bool:
-    """Return whether a suite is meant by its name, the path in its project, or a path from here."""
+    """Return whether a text names a suite: by its name, its path in its project, or a path from the current folder."""
     return wanted in (suite.name, suite.path) or Path(wanted).resolve() == suite.file
 
 
 @dataclass(frozen=True)
 class _Listed:
-    """The newest batches of runs, and of forks and reruns, with the numbers of all there are."""
+    """The newest batches of runs, and of forks and reruns, with the total number of either."""
 
     runs: Sequence[BatchFacts]
     forks: Sequence[BatchFacts]

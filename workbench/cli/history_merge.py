@@ -1,4 +1,4 @@
-"""`workbench history merge`: merge the shards of a plan, and report on the whole."""
+"""`workbench history merge`: merge the shards of a plan into one batch, and report on it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Options:
 
 
 def execute(options: Options, command: HistoryCommand) -> int:
-    """Merge and report; returns an exit code."""
+    """Merge shards and report; returns an exit code."""
     if options.fail_on is not None and options.baseline is None:
         command.warn(f"--fail-on {options.fail_on} needs a batch to compare with: give --baseline NAME too")
         return USAGE
@@ -78,7 +78,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         damaged: list[str] = []
         report = None
         if not options.no_report:
-            # Before the batch is named: a baseline of that name is still the earlier batch.
+            # Read before the batch gets its name: a baseline of that name is still the earlier batch.
             report = _report(history, batch, options, command, damaged)
         if options.name is not None and batch.missing:
             again = "merge again with --name once no run is missing"
@@ -99,7 +99,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
 def _baseline(which: str, uid: str, command: HistoryCommand) -> str:
     """Return the number of the batch to compare with.
 
-    An earlier merge of the same plan may have taken the name; then it is the batch that had the name before. Raises
+    An earlier merge of the same plan may have taken the name; then the batch that had the name before counts. Raises
     HistoryError if there is none.
     """
     try:
@@ -120,16 +120,16 @@ def _baseline(which: str, uid: str, command: HistoryCommand) -> str:
 
 
 def _shards(options: Options, command: HistoryCommand) -> tuple[list[StoredShard], bool]:
-    """Return the shards of one plan in all files, and whether all files could be read.
+    """Return the shards of one plan in the files, and whether all files could be read.
 
-    Raises HistoryError if there are none, or of several plans.
+    Raises HistoryError if there are no shards, or shards of several plans.
     """
     found: list[StoredShard] = []
     is_whole = True
     for file in _histories(options.files or (command.file,)):
         try:
             itself = file.resolve() == command.file.resolve()
-            # The history that is merged into has batches that are no shards, such as earlier merges.
+            # The target history also has batches that are no shards, such as earlier merges.
             found += [shard for shard in shards_in(file) if shard.ref is not None or not itself]
         except HistoryError as error:
             # A named file is never the user's own history, so advice on that would mislead.
@@ -160,9 +160,9 @@ def _plan(shard: StoredShard) -> str:
 
 
 def _histories(files: Sequence[Path]) -> Iterator[Path]:
-    """Yield the files, and those in folders.
+    """Yield the files, and the files in folders.
 
-    Raises HistoryError for a folder without any.
+    Raises HistoryError for a folder without a history.
     """
     for file in files:
         if not file.is_dir():
@@ -179,7 +179,8 @@ def _lines(batch: BatchRow, merged: Merged, option: str) -> Iterator[str]:
     yield f"batch {batch.number}: {''.join(shard_lines(batch))}; {come}"
     if batch.missing:
         ways: list[str | None] = []
-        if merged.goes_on:  # resuming would make runs that a shard is making now
+        # Resuming now would repeat the runs that a shard is making.
+        if merged.goes_on:
             ways.append("merge again when no shard is running any more")
         else:
             if not merged.of_none:
@@ -207,7 +208,7 @@ def _lines(batch: BatchRow, merged: Merged, option: str) -> Iterator[str]:
 def _report(history: History, batch: BatchRow, options: Options, command: HistoryCommand, damaged: list[str]) -> Report:
     """Return the report on the batch, which reads the history while it is written.
 
-    `damaged` gets the reasons why runs are left out of it.
+    `damaged` is called with the reasons why runs are left out.
     """
     command.learn_secrets(batch)
     keep_stored(command.program, history, batch)

@@ -31,7 +31,8 @@ def execute(options: Options, command: HistoryCommand) -> int:
         had = f"no longer {one_line(batch.name)}" if batch.name else "which had no name"
         command.write([f"#{batch.number}, {had}"])
         return OK
-    assert options.name is not None  # the parser wants one of the two
+    # The parser demands a name or --remove.
+    assert options.name is not None
     name_batch(command.file, batch.number, options.name, command.warn)
     done = f"#{batch.number} is now {one_line(options.name)}"
     if options.name in others:

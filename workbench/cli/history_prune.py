@@ -32,7 +32,7 @@ class Options:
 
 
 def execute(options: Options, command: HistoryCommand) -> int:
-    """Remove, after asking; returns an exit code."""
+    """Remove batches after asking the user; returns an exit code."""
     if options.keep is None and options.older_than is None and not options.batch:
         command.warn("nothing was removed: choose batches with --keep N, --older-than AGE or --batch BATCH")
         return USAGE
@@ -51,7 +51,8 @@ def execute(options: Options, command: HistoryCommand) -> int:
                 removable.append(batch)
                 continue
             command.warn(f"batch {batch.number} is still running and was not removed: stop it first")
-            if batch.number in named:  # the user asked for this very batch, so its staying is an error
+            # The user named this batch, so to keep it is an error.
+            if batch.number in named:
                 code = USAGE
         chosen = removable
         regraded, size = history.regraded(), history.bytes_of(chosen)
@@ -84,8 +85,8 @@ def _named(history: History, options: Options) -> set[int]:
 def _chosen(history: History, known: Sequence[BatchRow], options: Options, now: datetime) -> list[BatchRow]:
     """Return the batches to remove, newest first.
 
-    These are the ones that the options name, and those that are both beyond the newest N and older than the age, as far
-    as these are given. Among the latter, batches with a name or damage stay.
+    These are the batches that the options name, and those that are beyond the newest N and older than the age, if these
+    limits are given. A limit never removes batches with a name or with damage.
     """
     batches = [batch for batch in known if batch.damage is None]
     wanted = _named(history, options)

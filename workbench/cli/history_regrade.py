@@ -1,4 +1,4 @@
-"""`workbench history regrade`: grade batches again by today's suites, and report what changed."""
+"""`workbench history regrade`: grade batches again by today's suites, and report the changes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Options:
 
 
 def execute(options: Options, command: HistoryCommand) -> int:
-    """Regrade, store the grades, and report; returns an exit code."""
+    """Regrade batches, store the grades, and report the changes; returns an exit code."""
     suite = _suite(options, command)
     with command.history() as history:
         batches = list({batch.number: batch for batch in map(history.batch, options.batches)}.values())
@@ -72,7 +72,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         if not judge_is_known(options.judge, (file for file, _ in wanted), command.program):
             return USAGE
         needs = Needs.of_grading(wanted, command.program, judges=options.judge is not None)
-        # Suites of many batches mostly need the same, so one question is enough.
+        # The suites of many batches mostly have the same needs, so one question is enough.
         approval = approved(needs, command.program, all_of_them=options.trust, together=True)
         if approval is None:
             return USAGE
@@ -81,9 +81,10 @@ def execute(options: Options, command: HistoryCommand) -> int:
         damaged: list[str] = []
         for plan in plans:
             found = _Graded(plan.batch, MovedRuns(command.paint), [] if options.format == "json" else None)
-            with printing_to(sys.stderr):  # a suite's Python may print, which must not spoil the report
+            # A suite's Python may print, which must not spoil the report.
+            with printing_to(sys.stderr):
                 again = grade_again(history, plan.runs, judges, damaged.append)
-                # No grading without a run: storing begins with the first result.
+                # Storing begins with the first result, so that no grading is without runs.
                 if (first := next(again, None)) is not None:
                     _keep(plan.batch, found.each(chain((first,), again)), command)
                     found.number = history.gradings(plan.batch.number)[-1].number
@@ -112,7 +113,7 @@ class _Graded:
     in_error: bool = False
 
     def each(self, again: Iterable[GradedAgain]) -> Iterator[GradedAgain]:
-        """Pass regraded runs on, and collect the facts for the report."""
+        """Yield the regraded runs, and collect the facts for the report."""
         for each in again:
             self.runs += 1
             self.moved.add(each.run.row, each.before, each.after)
@@ -137,7 +138,7 @@ def _suite(options: Options, command: HistoryCommand) -> SuiteFile | None:
 
 
 def _left_out(plan: RegradingPlan, suite: SuiteFile | None) -> Iterator[str]:
-    """Yield why runs of a batch are not regraded, or are graded by a question that they were not asked."""
+    """Yield the reasons why runs are not regraded, and warnings of cases whose request has changed since."""
     yield from plan.problems
     if missing := plan.batch.missing:
         have = "has" if missing == 1 else "have"
@@ -154,7 +155,7 @@ def _left_out(plan: RegradingPlan, suite: SuiteFile | None) -> Iterator[str]:
 
 
 def _keep(batch: BatchRow, again: Iterable[GradedAgain], command: HistoryCommand) -> None:
-    """Store the new grades as they come."""
+    """Store the new grades while they are made."""
     graded_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     store_grades(command.file, batch, again, graded_at, command.program.secrets, command.warn)
 

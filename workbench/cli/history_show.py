@@ -1,4 +1,4 @@
-"""`workbench history show`: a batch, one of its cases over time, or one of its runs step by step."""
+"""`workbench history show`: show a batch, one of its cases over time, or one of its runs step by step."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from workbench.evaluation.report import Report
 
 _MAX_RUNS_OF_CASE = 1_000
-"""The number of latest runs of one case that are read."""
+"""The most runs of one case that are read, the latest ones."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
 
 
 def _is_of_one(output: Output, command: HistoryCommand) -> bool:
-    """Return whether the output fits a single run or case, and report why not."""
+    """Return whether the output fits a single run or case; report an option that does not."""
     if output.beside:
         command.warn("--report is about a whole batch: leave out --run and --case, or --report")
     elif output.form not in ("text", "json"):
@@ -106,7 +106,8 @@ def _show_batch(
         shows_run = f"'workbench history show {batch.number} --run N{option}' shows a run step by step"
         yield from ("", paint(one_line(shows_run), "muted"))
 
-    @cache  # further reports need the same one, which takes a pass over the history
+    # Several reports share one, which takes a pass over the history.
+    @cache
     def report() -> Report:
         from workbench.evaluation.stored_runs import stored_report
 
@@ -123,7 +124,7 @@ def _show_batch(
             return iter((json_report(shown_batch(batch, gradings, grading, runs, reached)),))
         return report().pieces(str(output.form))
 
-    # Filled while a report is written, so it is known only after `deliver`.
+    # Filled while a report is written, so complete only after `deliver`.
     missing: list[str] = []
     code = command.deliver(options.output, pieces)
     return USAGE if missing else code
@@ -153,7 +154,8 @@ def _show_run(
         command.write_json(shown_run(run, events, recording.result or {}))
         return
     command.write([f"{called(batch)} run {number}  {run_title(run)}  {one_line(run.model)}"])
-    from workbench.show.views.run import run_steps  # on use: it lays out runs as the app does
+    # Imported here: only this command lays out a single run.
+    from workbench.show.views.run import run_steps
 
     command.write(run_steps(shown, result, command.width, command.paint, verbose=options.verbose))
 

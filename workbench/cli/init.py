@@ -202,7 +202,8 @@ def _check(options: StartOptions) -> None:
 
 
 def _of_servers(options: StartOptions, program: Program) -> int:
-    from workbench.cli.approval import approved  # a sample needs no question
+    # A sample needs no question.
+    from workbench.cli.approval import approved
     from workbench.cli.tools import until_signalled
     from workbench.evaluation.approval import Needs
 
@@ -212,7 +213,8 @@ def _of_servers(options: StartOptions, program: Program) -> int:
     name = names[0] if len(names) == 1 else "servers"
     stem = re.sub(r"[^\w.-]+", "-", name).strip(".-")
     path = options.output or Path(f"{stem or 'suite'}.toml")
-    _check_files(path, folder, options)  # before servers are started, and models paid
+    # Before servers are started, and models paid.
+    _check_files(path, folder, options)
     asked = servers_to_ask(found, name, path, folder, program)
     program, file = asked.program, asked.file
     know_suites(program, [file])
@@ -220,7 +222,8 @@ def _of_servers(options: StartOptions, program: Program) -> int:
     if approval is None:
         return USAGE
     pool = ServerPool(program)
-    with printing_to(sys.stderr):  # a server in this process may print, which must not spoil the output
+    # A server in this process may print, which must not spoil the output.
+    with printing_to(sys.stderr):
         listed: list[list[ToolDefinition]] = []
         code = asyncio.run(until_signalled(pool, _list(file, approval, pool, program, listed)))
     if code != OK:
@@ -330,7 +333,8 @@ def _found(options: StartOptions, folder: Path) -> FoundServers:
 def _module(text: str, folder: Path) -> Table:
     """Return the server in a Python file, which suites name relative to their folder."""
     file, _, name = text.partition(":")
-    if not file.endswith(".py"):  # the name of a module
+    # The name of a module.
+    if not file.endswith(".py"):
         file = f"{file.replace('.', '/')}.py"
     path = resolved(Path(file))
     if not path.is_file():
@@ -405,7 +409,8 @@ def _write(
     beside: Mapping[Path, str] | None = None,
 ) -> list[Path]:
     """Write the suite and the files that belong to it; returns the files."""
-    from workbench.evaluation.file_schemas import file_schema  # needs the models of suites
+    # Needs the models of suites.
+    from workbench.evaluation.file_schemas import file_schema
 
     files = {path: text, **(beside or {})}
     schema = folder / SCHEMA_NAME

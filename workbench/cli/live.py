@@ -297,7 +297,8 @@ class ProgressBar:
             return ""
         if not self._rewraps:
             return _CLEAR
-        from rich.text import Text  # on use: it is slow to import
+        # Imported here: it is slow to import.
+        from rich.text import Text
 
         rows = -(-cell_len(Text.from_ansi(self._shown).plain) // self._columns())
         if rows <= 1:
@@ -483,7 +484,8 @@ def _watch(
     watcher: Watcher | None = None,
 ) -> None:
     """Print events until the batch is done, or a second signal comes."""
-    never = threading.Event()  # its wait ends early for a signal, which `time.sleep` would resume after
+    # Its wait ends early for a signal, which `time.sleep` would resume after.
+    never = threading.Event()
     said = set[str]()
     while True:
         bar.draw()
@@ -519,7 +521,8 @@ def _watch(
             case HistorySaid(text) | ClusterSaid(text=text):
                 warn(text)
             case EndpointSaid(text) if text not in said:
-                said.add(text)  # each worker process reports it
+                # Each worker process reports it.
+                said.add(text)
                 warn(text)
             case BatchDone():
                 return

@@ -140,7 +140,8 @@ def _run_command(name: str, words: list[str]) -> int:
             return _refuse(answer)
     options = parser_of(name).parse_args(words)
     leave_out_pydantic_plugins()
-    import_module("pydantic_core")  # while no Ctrl+C is raised: it panics when one is raised in it
+    # While no Ctrl+C is raised: it panics when one is raised in it.
+    import_module("pydantic_core")
     module = import_module(_module_of(name))
     with InterruptsRaised():
         code: int = module.execute(options)
@@ -154,7 +155,8 @@ def add_arguments_of(name: str, parser: argparse.ArgumentParser) -> None:
 
 
 def _module_of(name: str) -> str:
-    module = "import_file" if name == "import" else re.sub("[ -]", "_", name)  # `import` is a word of Python
+    # `import` is a word of Python.
+    module = "import_file" if name == "import" else re.sub("[ -]", "_", name)
     return f"workbench.cli.{module}"
 
 
@@ -175,7 +177,8 @@ def _open_app(words: list[str]) -> int:
     # Imports leave no garbage, and searching for it would take a tenth of the start. The app enables it again.
     gc.disable()
     leave_out_pydantic_plugins()
-    import_module("pydantic_core")  # while no Ctrl+C is raised: it panics when one is raised in it
+    # While no Ctrl+C is raised: it panics when one is raised in it.
+    import_module("pydantic_core")
     with InterruptsRaised():
         return execute(arguments)
 

@@ -37,10 +37,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Serve until the client is gone; returns an exit code."""
     if sys.path and sys.path[0] in ("", str(Path.cwd())):
-        del sys.path[0]  # `python -m` puts it there: what a client writes into its folder must not be imported
+        # `python -m` puts it there: what a client writes into its folder must not be imported.
+        del sys.path[0]
     from workbench.cli.redaction import begin_program, warn
 
-    begin_program()  # with its log, so that the SDK says nothing on standard error
+    # With its log, so that the SDK says nothing on standard error.
+    begin_program()
     from workbench.integrations.mcp_server import Allowed, NotStartedError, server_for
 
     allowed = Allowed(

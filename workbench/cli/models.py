@@ -118,7 +118,8 @@ def list_models(options: ModelList, program: Program) -> int:
 async def _check(models: Sequence[ListedModel], program: Program, *, tools: bool) -> None:
     await check_models(models, program)
     if tools:
-        from workbench.evaluation.tool_probes import probe_models  # on use: the other lists run nothing
+        # Imported here: the other lists run nothing.
+        from workbench.evaluation.tool_probes import probe_models
 
         def tell(listed: ListedModel, result: ProbeResult) -> None:
             # Probes take seconds each, so a user sees which one is running.
@@ -150,7 +151,8 @@ def _lines(models: Sequence[ListedModel], notes: Sequence[str], paint: Paint) ->
     for listed in models:
         spec = listed.spec
         reached = f"{spec.provider}: {one_line(spec.description)}"
-        if spec.api_key_env:  # the description ends with its name
+        # The description ends with its name.
+        if spec.api_key_env:
             reached += ", which is set" if listed.key_is_set else ", which is not set"
         yield ""
         yield f"{paint(one_line(spec.name), 'strong')}  {reached}"

@@ -45,7 +45,8 @@ def _ending_of(option: str, command: str) -> str | None:
 
     `None` if the command has no such form.
     """
-    from workbench.show.forms import FORMS  # only needed after a mistake
+    # Only needed after a mistake.
+    from workbench.show.forms import FORMS
 
     for form in FORMS:
         fits = command in form.writers and not form.only_alone and form.endings
@@ -106,7 +107,8 @@ class Parser(argparse.ArgumentParser):
             if word.startswith("-"):
                 self._refuse_if_known_elsewhere(word.partition("=")[0])
         if unknown and not self._took_further_words(known, unknown):
-            self.error(f"unrecognized arguments: {' '.join(unknown)}")  # here: a subparser shows its own usage
+            # Here: a subparser shows its own usage.
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return known, []
 
     def _refuse_if_known_elsewhere(self, option: str) -> None:
@@ -153,7 +155,8 @@ class Parser(argparse.ArgumentParser):
 
 def add_report_option(parser: argparse.ArgumentParser, command: Command) -> None:
     """Add `--report`: further reports, each in a file of its own."""
-    from workbench.show.forms import endings_of  # on use: the start of the app needs none
+    # Imported here: the start of the app needs none.
+    from workbench.show.forms import endings_of
 
     parser.add_argument(
         "--report",
@@ -189,7 +192,8 @@ def paths_of(arguments: argparse.Namespace) -> tuple[str, ...]:
     """Return the paths that arguments name, with the samples if they are wanted."""
     if not arguments.samples:
         return tuple(arguments.paths)
-    from workbench.config.folders import bundled  # on use: --help answers at once
+    # Imported here: --help answers at once.
+    from workbench.config.folders import bundled
 
     return (*arguments.paths, str(bundled("sample_suites")))
 

@@ -99,7 +99,8 @@ def _differences(file: SuiteFile, program: Program, approval: Approval) -> Itera
 
 
 def _listed(file: SuiteFile, program: Program, approval: Approval) -> SuiteTools:
-    from workbench.evaluation.tool_list import tools_of  # on use: few suites are pinned
+    # Imported here: few suites are pinned.
+    from workbench.evaluation.tool_list import tools_of
 
     async def listed() -> SuiteTools:
         pool = ServerPool(program)
@@ -108,5 +109,6 @@ def _listed(file: SuiteFile, program: Program, approval: Approval) -> SuiteTools
         finally:
             await pool.close()
 
-    with printing_to(sys.stderr):  # a server in this process may print, which must not spoil the report
+    # A server in this process may print, which must not spoil the report.
+    with printing_to(sys.stderr):
         return asyncio.run(listed())

@@ -70,7 +70,8 @@ def execute(arguments: argparse.Namespace) -> int:
         return USAGE
     program = begin_program()
     for folder in {Path(), *(path.parent for path in (arguments.suite, arguments.to) if path is not None)}:
-        with suppress(ConfigError):  # commands that use the settings report their errors
+        # Commands that use the settings report their errors.
+        with suppress(ConfigError):
             learn_secrets(program, folder)
     if arguments.server:
         from workbench.exchange.observed.tee import run_tee
@@ -130,7 +131,8 @@ def _proxy(arguments: argparse.Namespace, program: Program) -> int:
         for path in arguments.server_log:
             try:
                 logs.append(read_server_log(path))
-            except RefusedError as error:  # the conversations are worth saving without it
+            # The conversations are worth saving without it.
+            except RefusedError as error:
                 warn(f"{path} is not merged: {error}")
         saved = save_observed(observer, destination, program.secrets, logs)
     except (ListenError, RefusedError) as error:

@@ -215,12 +215,14 @@ def _show(search: Search, over: threading.Event) -> None:
 
 def _draw(line: str) -> None:
     """Replace the line, cut to the width of the terminal."""
-    from rich.cells import set_cell_size  # on use: most searches take no second
+    # Imported here: most searches take no second.
+    from rich.cells import set_cell_size
 
     try:
         columns = os.get_terminal_size(sys.stderr.fileno()).columns
     except OSError:
         columns = 80
-    fitting = set_cell_size(one_line(line), max(columns - 3, 1)).rstrip()  # room for the ^C that the terminal shows
+    # Room for the ^C that the terminal shows.
+    fitting = set_cell_size(one_line(line), max(columns - 3, 1)).rstrip()
     write(f"\r\x1b[2K{fitting}", sys.stderr)
     sys.stderr.flush()

@@ -87,7 +87,8 @@ class Output:
     @property
     def paint(self) -> Paint:
         """The colours of the report."""
-        from workbench.show.text import Paint, paint_for  # on use: not every report is a text
+        # Imported here: not every report is a text.
+        from workbench.show.text import Paint, paint_for
 
         if self.file is not None:
             return Paint(False)
@@ -166,7 +167,8 @@ def annotate(output: Output, findings: Callable[[], Sequence[StaticFinding]], st
     from workbench.cli.github import write_commands
     from workbench.show.views.findings import annotations_of
 
-    if stream is None:  # standard output may be a report for a program
+    # Standard output may be a report for a program.
+    if stream is None:
         stream = sys.stdout if output.is_text else sys.stderr
     write_commands(annotations_of(findings()), stream)
 

@@ -241,7 +241,8 @@ def run_and_report(
         if baseline is None:
             return USAGE
     if detach:
-        from workbench.cli.detach import Job, detached  # on use: most batches stay
+        # Imported here: most batches stay.
+        from workbench.cli.detach import Job, detached
 
         job = Job(plan, output, record, "run", baseline)
         return detached(job, trust=trust, frozen=frozen)
@@ -276,7 +277,8 @@ def report_on_runs(
         if deliver_report(report, output) and live.recorded:
             return report.exit_code
         return USAGE
-    except (HistoryError, RecordingError) as error:  # most runs of a large batch are read from the history
+    # Most runs of a large batch are read from the history.
+    except (HistoryError, RecordingError) as error:
         warn(f"there is no report: {error}", plan.program.secrets)
         return INFRASTRUCTURE
     except KeyboardInterrupt:
@@ -296,7 +298,8 @@ def _confirmed(
     show: Show,
 ) -> AgainstBaseline:
     """Return the comparison after confirming which cases broke, by reruns if need be."""
-    from workbench.evaluation.confirmation import confirming  # on use, as in `baseline_for`
+    # Imported here, as in `baseline_for`.
+    from workbench.evaluation.confirmation import confirming
 
     confirms = confirming(baseline, against, report.results, plan, batch=report.batch, interrupted=report.interrupted)
     if confirms is None:
@@ -315,7 +318,8 @@ def _confirmed(
 
 def deliver_report(report: Report, output: Output) -> bool:
     """Write a report to all its destinations and to GitHub; returns whether all files could be written."""
-    if not output.is_text or output.file is not None:  # else the text on the terminal says so
+    # Else the text on the terminal says so.
+    if not output.is_text or output.file is not None:
         if report.against is not None and report.against.failed:
             warn(report.against.verdict, report.secrets)
         if report.nothing_graded is not None:
@@ -342,7 +346,8 @@ def tell_github(report: Report, output: Output) -> None:
     from workbench.show.views.batch_markdown import markdown_pieces
 
     if output.form == "github" or in_github():
-        apart = output.file is None and not output.is_text  # standard output is a report for a program
+        # Standard output is a report for a program.
+        apart = output.file is None and not output.is_text
         write_commands(annotation_lines(report), sys.stderr if apart else sys.stdout)
     if output.summary:
         write_summary(partial(markdown_pieces, report))

@@ -321,7 +321,8 @@ def _problems_of_new_batch(
         return [f"say what to run: workbench {command} PATH …, or --samples"]
     if arguments.anyway:
         return ["--anyway is about a resumed batch: give --resume too"]
-    if without_until == "--gate":  # the word by which other programs demand a pass rate
+    # The word by which other programs demand a pass rate.
+    if without_until == "--gate":
         return [f"--gate is about a batch that stops early: give --until decided too. {DEMANDED_OF_ALL}"]
     if without_until is not None:
         return [f"{without_until} is about a batch that stops early: give --until decided too"]
@@ -386,7 +387,8 @@ def repeats_of(text: str) -> int:
 def _processes(text: str) -> int:
     if text != "auto":
         return _positive(text)
-    if hasattr(os, "sched_getaffinity"):  # in a container, these are fewer than the machine has
+    # In a container, these are fewer than the machine has.
+    if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
@@ -620,7 +622,8 @@ class _ScoreToReach(argparse.Action):
     ) -> None:
         # A common mistake of scripts whose threshold variable is unset or wrong.
         if values == 0:
-            from workbench.cli.redaction import warn  # on use: `--help` answers at once
+            # Imported here: `--help` answers at once.
+            from workbench.cli.redaction import warn
 
             warn("--min-score 0: every batch reaches 0, so that no failed case counts; name the score to reach")
         setattr(namespace, self.dest, values)

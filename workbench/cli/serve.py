@@ -98,7 +98,8 @@ def execute(arguments: argparse.Namespace) -> int:
         warn(f"the app in a browser needs the extra 'web' ({error}): pip install 'toolcall-workbench[web]'")
         return USAGE
     models = model_options(arguments)
-    if models is None or not _may_be_shown(arguments, models):  # rather here than in the page of each visitor
+    # Rather here than in the page of each visitor.
+    if models is None or not _may_be_shown(arguments, models):
         return USAGE
     import asyncio
 
@@ -165,7 +166,8 @@ def _may_be_shown(arguments: argparse.Namespace, models: ModelOptions) -> bool:
         return False
     found: list[str] = []
     for file in files:
-        if is_recording(file.path) and file.path.is_file():  # visitors see all of it, not only its suite
+        # Visitors see all of it, not only its suite.
+        if is_recording(file.path) and file.path.is_file():
             file = replace(file, text=file.path.read_text("utf-8", "replace"))
         found += written_out(file, program.secrets)
     if not found:

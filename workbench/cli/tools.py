@@ -250,7 +250,8 @@ def list_or_call(options: ToolOptions) -> int:
     approval = approved(Needs.of_servers(started, program), program, all_of_them=options.trust)
     if approval is None:
         return USAGE
-    with printing_to(sys.stderr):  # a server in this process may print, which must not spoil the output
+    # A server in this process may print, which must not spoil the output.
+    with printing_to(sys.stderr):
         pool = ServerPool(program)
         return asyncio.run(until_signalled(pool, _work(options, files, program, approval, pool, by_hand, output)))
 
@@ -316,7 +317,8 @@ async def _work(
         return pieces_of(str(wanted.form), "tools", findings())
 
     wanted = options.output
-    if wanted.is_text:  # standard output is redirected here; `output` is the real one
+    # Standard output is redirected here; `output` is the real one.
+    if wanted.is_text:
         write_redacted(text(report_width(output), paint_for(output, os.environ)), output)
     else:
         write_json_text("".join(pieces(wanted)), output)
@@ -324,7 +326,8 @@ async def _work(
     if options.lint:
         annotate(wanted, findings, output if wanted.is_text else None)
     if options.pin:
-        from workbench.cli.pins import pin  # on use: most listings pin nothing
+        # Imported here: most listings pin nothing.
+        from workbench.cli.pins import pin
 
         written = pin(files, suites, program) and written
     if not written:

@@ -79,7 +79,8 @@ def execute(arguments: argparse.Namespace) -> int:
     warn_of_problems(chain.from_iterable(file.problems for file in files))
     settings = _settings_problems([*map(Path, arguments.paths), *(file.path for file in files)], program)
     unjudged: tuple[str, ...] = ()
-    if not settings:  # else it is unknown which models can judge
+    # Else it is unknown which models can judge.
+    if not settings:
         unjudged = _unjudged(files, program)
     for problem in (*settings, *unjudged):
         warn(problem)

@@ -14,7 +14,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print the version."""
-    from workbench.cli.redaction import write  # on use: the parsers are read where nothing else is installed
+    # Imported here: the parsers are read where nothing else is installed.
+    from workbench.cli.redaction import write
 
     write(f"workbench {__version__}\n")
     return OK
