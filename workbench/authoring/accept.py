@@ -204,7 +204,7 @@ def why_not_met(suite: Suite, proposal: Proposal, table: Table, runs: Sequence[R
     Judges and functions are not asked again: checks that need one are proposed only where they held.
     """
     case = Case.model_validate(proposal.expectations_in(table))
-    # Stands in for functions and judges: each says yes.
+    # In place of functions and judges, which accept every value here.
     context = CheckContext(lambda *_: True, lambda *_: CheckVerdict(1.0, True))
     for number, run in enumerate(runs, 1):
         try:
@@ -252,7 +252,7 @@ def accept_runs(case: Case, table: Table, runs: Sequence[RunToAccept], *, lists_
             gone.append(call.tool_text)
     if calls and "expect_no_calls" in table:
         gone.insert(0, NO_CALLS)
-    # Calls of a run are a column of the rows. Calls of one answer have no order, however they are listed.
+    # Each column of the rows holds the calls of one run. Calls of one answer have no order, however they are listed.
     columns = zip(*rows, strict=True)
     one_answer = all(len(set(map(_answer, of_run))) == 1 for of_run in columns)
     return Proposal(
@@ -373,7 +373,7 @@ def _of_chain(
 
 
 def _enumerated(runs: Sequence[RunToAccept]) -> Callable[[str], Callable[[str], bool]]:
-    """Return a function that tells, by tool and then argument, whether the tool's schema lists its possible values."""
+    """Return a function of a tool and then an argument: whether the schema lists the argument's possible values."""
     start = runs[0].trajectory.start
     schemas: dict[str, object] = {}
     if start is not None:
@@ -395,7 +395,7 @@ def _enumerated(runs: Sequence[RunToAccept]) -> Callable[[str], Callable[[str], 
 # Acceptance for whole suites: the calls that runs of each case share.
 
 _ENDED = ("answered", "decided", "steps done", "step failed")
-"""Reasons of a run's end that show the model's behaviour: neither a limit nor a refusal cut it off."""
+"""The reasons of a run's end after which its calls are complete: no limit and no refusal has cut it off."""
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ def graded_alike(run: PlannedRun, suite: Suite, case: Case) -> bool:
     except UnknownVariantError:
         return False
     suite, case = varied_suite(suite, variant), varied_case(case, variant)
-    # The usual case first: a run of the very case, or of an equal one, is decided without resolving its settings.
+    # Compared before the settings are resolved, which takes longer: most cases are the same object, or equal.
     if run.case is not case and not _expect_alike(run.case, case):
         return False
     own_same = run.case is case or (

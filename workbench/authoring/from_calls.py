@@ -136,7 +136,7 @@ def _shortest(content: str) -> JsonValue:
         return content
     try:
         value: JsonValue = json.loads(content)
-        # The mock's table is sent as this JSON; with other blanks or an other order of keys, it would be another text.
+        # The mock's table is sent as this JSON; with other blanks or another order of keys, the text would differ.
         if holds_null(value) or json_text(value) != content:
             return content
     except (ValueError, RecursionError):

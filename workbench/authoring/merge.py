@@ -42,8 +42,8 @@ _COMMENTS = re.compile(r"[ \t]*#.*(?:\n[ \t]*#.*)*")
 class Conflict:
     """A unit that was changed differently here and on disk.
 
-    `mine` and `theirs` are the two texts, `None` where that side deleted it. `what` names it, as the beginning of a
-    sentence.
+    `mine` and `theirs` are the two texts, `None` for a side that deleted it. `what` is the name of the unit, as the
+    beginning of a sentence.
     """
 
     key: Key
@@ -114,7 +114,7 @@ def merge(
             text = right if chosen.get(key) == "theirs" else left
         if text is not None:
             texts[key] = text
-    # The order of the file on disk is the one that the user expects, unless only the user has moved something.
+    # The order on disk is kept, unless only this side has moved something.
     if _is_moved(before, here) and not _is_moved(before, there):
         order = _ordered(texts, here, there)
     else:

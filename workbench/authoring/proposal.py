@@ -678,7 +678,7 @@ def _argument(argument: AcceptedArgument, secrets: Secrets) -> AcceptedArgument:
             choices = (*choices, choice)
     if len(choices) == len(argument.choices):
         return argument
-    # A case must go on to expect the argument, if only its presence.
+    # The case still expects the argument, at least its presence.
     if choices[0].kind != KEPT and not any(_is_present(choice.written) for choice in choices):
         choices = (CheckChoice("present", _present(argument.choices[0].written)), *choices)
     return replace(argument, choices=choices, chosen=0)

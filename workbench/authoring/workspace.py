@@ -34,7 +34,7 @@ RECORDINGS_FOLDER = "recordings"
 """The name of the folder where runs are saved."""
 
 LONG_CHARACTERS = 200_000
-"""Longer suites are parsed for editing when they are read, so that the screen does not wait for it."""
+"""The length from which a suite is parsed for editing when it is read: the screen would have to wait for it later."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def to_begin(paths: Sequence[Path]) -> tuple[Path, ...]:
 
 
 def read_again(workspace: Workspace, models: ModelBook, search: Search | None = None) -> Workspace:
-    """Find and read everything again."""
+    """Find and read the files of a workspace again."""
     found = _found_at(workspace.roots, search or Search())
     return _read(workspace.roots, found, workspace.samples, models)
 
@@ -270,7 +270,7 @@ Follower: TypeAlias = Callable[[SuitesChanged], object]
 
 
 class NotEditableError(ValueError):
-    """A suite cannot be changed now; the message says why."""
+    """A suite cannot be changed now; the message is the reason."""
 
 
 class OpenSuites:
@@ -326,8 +326,6 @@ class OpenSuites:
     def and_moved(self) -> str:
         """The grades that the last change moved, as the end of a notice."""
         return f"; {self.moved}" if self.moved else ""
-
-    # Reading
 
     def read(self, workspace: Workspace) -> tuple[OpenSuite, ...]:
         """Take over a workspace, and return the suites with unsaved changes whose file changed or disappeared.
@@ -393,8 +391,6 @@ class OpenSuites:
         self.suites = tuple(_in_order(suites, placed))
         for suite in self.suites:
             suite.checked = self._checked
-
-    # Changing
 
     def change(
         self,

@@ -273,7 +273,7 @@ READ_ONLY = Permission()
 
 @dataclass(frozen=True)
 class Audit:
-    """The audit log for a run's executions, and on whose behalf they are made."""
+    """The audit log for the executions of a run, and the caller that its lines name."""
 
     log: AuditLog
     caller: Caller

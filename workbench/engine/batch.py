@@ -91,9 +91,7 @@ class Batch:
         self._running: dict[str, asyncio.Future[None]] = {}
 
     async def run(self) -> None:
-        """Make all runs.
-
-        Each ends in exactly one `RunDone`, whatever happens."""
+        """Make all runs; each ends in exactly one `RunDone`, also if it is stopped or breaks."""
         self._context.listener(BatchStarted(self.name, self.runs))
         try:
             await asyncio.gather(self._context.servers.renew(), self._context.ready())
@@ -127,7 +125,7 @@ class Batch:
                 await self._context.stored()
 
     async def make(self, planned: PlannedRun) -> None:
-        """Make one run to its end, which is exactly one `RunDone`, whatever happens."""
+        """Make one run to its end: exactly one `RunDone`, also if it is stopped or breaks."""
         # A task of its own, so that `stop` cancels this run and not the worker that goes on to the next one.
         task = asyncio.ensure_future(self._make_if_needed(planned))
         self._running[planned.run_id] = task

@@ -49,7 +49,7 @@ class BatchStarted:
 
 @dataclass(frozen=True, slots=True)
 class RunEvent:
-    """Something happened in a run."""
+    """An event of a run."""
 
     event: Event
 

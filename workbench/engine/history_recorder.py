@@ -139,7 +139,7 @@ def settings_of_batch(
         "models": models,
         "judges": judges_of(runs, specs),
     }
-    # A setting without effect has no key: batches of older versions, which lack it, compare as equal.
+    # A setting without effect has no key, as in batches of older versions, so that both read the same.
     if runs and runs[0].repeat_rule is not None:
         settings["repeat_rule"] = runs[0].repeat_rule
     if compares and len(models) > 1:
@@ -220,7 +220,7 @@ def _new_batch(
     now: str,
     shard: PlannedShard | None,
 ) -> NewBatch:
-    # A shard stores all suites of its plan, so that any one of its histories can be merged with the others.
+    # The whole plan, not this shard of it, identifies the batch when shards are merged.
     whole = runs if shard is None else shard.whole
     files: dict[Path, SuiteFile] = {}
     ids: dict[Path, dict[str, str]] = {}

@@ -40,7 +40,7 @@ def cost_of(trajectory: Trajectory, price: Price | None) -> float | None:
     uncounted = any(each.stop_reason is not None and each.usage is None for each in trajectory.asked)
     if price is None or usage is None or uncounted:
         return None
-    # The input tokens include the cached ones, but not at every endpoint that calls itself compatible.
+    # Cached tokens are a part of the input tokens, but an endpoint may report more of them.
     cached = min(usage.cached_input_tokens, usage.input_tokens)
     cached_price = price.input if price.cached_input is None else price.cached_input
     dollars = (usage.input_tokens - cached) * price.input + cached * cached_price + usage.output_tokens * price.output

@@ -273,7 +273,7 @@ class RunGrading:
 
         async def in_time(ask: Judge | None) -> _Graded:
             context = CheckContext(self.call_python, ask, self._verdicts, self._search_time)
-            # Handing the grading to a thread takes longer than most gradings, and keeps the loop free for the others.
+            # A change of threads takes longer than grading a short run. Long gradings must not block the loop.
             if _is_quick(self._planned.case, trajectory):
                 return grade(context)
             async with asyncio.timeout(GRADING_TIMEOUT_S):

@@ -134,7 +134,7 @@ class Steppers:
         self._waiting.update((run.run_id, until) for run in runs)
 
     def begin(self, planned: PlannedRun, grading: RunGrading) -> Stepper:
-        """Return the stepper of a run that begins."""
+        """Make the stepper of a run that begins now."""
         conditions = _Conditions(planned, grading)
 
         async def why(point: HoldPoint) -> str | None:

@@ -14,7 +14,7 @@ _Result = TypeVar("_Result")
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
-    """Return an event loop: uvloop's if the extra `fast` is installed, else asyncio's own."""
+    """Return an event loop: that of uvloop if the extra `fast` is installed, otherwise that of asyncio."""
     try:
         import uvloop
     except ImportError:

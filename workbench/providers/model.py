@@ -110,7 +110,7 @@ class Model(Protocol):
 
     @property
     def name(self) -> str:
-        """The name that the user gave it."""
+        """The name of the model in the user's settings."""
         ...
 
     @property

@@ -129,10 +129,10 @@ def with_text(value: object, text: str, schema: Schema | None = None) -> object:
 
 
 def with_kind(value: object, kind: str, schema: Schema | None = None) -> object:
-    """Replace the check.
+    """Replace the check of an argument by the one named `kind`.
 
-    It takes over as much of the expected value as possible; `OF_EVERY_CHECK` stay. Raises CellError if there is no such
-    check.
+    The new check takes over as much of the expected value as possible, and the options in `OF_EVERY_CHECK`. Raises
+    CellError if there is no such check.
     """
     cls = class_named(kind) or CHECK_CLASSES.get(kind)
     if cls is None:
@@ -300,7 +300,7 @@ def _plain(table: Table) -> object:
 
 def _shown(editor: Editor, value: object, schema: Schema | None = None) -> str:
     """Return a value as the text of a cell with this editor; as TOML if the editor cannot have it."""
-    # Only for values that the editor reads back as they are.
+    # Other values would not be read back as they are, so they are shown as TOML.
     match editor.reads, value:
         case "nothing", True:
             return ""

@@ -75,7 +75,7 @@ ANY_NUMBER = Limits()
 
 @dataclass(frozen=True)
 class Cell:
-    """One editable value.
+    """One editable value in a row.
 
     `text` is the content that editing starts with. While the cell is not edited, `shown` is displayed if set, such as
     the default of an unwritten (`absent`) value.
@@ -101,7 +101,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class FormRow:
-    """One row.
+    """One row of a form.
 
     `label_cells` and `widths` are the minimum widths of the label and the cells, which align rows.
     """
@@ -125,7 +125,7 @@ class FormRow:
 
     @property
     def check(self) -> str | None:
-        """The check that the row's value is compared by, if it has one."""
+        """The name of the check in the row; `None` without one."""
         for cell in self.cells:
             if cell.kind == "check":
                 return cell.text

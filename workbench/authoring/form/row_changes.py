@@ -322,9 +322,6 @@ def _without_argument(table: Table, place: Place) -> Table:
     return with_value(table, place[:-1], remaining)
 
 
-# Additions
-
-
 def _call(source: FormSource, place: Place) -> Adding:
     def make(answer: str) -> Edit:
         call = expected_call(_tool(source, answer))

@@ -374,7 +374,8 @@ def slots_shown_by(seen: deque[tuple[int, float]]) -> int | None:
     late = [first_s for ahead, first_s in seen if ahead >= middle]
     if not early or median(late) < max(2 * median(early), median(early) + MIN_GROWTH_SECONDS):
         return None
-    # Requests that waited for no other one needed about the shortest time: as many as the largest of them had ahead.
+    # A request that waited for no other one took about the shortest time, so it was computed together with all
+    # requests ahead of it.
     shortest = min(first_s for _, first_s in seen)
     return max(ahead + 1 for ahead, first_s in seen if first_s <= _AT_ONCE * shortest)
 

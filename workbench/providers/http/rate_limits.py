@@ -91,7 +91,7 @@ class RateLimiter:
         self._on_pauses.append(on_pause)
         try:
             await self._enter()
-            # Waiting for the interval takes place in the queue of requests under way, so a cancelled wait frees it.
+            # The request has its place already, and gives it to the next one if it is cancelled while it waits.
             try:
                 await self._pass()
             except BaseException:
