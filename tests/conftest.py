@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, settings
 settings.register_profile(
     "thorough", derandomize="CI" in os.environ, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("ordinary", settings.get_profile("thorough"), max_examples=40)
+settings.register_profile("ordinary", settings.get_profile("thorough"), max_examples=20)
 settings.load_profile("ordinary")
 
 # A shell starts what is behind `&` with these ignored, which every program that a test starts would inherit.

@@ -65,6 +65,7 @@ def test_mid_p_would_find_equal_models_different_too_often_where_most_cases_diff
     assert max(sum(_binomial(50, of, share) * levels[of] for of in range(51)) for share in shares) < LEVEL
 
 
+@pytest.mark.slow
 def test_the_chances_to_tell_are_those_of_the_test() -> None:
     sizes, rows = table("power")
     assert len(rows) == 5

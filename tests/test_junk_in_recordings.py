@@ -88,6 +88,7 @@ def test_any_value_of_a_recording_may_be_junk(tmp_path: Path) -> None:
     exported([good, *readable], tmp_path / "out")
 
 
+@pytest.mark.slow
 def test_the_largest_numbers_are_refused_or_exported(tmp_path: Path) -> None:
     readable = []
     for _, lines in islice(with_junk(recording_lines()[-1:], NUMBERS, only=(int, float)), 0, None, 3):

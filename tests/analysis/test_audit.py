@@ -84,6 +84,7 @@ class TestCarelessAgents:
         [finding] = found({"expect_no_calls": True})
         assert (finding.kind, finding.weight) == ("weak case", "note")
 
+    @pytest.mark.slow
     def test_a_pattern_that_takes_too_long_leaves_open_what_it_was_asked_for(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:

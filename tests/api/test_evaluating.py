@@ -149,6 +149,7 @@ def test_a_model_behind_an_endpoint_is_evaluated(folder: Path) -> None:
     report.assert_passed()
 
 
+@pytest.mark.slow
 def test_an_agent_is_asked_again_with_what_servers_and_mocks_answer(served: Path) -> None:
     with nothing_left_behind():
         report = workbench.evaluate(
@@ -382,6 +383,7 @@ def test_an_interrupt_stops_the_runs_and_is_passed_on(folder: Path) -> None:
         workbench.evaluate("clock.toml", model=interrupting, concurrency=1)
 
 
+@pytest.mark.slow
 async def test_cancelling_stops_runs_agents_and_servers(served: Path) -> None:
     ended: list[str] = []
     thinks, executes = asyncio.Event(), asyncio.Event()

@@ -83,6 +83,7 @@ def test_a_run_leaves_its_report(program: Program, closed: str) -> None:
     assert len(json.loads((program.folder / "report.json").read_text())["runs"]) == 1
 
 
+@pytest.mark.slow
 def test_an_evaluation_in_a_process_without_streams_is_not_aborted(program: Program) -> None:
     program.write("one.toml", SUITE)
     evaluate = 'import workbench; workbench.evaluate("one.toml").assert_passed()'

@@ -55,6 +55,7 @@ def test_the_usual_history_that_is_not_written_is_a_warning(program: Program) ->
     assert (done.returncode, "20 runs are not in the history" in done.stderr) == (0, True)
 
 
+@pytest.mark.slow
 def test_a_resumed_batch_that_is_not_written_is_a_failure(program: Program) -> None:
     (program.folder / ".workbench").mkdir()
     assert program.run(*RUN).returncode == 0
@@ -64,6 +65,7 @@ def test_a_resumed_batch_that_is_not_written_is_a_failure(program: Program) -> N
     assert "nothing was run: " in done.stderr or "not in the history" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", ["--record", "--record-failed"])
 def test_recordings_that_are_not_written_are_a_failure_and_leave_nothing(program: Program, option: str) -> None:
     program.write("weather.toml", WEATHER.replace('"Oslo" }', '"Bergen" }'))
@@ -82,12 +84,14 @@ def test_a_report_that_is_not_written_is_a_failure_and_leaves_the_old_one(progra
     assert f"cannot write out/{name}: File too large" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_stream_of_events_that_is_not_written_names_its_file(program: Program) -> None:
     done = on_full_disk(program, *RUN, "--no-history", "--format", "jsonl", "--output", "events.jsonl")
     assert done.returncode == 2
     assert "File too large: 'events.jsonl'" in done.stderr
 
 
+@pytest.mark.slow
 def test_exports_that_are_not_written_are_a_failure_and_leave_nothing(program: Program) -> None:
     program.run(*RUN, "--record", "runs", "--no-history")
     for words in (

@@ -118,6 +118,7 @@ def test_conversations_and_a_servers_log_become_a_suite_that_passes(program: Pro
     assert refused.returncode == 2 and "made.toml exists" in refused.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT])
 def test_what_was_recorded_outlives_the_program_and_a_suite_that_cannot_be_written(
     program: Program, ending: signal.Signals

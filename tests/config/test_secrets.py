@@ -205,6 +205,7 @@ def test_a_search_of_the_whole_finds_all_that_is_found_in_each_text(values: list
     assert (shown.text, list(shown.inner)) == (secrets.redact(record.text), [replaced_one_by_one(value, secrets)])
 
 
+@pytest.mark.slow
 def test_half_a_million_small_strings_take_little_memory() -> None:
     secrets = secrets_of(**{f"KEY_{number}": f"sk-{number}-planted/value+{number * 7919}" for number in range(8)})
     value = {"items": [f"text {number % 997}" for number in range(500_000)]}

@@ -148,6 +148,7 @@ async def test_a_check_that_cannot_be_evaluated_is_an_error_and_no_verdict(tmp_p
     assert "mine:broken" in result.error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["check", "mock"])
 async def test_a_pattern_that_takes_too_long_is_an_error_and_no_verdict(place: str) -> None:
     pattern = '{ pattern = "^(a|aa)+$" }'
@@ -290,6 +291,7 @@ async def test_no_run_takes_the_place_of_others_while_too_many_wait_to_be_stored
     assert len([event for event in said if isinstance(event, RunDone)]) == 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "times"), [("values", 3), ("text", 8)])
 async def test_memory_of_a_run_follows_what_the_model_sent(kind: str, times: int) -> None:
     async def took(number: int) -> tuple[int, int]:

@@ -117,6 +117,7 @@ def test_a_held_run_that_is_stopped_leaves_a_whole_recording(
     assert ReplayModel("replay", recording).case_id == "oslo"
 
 
+@pytest.mark.slow
 def test_no_server_outlives_a_session_that_is_closed_while_a_run_on_it_is_held(
     person: Person, program: Program, tmp_path: Path
 ) -> None:

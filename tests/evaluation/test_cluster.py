@@ -267,6 +267,7 @@ async def test_what_is_not_as_approved_is_refused_before_the_first_run(
     assert not (tmp_path / "history-cluster.db").exists() or not told_in(tmp_path / "history-cluster.db")
 
 
+@pytest.mark.slow
 async def test_runs_of_a_lost_worker_are_given_to_others_and_one_that_kills_each_is_an_error(
     scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -335,6 +336,7 @@ def nannies_of(monkeypatch: pytest.MonkeyPatch, *good: int) -> list[Any]:
     return started
 
 
+@pytest.mark.slow
 async def test_a_batch_ends_when_no_worker_of_this_machine_can_be_started_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -355,6 +357,7 @@ async def test_a_batch_ends_when_no_worker_of_this_machine_can_be_started_again(
     assert len(nannies) >= 2, "a start that does not succeed is tried again"
 
 
+@pytest.mark.slow
 async def test_a_worker_of_this_machine_that_nobody_watches_is_started_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

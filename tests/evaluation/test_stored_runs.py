@@ -86,6 +86,7 @@ def test_odd_ids_and_counts_come_out_of_columns_as_they_went_in(tmp_path: Path) 
     assert [run.usage for run in runs[: len(counts)]] == counts
 
 
+@pytest.mark.slow
 def test_of_stored_runs_a_few_are_in_memory(kept: Path) -> None:
     report = report_of(kept)
 

@@ -67,6 +67,7 @@ async def test_two_processes_come_to_the_same_report_and_history_as_one(tmp_path
     assert stored(tmp_path / "history-2.db") == stored(tmp_path / "history-1.db")
 
 
+@pytest.mark.slow
 async def test_the_history_of_two_processes_tells_what_that_of_one_does_and_no_secret(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text(f"CITY_TOKEN={SECRET}\n", encoding="utf-8")
     (tmp_path / "weather.toml").write_text(WEATHER.replace("{city}", f"{{city}} {SECRET}") + WRONG, encoding="utf-8")
@@ -127,6 +128,7 @@ async def test_a_run_passes_the_door_again_when_more_is_secret_than_its_worker_k
     assert heard == [*map(RunEvent, events), RunDone(done.result, done.began_ms, done.ended_ms)]
 
 
+@pytest.mark.slow
 async def test_all_events_of_a_run_come_when_it_is_over_with_its_times(tmp_path: Path) -> None:
     (tmp_path / "weather.toml").write_text(WEATHER, encoding="utf-8")
     options = RunOptions(suites=(tmp_path / "weather.toml",), repeats=2, processes=2)
@@ -141,6 +143,7 @@ async def test_all_events_of_a_run_come_when_it_is_over_with_its_times(tmp_path:
             assert done.began_ms is not None and done.ended_ms is not None and done.began_ms < done.ended_ms
 
 
+@pytest.mark.slow
 async def test_a_run_whose_worker_dies_is_made_again_and_one_that_kills_each_worker_is_an_error(tmp_path: Path) -> None:
     kills = "import os\nfrom pathlib import Path\ndef check(value):\n    {unless}os.kill(os.getpid(), 9)\n"
     once = (
@@ -161,6 +164,7 @@ async def test_a_run_whose_worker_dies_is_made_again_and_one_that_kills_each_wor
     )
 
 
+@pytest.mark.slow
 def test_a_listener_that_raises_costs_runs_and_not_the_end_of_the_batch(tmp_path: Path) -> None:
     (tmp_path / "weather.toml").write_text(WEATHER, encoding="utf-8")
     ended = Signal()
@@ -196,6 +200,7 @@ async def test_stopping_stops_the_runs_of_all_workers_and_ends_them(tmp_path: Pa
     assert [result.status for result in report.results] == ["stopped"] * 4
 
 
+@pytest.mark.slow
 def test_a_run_that_is_stopped_twice_tells_what_happened_in_it_and_no_other_is_made_again(tmp_path: Path) -> None:
     (tmp_path / "weather.toml").write_text(WEATHER + "[limits]\nmax_rounds = 1\n", encoding="utf-8")
     asked, go_on, stopped, ended = Signal(), Signal(), Signal(), Signal()
@@ -233,6 +238,7 @@ def test_a_run_that_is_stopped_twice_tells_what_happened_in_it_and_no_other_is_m
     assert len(results[first].trajectory.rounds) == 1 and len(server.requests) == 3
 
 
+@pytest.mark.slow
 async def test_workers_share_the_limits_of_an_endpoint_and_the_pauses_it_asks_for(tmp_path: Path) -> None:
     (tmp_path / "weather.toml").write_text(WEATHER + "[limits]\nmax_rounds = 1\n", encoding="utf-8")
     both = Signal()

@@ -58,6 +58,7 @@ def test_right_calls_are_paired_whatever_their_order_and_a_wrong_one_with_what_i
     assert NOT_ALL_COMPARED not in wrong.reason
 
 
+@pytest.mark.slow
 def test_where_a_better_pairing_may_exist_the_reason_says_so() -> None:
     size = 400
     ranges = [call("f", {"n": {"range": [number, number + 0.5]}}) for number in range(size)]
@@ -76,6 +77,7 @@ LARGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LARGE)
 def test_thousands_of_calls_are_graded_in_seconds(name: str) -> None:
     expected, made = LARGE[name]

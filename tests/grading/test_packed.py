@@ -8,6 +8,7 @@ import pickle
 import tracemalloc
 from dataclasses import fields, replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -87,6 +88,7 @@ def test_reports_say_the_same_of_packed_runs() -> None:
     assert said[0] == said[1]
 
 
+@pytest.mark.slow
 def test_the_bytes_of_a_run_stay_few_however_many_there_are() -> None:
     outcome = Outcome()
     for run in mixed(WHOLE_RUNS + 50):

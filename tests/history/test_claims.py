@@ -39,6 +39,7 @@ def test_what_is_claimed_here_cannot_be_claimed_again_until_it_is_released(file:
     claim(file, 7).release()
 
 
+@pytest.mark.slow
 def test_asking_after_another_batch_loses_no_claim(file: Path) -> None:
     first, second = claim(file, 7), claim(file, 8)
     second.release()

@@ -112,6 +112,7 @@ say(str(writer.close()))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("folder_mode", "file_mode"), [(0o555, 0o444), (0o777, 0o444), (0o555, 0o666)])
 def test_a_history_that_is_read_only_is_read_and_not_written(
     open_folder: Path, folder_mode: int, file_mode: int
@@ -133,6 +134,7 @@ def test_a_history_that_is_read_only_is_read_and_not_written(
     assert file.read_bytes() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("folder_mode", "file_mode"), [(0o755, 0o000), (0o700, 0o644)])
 def test_a_history_that_may_not_be_read_is_said_to_be_that(open_folder: Path, folder_mode: int, file_mode: int) -> None:
     file = open_folder / "history.sqlite3"
@@ -241,6 +243,7 @@ def test_what_a_quick_look_does_not_find_is_found_while_writing(file: Path, monk
     assert len(aside.read_bytes()) >= len(content)
 
 
+@pytest.mark.slow
 def test_whatever_is_damaged_where_a_history_is_a_history_or_says_what_is_wrong(tmp_path: Path, file: Path) -> None:
     run_kept(tmp_path, file, repeats=3)
     sound, chance = file.read_bytes(), random.Random(7)

@@ -76,6 +76,7 @@ def all_read(file: Path) -> None:
                 history.suite_text(suite)
 
 
+@pytest.mark.slow
 def test_what_no_column_can_hold_is_damage_and_nothing_else(history: Path, tmp_path: Path) -> None:
     sound = history.read_bytes()
     deep = "[" * 100_000 + "]" * 100_000

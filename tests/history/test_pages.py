@@ -125,6 +125,7 @@ def test_what_a_killed_removal_leaves_is_shown_nowhere_and_goes_with_the_next_on
         assert connection.execute("SELECT count(*) FROM details").fetchone() == (2,)
 
 
+@pytest.mark.slow
 def test_a_large_history_is_made_smaller_without_being_written_again(
     tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -211,6 +211,7 @@ with History(file) as history:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(resource.getrlimit(resource.RLIMIT_FSIZE)[1] != resource.RLIM_INFINITY, reason="there is a limit")
 def test_what_found_no_room_is_written_when_there_is_some(file: Path) -> None:
     assert lines_of(ROOM, file) == [
@@ -365,6 +366,7 @@ say(str(writer.close()))
 """
 
 
+@pytest.mark.slow
 def test_two_programs_write_at_once(file: Path) -> None:
     programs = [child(TWO, file) for _ in range(2)]
     for program in programs:

@@ -257,6 +257,7 @@ async def test_an_allowed_model_is_asked_and_its_key_is_in_no_answer(project: Pa
             assert key not in whole
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_it_while_a_client_is_there(project: Path) -> None:
     (project / "mcp.py").write_text("raise SystemExit('a module of the folder was imported')")
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "client", "version": "1"}}

@@ -134,6 +134,7 @@ async def test_a_visitor_who_only_looks_has_no_keys_and_sees_what_others_run(pro
     assert {name: text for name, text in below(program.folder).items() if not name.endswith(".db")} == before
 
 
+@pytest.mark.slow
 async def test_a_visitor_watches_a_batch_that_goes_on_and_cannot_stop_it(program: Program) -> None:
     program.write("slow.toml", WEATHER + SLOW)
     words = ("slow.toml", "--history", "watched.db")

@@ -167,6 +167,7 @@ async def test_connections_that_say_nothing_keep_nobody_out(server: Served) -> N
         writer.close()
 
 
+@pytest.mark.slow
 async def test_a_page_that_is_closed_ends_its_app_in_good_order(tmp_path: Path) -> None:
     program = Program(tmp_path)
     program.write("weather.toml", WEATHER + SLOW)
@@ -203,6 +204,7 @@ async def test_who_leaves_an_app_that_hangs_gives_the_place_back(server: Served)
     await none_left(server)
 
 
+@pytest.mark.slow
 async def test_whoever_types_nothing_for_long_is_sent_away(program: Program) -> None:
     with served(program, "weather.toml", "--idle", "0.02") as server:
         async with browser() as session:
@@ -212,6 +214,7 @@ async def test_whoever_types_nothing_for_long_is_sent_away(program: Program) -> 
         await none_left(server)
 
 
+@pytest.mark.slow
 async def test_the_server_ends_its_visitors_with_itself(program: Program) -> None:
     with served(program, "weather.toml") as server:
         async with browser() as session:

@@ -147,6 +147,7 @@ def test_secrets_are_in_no_part_of_it(report: workbench.Report) -> None:
         assert (value in told, value in redacted, name in redacted) == (True, False, True)
 
 
+@pytest.mark.slow
 def test_runs_are_written_one_after_the_other_in_blocks(
     report: workbench.Report, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -98,6 +98,7 @@ def test_what_passed_is_told_in_one_word() -> None:
     assert "did not pass" not in text
 
 
+@pytest.mark.slow
 def test_a_report_is_cut_where_github_cuts_it_and_says_so() -> None:
     runs = [hostile_run("no \u00fc " * 40, case=f"case-{number}") for number in range(2_000)]
     report = report_on(*runs)

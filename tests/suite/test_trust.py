@@ -320,6 +320,7 @@ for suite in range(5):
 """
 
 
+@pytest.mark.slow
 def test_programs_that_write_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
     file = tmp_path / "trust.json"
     command = [sys.executable, "-c", WRITER, str(file)]

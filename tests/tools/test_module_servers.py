@@ -119,6 +119,7 @@ async def test_a_low_level_server_is_listed_to_its_last_page_and_its_results_are
     assert await server.call("tool_2", {}) == ToolAnswer("tool_2 is out of stock", is_error=True, code=-32000)
 
 
+@pytest.mark.slow
 async def test_a_fastmcp_is_listed_and_called_within_its_lifespan(pool: ServerPool, folder: Path) -> None:
     server = await start(pool, folder, "with_fastmcp")
     assert {tool.name: tool.annotations for tool in server.tools}["add"] == {"readOnlyHint": True}
@@ -242,6 +243,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 def test_nothing_is_written_on_the_terminal_and_no_thread_keeps_the_program_from_ending(
     tmp_path: Path, folder: Path
 ) -> None:

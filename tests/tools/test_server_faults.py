@@ -72,6 +72,7 @@ async def test_a_server_that_says_nothing_is_given_up_and_killed(open_server: Op
     assert error.startswith("server 'bench' did not answer within 0.5 s (command: python -c 'import threading;")
 
 
+@pytest.mark.slow
 async def test_a_server_that_prints_no_end_of_junk_is_given_up_with_a_hint(
     open_server: OpenServer, log_file: Path
 ) -> None:
@@ -109,6 +110,7 @@ async def test_junk_on_standard_output_and_a_flood_on_standard_error_hurt_nobody
     assert log_file.stat().st_size < 2_200_000
 
 
+@pytest.mark.slow
 async def test_a_message_longer_than_is_read_ends_the_server_at_once_with_the_reason(open_server: OpenServer) -> None:
     with pytest.raises(ServerError, match="sent more than 32 MiB as a message"):
         await open_server("python", "workshop.py", "endless").start()
@@ -240,6 +242,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("habits", [(), ("stubborn",)])
 def test_a_program_that_forgets_to_close_ends_without_a_hang_a_process_or_a_word(
     tmp_path: Path, habits: tuple[str, ...]

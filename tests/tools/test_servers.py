@@ -30,6 +30,7 @@ async def test_tools_of_the_sdk_are_listed_and_called_under_their_prefixed_names
     assert "valid integer" in mistyped.content
 
 
+@pytest.mark.slow
 async def test_a_listing_is_read_to_its_last_page_and_structured_content_is_checked(open_server: OpenServer) -> None:
     server = open_server("python", "catalogue.py")
     await server.start()

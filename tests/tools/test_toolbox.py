@@ -292,6 +292,7 @@ async def test_a_server_that_dies_leaves_the_others_alone_and_comes_back_after_r
     assert (await (await renewed.plan(a_call("other_process_id"))).run()).content == survivor
 
 
+@pytest.mark.slow
 async def test_all_servers_are_closed_together_even_stubborn_ones(pool: ServerPool) -> None:
     suite = a_suite(servers=[{**STUBBORN, "name": f"s{n}", "prefix": f"s{n}_"} for n in range(8)])
     toolbox = await open_(pool, suite)

@@ -90,6 +90,7 @@ async def next_line(running: subprocess.Popen[str]) -> str:
     return line
 
 
+@pytest.mark.slow
 async def test_servers_that_ignore_everything_end_with_workbench(tmp_path: Path) -> None:
     running = workbench_with(tmp_path, 6)
     groups = list(map(int, (await next_line(running)).split()))
@@ -107,6 +108,7 @@ async def test_servers_that_ignore_everything_end_with_workbench(tmp_path: Path)
     await becomes_true(lambda: all(map(group_is_gone, groups)) and not any(map(is_running, escaped(tmp_path))))
 
 
+@pytest.mark.slow
 async def test_a_process_that_inherited_everything_from_workbench_keeps_no_server_alive(tmp_path: Path) -> None:
     running = workbench_with(tmp_path, 1, "fork")
     said = [await next_line(running), await next_line(running)]

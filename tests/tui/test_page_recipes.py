@@ -19,6 +19,7 @@ def test_what_a_page_says_is_what_one_sees(name: str, tmp_path: Path) -> None:
         follow([block for block in blocks_of(page(name)) if block.kind in FOLLOWED], terminal)
 
 
+@pytest.mark.slow
 def test_the_recipe_of_a_held_run_keeps_what_was_corrected_as_a_mock(tmp_path: Path) -> None:
     clone = clone_in(tmp_path)
     with shell_in(clone) as terminal:

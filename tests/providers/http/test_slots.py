@@ -138,6 +138,7 @@ def test_a_server_that_computes_few_at_a_time_is_sent_no_more(computed: int, str
     assert all(limit in (computed, 8) for limit in last)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.05, 0.5, 0.95])
 def test_a_server_that_computes_all_at_a_time_is_never_slowed_down(noise: float) -> None:
     found = [simulated(8, 8, 200, seed, noise, streams) for seed in range(100) for streams in (True, False)]

@@ -189,6 +189,7 @@ async def test_a_text_that_a_cell_refuses_is_there_again_with_its_reason(tmp_pat
         assert "half" in suite.document.text
 
 
+@pytest.mark.slow
 async def test_a_text_that_a_cell_refuses_follows_its_cell_and_goes_with_it(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, home=SCHEMA)
     async with opened(suites, size=(160, 48)) as app:

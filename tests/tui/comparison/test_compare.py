@@ -69,6 +69,7 @@ async def test_the_comparison_looks_like_this(tmp_path: Path, size: tuple[int, i
         assert_golden(screen, f"compare-{size[0]}x{size[1]}")
 
 
+@pytest.mark.slow
 async def test_cells_fill_in_while_runs_go_on(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME), models=("one", "two")) as app:
         screen = await comparing(app)

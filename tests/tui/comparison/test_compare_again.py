@@ -65,6 +65,7 @@ async def test_a_case_that_ran_again_meanwhile_is_looked_at(tmp_path: Path) -> N
         assert row(app, "Movie night")[0] == "✗"
 
 
+@pytest.mark.slow
 async def test_what_is_run_again_and_stopped_is_what_it_was_on_both_screens_and_at_the_end(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME), models=("one",)) as app:
         screen = await comparing(app)

@@ -6,6 +6,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
+
 from tests.cli.test_compare import MODEL, SUITE, lazy, right
 from tests.providers.server import Server
 from tests.tui.in_terminal import Terminal
@@ -24,6 +26,7 @@ def figures_in(history: Path) -> list[dict[tuple[str, str], RunSummary | None]]:
         return [{(run.case_id, run.model): run.figures for run in kept.runs(number)} for number in batches]
 
 
+@pytest.mark.slow
 def test_the_recordings_of_a_comparison_are_compared_without_a_model(tmp_path: Path) -> None:
     clone = clone_in(tmp_path)
     (clone / "suites").mkdir()

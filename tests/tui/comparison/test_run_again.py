@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.providers.server import Answer, Request, Server, said
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from tests.tui.comparison.test_compare import added_up, comparing, finish
@@ -21,6 +23,7 @@ async def all_ended(app: Opened, requests: list[Request], number: int) -> None:
     await app.until(lambda: len(requests) == number and not app.app.main.book.progress().under_way)
 
 
+@pytest.mark.slow
 async def test_paid_cells_run_again_after_a_question_with_an_estimate_also_the_next_day(tmp_path: Path) -> None:
     suites, history = suites_in(tmp_path, greetings=GREETINGS), tmp_path / "history.sqlite3"
     with Server(lambda _: HELLO) as paid:

@@ -234,6 +234,7 @@ async def test_a_batch_is_graded_again_beside_its_old_grades(tmp_path: Path) -> 
         assert "1 batch was regraded since" in app.screen
 
 
+@pytest.mark.slow
 async def test_a_batch_that_was_graded_again_is_shown_first_as_it_was_graded_when_it_ran(tmp_path: Path) -> None:
     suites, history = history_of(tmp_path, Made(well()), Made(well("Lights off")))
     (suites / "home.toml").write_text(AS_IT_WAS_CALLED, encoding="utf-8")

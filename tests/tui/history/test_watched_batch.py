@@ -35,6 +35,7 @@ def detached(folder: Path, suite: str = SMART_HOME) -> Iterator[tuple[Path, Path
         yield suites, history, batch
 
 
+@pytest.mark.slow
 async def test_its_cells_fill_in_and_the_steps_of_a_run_stream(tmp_path: Path) -> None:
     with detached(tmp_path) as (suites, history, batch):
         async with opened(suites, size=(80, 24), history=history) as app:
@@ -78,6 +79,7 @@ async def test_a_repeat_that_runs_is_offered_beside_those_that_are_over(tmp_path
             await app.until(lambda: "✓ passed 1.00" in app.screen)
 
 
+@pytest.mark.slow
 async def test_the_last_news_before_a_pause_are_read_once_it_is_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,6 +92,7 @@ async def test_the_last_news_before_a_pause_are_read_once_it_is_time(
             await app.until(lambda: "… 2 of 3" in title(app))
 
 
+@pytest.mark.slow
 async def test_a_viewer_that_is_let_go_attaches_again_by_itself(tmp_path: Path) -> None:
     with detached(tmp_path) as (suites, history, batch):
         async with opened(suites, size=(80, 24), history=history) as app:

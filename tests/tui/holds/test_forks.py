@@ -203,6 +203,7 @@ async def test_nothing_is_asked_about_what_came_before(tmp_path: Path) -> None:
             assert "replayed" in app.screen
 
 
+@pytest.mark.slow
 async def test_a_run_on_a_model_that_is_no_longer_chosen_says_whose_it_is(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(160, 40)) as app:
         await made(app)

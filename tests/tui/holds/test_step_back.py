@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
+
 from tests.tui.apps import NEEDY, SMART_HOME, Opened, opened, opening, suites_in
 from tests.tui.stepped import held, shown, stepped
 from workbench.engine.fork import ForkPoint
@@ -42,6 +44,7 @@ async def held_at(app: Opened, place: str) -> None:
     await app.until(lambda: (run := app.app.main.selection.run) is not None and run.held and place in app.screen)
 
 
+@pytest.mark.slow
 async def test_steps_lead_back_to_the_first_hold_and_execute_nothing_again(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, looking=COUNTING)
     for name in ("counting.py", "plain.py"):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.tui.apps import SMART_HOME, opened, suites_in
 from workbench.tui.kit.search_bar import SearchBar
 from workbench.tui.tree.view import FilterBox
@@ -17,6 +19,7 @@ def with_keys(folder: Path, text: str) -> Path:
     return suites_in(folder, smart_home=SMART_HOME)
 
 
+@pytest.mark.slow
 async def test_own_keys_work_and_are_shown_wherever_keys_are(tmp_path: Path) -> None:
     suites = with_keys(tmp_path, '[keys]\n"run.case" = ["f6"]\nzoom = ["Z"]\n"move.down" = ["j", "down"]\n')
     async with opened(suites) as app:

@@ -163,6 +163,7 @@ async def test_a_refusal_is_told_in_full(tmp_path: Path, monkeypatch: pytest.Mon
             assert KEY not in app.screen
 
 
+@pytest.mark.slow
 async def test_what_is_wrong_is_told_in_the_form_and_what_is_not_confirmed_needs_a_second_enter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,6 +225,7 @@ def seen(app: Opened) -> str:
     return "\n".join(piece.strip.text for piece in update.pieces)
 
 
+@pytest.mark.slow
 async def test_a_model_is_changed_in_its_file_with_the_same_form(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -115,6 +115,7 @@ async def test_a_new_suite_holds_the_case_and_its_run_can_be_replayed(tmp_path: 
     assert [finished.result.status for finished in report.runs] == ["passed"]
 
 
+@pytest.mark.slow
 async def test_what_is_under_way_is_asked_about_and_what_breaks_off_is_said(tmp_path: Path) -> None:
     came = Signal()
     answers = [said("openai", "Hello."), said("openai"), Answer((b": waits\n\n", Tell(came), HANG))]

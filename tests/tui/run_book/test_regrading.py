@@ -318,6 +318,7 @@ def test_a_case_that_was_run_again_meanwhile_keeps_what_that_run_came_to(bench: 
     assert bench.regrading.take_summary() == ""
 
 
+@pytest.mark.slow
 def test_more_runs_of_one_case_than_stay_whole_are_all_graded_anew(bench: Bench) -> None:
     (run,) = plan_runs([bench.suite.file], case_ids=["one"])
     runs = [replace(run, run_id=f"r{number}", repeat=number) for number in range(WHOLE_RUNS + 2)]
@@ -345,6 +346,7 @@ def test_pieces_that_were_called_off_are_still_due(bench: Bench) -> None:
     assert bench.grade() == ["two"]
 
 
+@pytest.mark.slow
 def test_of_a_thousand_cases_only_the_one_that_was_edited_is_looked_at() -> None:
     case = '\n[[cases]]\nname = "Case {0}"\nuser = "Go."\n[[cases.ordered]]\ntool = "go"\nargs = {{ to = {0} }}\n'
     text = TEXT.partition("\n[[cases]]")[0] + "\n" + "".join(case.format(number) for number in range(1_000))

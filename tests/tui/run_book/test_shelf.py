@@ -68,6 +68,7 @@ def said_in(view: RunView) -> Sequence[str]:
     return [repr(item) for item in view.items]
 
 
+@pytest.mark.slow
 def test_what_is_unpacked_equals_what_was_packed(made: list[Made]) -> None:
     for _, events, result in made:
         data = packed(Content(list(events), result))
@@ -114,6 +115,7 @@ def test_a_run_that_is_on_a_screen_is_shown_by_the_same_view_after_it_was_packed
     assert said_in(view) != graded, "what is seen is graded anew, too"
 
 
+@pytest.mark.slow
 def test_no_view_is_kept_for_a_packed_run_that_nobody_looks_at(made: list[Made]) -> None:
     shelf = Shelf(1)
     first = recorded(made[0], shelf)

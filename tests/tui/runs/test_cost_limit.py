@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
 from tests.providers.server import Server, said
 from tests.tui.apps import Opened, opened, suites_in
 from workbench.tui.runs.dialogs import CostLimitScreen
@@ -29,6 +31,7 @@ async def asking(tmp_path: Path, server: Server, models: str = PAID) -> AsyncIte
         yield app
 
 
+@pytest.mark.slow
 async def test_it_shows_what_was_spent_and_goes_on_as_far_as_it_may(tmp_path: Path) -> None:
     with Server(lambda _: said("openai", "Hello.")) as server:
         async with asking(tmp_path, server) as app:

@@ -87,6 +87,7 @@ async def test_a_tool_is_allowed_until_its_run_ends(tmp_path: Path) -> None:
         assert "send_email is executed in Movie night" in app.screen
 
 
+@pytest.mark.slow
 async def test_no_and_escape_are_a_no_and_so_is_enter_where_the_cursor_begins(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         runs = await app.run("R")
@@ -98,6 +99,7 @@ async def test_no_and_escape_are_a_no_and_so_is_enter_where_the_cursor_begins(tm
         assert app.session.allowed == [(run.run_id, "c0", "no") for run in runs]
 
 
+@pytest.mark.slow
 async def test_a_tool_is_allowed_for_all_runs_of_a_batch_and_for_no_other_tool_or_batch(tmp_path: Path) -> None:
     other = ToolDefinition("delete_email", "Deletes an e-mail.", server="office")
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
@@ -150,6 +152,7 @@ async def test_a_yes_counts_only_after_the_end_of_the_arguments_was_shown(tmp_pa
         assert app.session.allowed == [(run.run_id, "c0", "call")]
 
 
+@pytest.mark.slow
 async def test_several_questions_come_one_after_the_other_each_naming_its_case(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         runs = await app.run("R")

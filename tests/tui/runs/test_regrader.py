@@ -103,6 +103,7 @@ async def test_another_question_is_marked_and_graded_all_the_same(tmp_path: Path
         assert "changed since" in app.screen
 
 
+@pytest.mark.slow
 async def test_typing_grades_once_a_key_and_only_what_is_typed_in(tmp_path: Path, on_threads: list[str]) -> None:
     async with opened(suites_in(tmp_path, many=MANY)) as app:
         await ran(app, [("go", {"to": 0, "how": "fast"})], "R")
@@ -125,6 +126,7 @@ async def test_typing_grades_once_a_key_and_only_what_is_typed_in(tmp_path: Path
         assert len(on_threads) == 3
 
 
+@pytest.mark.slow
 async def test_a_change_of_settings_grades_everything_beside_what_is_done(
     tmp_path: Path, on_threads: list[str]
 ) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.tui.apps import MOVIE_NIGHT, NEEDY, SMART_HOME, Call, conversation, opened, opening, suites_in
 from workbench.engine.events import RunDone
 from workbench.grading.grade import RunResult
@@ -113,6 +115,7 @@ async def test_several_models_stand_side_by_side(tmp_path: Path) -> None:
         assert "From the first." in app.screen
 
 
+@pytest.mark.slow
 async def test_models_are_chosen_from_a_list(tmp_path: Path) -> None:
     text = SMART_HOME.replace('name = "Smart home"\n', 'name = "Smart home"\nmodels = ["offline", "other"]\n')
     async with opened(suites_in(tmp_path, smart_home=text)) as app:
@@ -161,6 +164,7 @@ async def test_a_suite_that_would_start_something_is_asked_about_first(tmp_path:
         assert app.session.trusted == [True]
 
 
+@pytest.mark.slow
 async def test_trust_for_once_holds_until_the_program_ends_and_always_is_remembered(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, needy=NEEDY)
     async with opened(suites) as app:

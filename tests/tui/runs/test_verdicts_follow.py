@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Opened, conversation, opened, suites_in
 from tests.tui.comparison.test_compare import compared as both_compared
 from tests.tui.comparison.test_compare import comparing, finish, row
@@ -62,6 +64,7 @@ async def test_rows_that_are_sorted_are_sorted_anew_once_all_is_graded(tmp_path:
         assert screen.state.cases_shown[-1].name == "Case 0"
 
 
+@pytest.mark.slow
 async def test_what_is_graded_at_once_is_seen_at_once_in_cells_runs_and_pairs(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME), models=("one", "two")) as app:
         await both_compared(app)

@@ -132,6 +132,7 @@ async def test_help_opens_and_closes(tmp_path: Path) -> None:
         assert isinstance(app.app.screen, MainScreen)
 
 
+@pytest.mark.slow
 async def test_the_help_shows_what_applies_first_and_is_searched(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(160, 48)) as app:
         await app.press("3", "question_mark")

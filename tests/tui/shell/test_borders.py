@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from textual.events import DescendantFocus, MouseDown, MouseMove, MouseUp
@@ -47,6 +48,7 @@ async def _drag(app: Opened, splitter: str, column: int) -> None:
         await app.settle()
 
 
+@pytest.mark.slow
 async def test_borders_are_moved_by_keys_and_mouse_and_stand_there_the_next_time(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, one=SMART_HOME)
     async with opened(suites) as app:

@@ -66,6 +66,7 @@ async def still_works(app: Opened) -> None:
     assert "Saved in" in app.screen
 
 
+@pytest.mark.slow
 async def test_errors_of_handlers_timers_workers_and_callbacks_are_said_and_logged(tmp_path: Path, log: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), errs=True) as app:
         main, tree = app.app.main, app.app.main.query_one(SuiteTree)

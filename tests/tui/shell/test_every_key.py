@@ -85,6 +85,7 @@ async def test_each_key_of_each_screen_takes_its_action(tmp_path: Path, monkeypa
                     assert taken == [action.id], key
 
 
+@pytest.mark.slow
 async def test_each_screen_is_searched_or_filtered_with_one_key(tmp_path: Path) -> None:
     suites, history = suites_in(tmp_path, home=SMART_HOME, shop=SHOP), tmp_path / "history.sqlite3"
     write_history(history, suites / HOME, *BATCHES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from textual import events
 
 from tests.tui.apps import SMART_HOME, opened, suites_in
@@ -21,6 +22,7 @@ async def test_a_move_that_comes_when_a_field_of_the_form_is_open_leaves_it(tmp_
         assert not form.typing
 
 
+@pytest.mark.slow
 async def test_a_paste_that_is_too_long_for_a_field_is_refused(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         for keys in (["2", "home", "down", "down", "e"], ["ctrl+p"], ["1", "n"], ["1", "slash"]):

@@ -104,6 +104,7 @@ async def test_a_hostile_suite_is_only_shown_and_can_be_typed_in(tmp_path: Path)
         assert all(cell_len(line) <= 40 for line in app.screen.split("\n"))
 
 
+@pytest.mark.slow
 async def test_a_line_of_a_megabyte_and_a_file_that_is_not_utf_8_are_shown(tmp_path: Path) -> None:
     suites = suites_in(tmp_path)
     (suites / "a.toml").write_bytes(SMART_HOME.replace("Start movie night.", "漢" * 1_000_000).encode())

@@ -147,6 +147,7 @@ sys.exit(main())
 """
 
 
+@pytest.mark.slow
 def test_a_text_that_is_being_made_holds_nobody_up(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, home=SMART_HOME)
     program = tmp_path / "endless.py"

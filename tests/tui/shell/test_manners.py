@@ -105,6 +105,7 @@ BREAKS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", BREAKS)
 def test_an_error_anywhere_is_said_in_one_line_and_the_third_in_a_row_ends_the_app(tmp_path: Path, where: str) -> None:
     broken = tmp_path / "broken"

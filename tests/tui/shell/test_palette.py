@@ -57,6 +57,7 @@ async def test_what_cannot_be_done_stands_at_the_end_with_why(tmp_path: Path) ->
         assert why[1:] in app.screen.splitlines()[-1]
 
 
+@pytest.mark.slow
 async def test_recent_commands_come_first_also_the_next_time_and_on_other_screens_only_their_own(
     tmp_path: Path,
 ) -> None:
@@ -91,6 +92,7 @@ async def test_typing_finds_marks_and_ranks_and_says_when_nothing_is_found(tmp_p
         assert isinstance(app.app.screen, HelpScreen)
 
 
+@pytest.mark.slow
 async def test_it_chooses_once_by_key_or_mouse_and_closes_once(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         await app.press("ctrl+p", *"keys and")

@@ -217,6 +217,7 @@ async def test_a_file_that_is_gone_can_be_written_again(tmp_path: Path) -> None:
         assert (suites / "smart_home.toml").read_text() == MINE
 
 
+@pytest.mark.slow
 async def test_an_untouched_suite_whose_file_is_gone_says_so_and_can_be_written_again(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     file = suites / "smart_home.toml"

@@ -36,6 +36,7 @@ def replace(file: Path, text: str) -> None:
     new.replace(file)
 
 
+@pytest.mark.slow
 async def test_an_unedited_suite_follows_its_file_and_the_cursor_stays(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, home=SMART_HOME)
     async with opened(suites, watches=True) as app:
@@ -61,6 +62,7 @@ async def test_files_that_come_and_go_are_seen(tmp_path: Path) -> None:
         assert [suite.path.name for suite in app.app.main.open_suites.suites] == ["home.toml"]
 
 
+@pytest.mark.slow
 async def test_what_was_typed_and_what_was_written_are_merged_as_one_step(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, home=SMART_HOME)
     file = suites / "home.toml"
@@ -155,6 +157,7 @@ async def test_mine_is_saved_elsewhere_instead_of_a_merge(tmp_path: Path) -> Non
         assert ((suites / "home-2.toml").read_text(), suite_of(app).document.text) == (mine, theirs)
 
 
+@pytest.mark.slow
 async def test_a_file_that_is_broken_for_a_while_mends_itself(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, home=SMART_HOME)
     file = suites / "home.toml"

@@ -126,6 +126,7 @@ def test_a_signal_ends_the_program_and_gives_the_terminal_back_whatever_hangs(tm
         terminal.wait_for("Unsaved changes from an earlier session")
 
 
+@pytest.mark.slow
 def test_a_hanging_app_ends_and_is_logged_when_the_connection_drops(tmp_path: Path) -> None:
     plant = "import time\nfrom workbench.tui.kit.help import HelpScreen\n"
     plant += f"{HANGS['the loop, and stands']}\n{asked(tmp_path)}"
@@ -176,6 +177,7 @@ def test_bytes_that_are_no_text_do_no_harm(tmp_path: Path) -> None:
         assert_restored(terminal)
 
 
+@pytest.mark.slow
 def test_a_pane_that_can_never_be_drawn_ends_the_app_with_one_line_and_a_restored_terminal(tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     broken.mkdir()

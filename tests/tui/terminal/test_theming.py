@@ -64,6 +64,7 @@ async def test_the_title_of_a_theme_is_shown_safely(tmp_path: Path) -> None:
         assert "Oak [red]x[/] ␛[31m" in app.screen
 
 
+@pytest.mark.slow
 async def test_a_chosen_theme_that_is_gone_is_missed(tmp_path: Path) -> None:
     own = tmp_path / "state" / "config" / "themes"
     own.mkdir(parents=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.test_draft import ADD, SHOP, drafting, submitted
 from tests.providers.server import HANG, Answer, Server, document, error_document
 from tests.tui.apps import Opened, opened, suites_in
@@ -23,6 +25,7 @@ async def ask(app: Opened) -> None:
     await app.pilot.press("1")
 
 
+@pytest.mark.slow
 async def test_cases_are_shown_and_added_as_one_step(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, shop=SHOP)
     with Server(drafting(lambda _: submitted(*ADD))) as server:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.tui.apps import Opened, opened, suites_in
 from workbench.tui.case.form.view import FormView
 from workbench.tui.tools.log_screen import LogScreen
@@ -80,6 +82,7 @@ async def offered_in_the_form(app: Opened) -> str:
     return screen
 
 
+@pytest.mark.slow
 async def test_the_line_that_tells_why_a_server_ended_is_in_the_notice_and_on_its_row(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, shop=SUITE)
     why = "boom: DATABASE_URL is not set"
@@ -92,6 +95,7 @@ async def test_the_line_that_tells_why_a_server_ended_is_in_the_notice_and_on_it
         assert f"server 'shop' ended with exit code 1 before it listed its tools: {why}; log: l opens it" in said
 
 
+@pytest.mark.slow
 async def test_what_a_dying_server_wrote_is_in_the_run_and_on_the_screen_of_tools(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, shop=SUITE)
     (suites / "server.py").write_text(SERVER, encoding="utf-8")

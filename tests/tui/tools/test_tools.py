@@ -6,6 +6,8 @@ import json
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import pytest
+
 from tests.programs import grant_of
 from tests.tui.apps import Opened, assert_golden, opened, suites_in
 from workbench.engine.server_calls import ServerOf
@@ -121,6 +123,7 @@ async def test_a_server_is_started_by_a_key_after_trust_called_and_what_it_answe
         assert audited(tmp_path)[-1] == ("crash", "by hand", "server error")
 
 
+@pytest.mark.slow
 async def test_a_server_that_dies_by_itself_is_seen_without_a_key(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, shop=SHOP), trust=True, size=(80, 24)) as app:
         await tools_of(app)

@@ -267,6 +267,7 @@ INSERTED = SMART_HOME.replace(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("on_disk", "names"),
     [

@@ -6,6 +6,7 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
 from textual.widgets import Input
 
 from tests.tools.conftest import SERVERS
@@ -42,6 +43,7 @@ async def taken(app: Opened, text: str) -> None:
     await app.pilot.press("enter")
 
 
+@pytest.mark.slow
 async def test_a_server_that_dies_is_asked_again_and_its_suite_is_opened_unsaved(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     (suites / "garden.py").write_text(SERVER, encoding="utf-8")
@@ -76,6 +78,7 @@ async def test_a_server_that_dies_is_asked_again_and_its_suite_is_opened_unsaved
         assert "planted" not in loaded.text
 
 
+@pytest.mark.slow
 async def test_servers_of_clients_are_offered_and_every_question_can_be_left(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     slow = {"command": sys.executable, "args": ["-c", "import time; time.sleep(600)"]}
