@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.config.secrets import Secrets
-from workbench.engine.redaction import EventDoor, RunDoor, SuiteParts
+from workbench.engine.redaction import EventRedaction, RunRedaction, SuiteParts
 from workbench.grading.grade import Grade, Issue, RunResult
 from workbench.grading.status import Status
 from workbench.history.packing import RunPacker
@@ -51,9 +51,9 @@ def secrets_of(*values: str) -> Secrets:
 
 def told(secrets: Secrets, happenings: Iterable[EventPayload]) -> tuple[list[EventPayload], Trajectory]:
     """What leaves of a run whose happenings begin with the first request. Every event keeps its number."""
-    door = EventDoor(SuiteParts(secrets))
+    redaction = EventRedaction(SuiteParts(secrets))
     events = [Event("run-1", at, 0.0, what) for at, what in enumerate((START, RequestStarted(1), *happenings))]
-    shown = [stored for event in events for stored in door.take(event)] + door.rest()
+    shown = [stored for event in events for stored in redaction.take(event)] + redaction.rest()
     assert [event.sequence for event in shown] == [event.sequence for event in events]
     lines = "\n".join(map(event_to_line, shown))
     assert not [value for _, value in secrets.values if value in lines]
@@ -72,9 +72,9 @@ def test_a_secret_cut_into_letters_becomes_its_name_where_it_begins() -> None:
 
 
 def test_what_only_began_like_a_secret_is_held_back_until_that_is_clear_and_stays_the_same() -> None:
-    door = EventDoor(SuiteParts(secrets_of(KEY)))
+    redaction = EventRedaction(SuiteParts(secrets_of(KEY)))
     pieces = [Event("run-1", at, 0.0, TextDelta(1, text)) for at, text in enumerate(("It says sk-", "pl", "enty!"))]
-    left = [door.take(event) for event in pieces]
+    left = [redaction.take(event) for event in pieces]
     assert left == [[], [], pieces]
     assert all(event is piece for event, piece in zip(left[2], pieces, strict=True))
 
@@ -122,9 +122,9 @@ def test_every_other_text_of_a_run_is_clean() -> None:
         ResultReceived(f"id-{KEY}", f"got {KEY}", False, "server", 1.0),
         RunFinished("error", f"broke at {KEY}"),
     ]
-    door = EventDoor(SuiteParts(secrets_of(KEY)))
+    redaction = EventRedaction(SuiteParts(secrets_of(KEY)))
     events = [Event("run-1", at, 0.0, what) for at, what in enumerate((start, *happenings))]
-    shown = [stored for event in events for stored in door.take(event)]
+    shown = [stored for event in events for stored in redaction.take(event)]
     assert KEY not in "".join(map(event_to_line, shown))
     trajectory = fold(shown)
     assert trajectory.usage == Usage(4711, 1)
@@ -139,10 +139,10 @@ def test_a_number_that_is_a_secret_is_hidden_too() -> None:
 
 def test_a_secret_that_becomes_known_during_a_run_counts_from_then_on() -> None:
     secrets = Secrets()
-    door = EventDoor(SuiteParts(secrets))
-    assert door.take(Event("run-1", 0, 0.0, START)) == [Event("run-1", 0, 0.0, START)]
+    redaction = EventRedaction(SuiteParts(secrets))
+    assert redaction.take(Event("run-1", 0, 0.0, START)) == [Event("run-1", 0, 0.0, START)]
     secrets.add("KEY", KEY)
-    (shown,) = door.take(Event("run-1", 1, 0.0, TextDelta(1, KEY)))
+    (shown,) = redaction.take(Event("run-1", 1, 0.0, TextDelta(1, KEY)))
     assert shown.payload == TextDelta(1, "$KEY")
 
 
@@ -216,5 +216,5 @@ def test_a_search_of_what_is_stored_of_a_run_finds_all_that_redacting_it_changes
     user = some(PLAIN | text)
     case = Case.model_validate({"id": "case", "name": "Case", "user": user, "response_contains": [some(text) or "x"]})
     run = DoneRun("run-1", result, events, 0.0, 1.0)
-    door = RunDoor(SuiteParts(secrets), {"run-1": case})
-    assert RunPacker(door).packed(run) == RunPacker().packed(door.redacted(run))
+    redaction = RunRedaction(SuiteParts(secrets), {"run-1": case})
+    assert RunPacker(redaction).packed(run) == RunPacker().packed(redaction.redacted(run))

@@ -15,7 +15,7 @@ from workbench.cli.report_output import Output
 from workbench.config.folders import history_option
 from workbench.dataclasses import dataclass, parsed_json
 from workbench.engine.recordings import result_of_recording
-from workbench.engine.redaction import EventDoor, SuiteParts, shown_result
+from workbench.engine.redaction import EventRedaction, SuiteParts, shown_result
 from workbench.engine.suite_secrets import keep_stored
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.history.history import History
@@ -144,9 +144,9 @@ def _show_run(
     recording = history.recording(run, grading)
     parts = SuiteParts(command.program.secrets)
     result = shown_result(result_of_recording(recording), parts.secrets)
-    door = EventDoor(parts)
-    shown = list(chain.from_iterable(map(door.take, recording.events)))
-    shown += door.rest()
+    redaction = EventRedaction(parts)
+    shown = list(chain.from_iterable(map(redaction.take, recording.events)))
+    shown += redaction.rest()
     if options.output.form == "json":
         events = [parsed_json(event_to_line(event)) for event in shown]
         from workbench.show.json.history import shown_run

@@ -35,7 +35,7 @@ from workbench.engine.events import (
 )
 from workbench.engine.plan import PlannedRun
 from workbench.engine.recordings import RecordingLines, Recordings
-from workbench.engine.redaction import EventDoor, SuiteParts, shown_result
+from workbench.engine.redaction import EventRedaction, SuiteParts, shown_result
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.plan import Plan
 from workbench.evaluation.progress import BatchProgress
@@ -79,7 +79,7 @@ class StepPrinter:
         self._room = max(show.width - self._title_width - 2, 20)
         self._steps: dict[str, StepLines] = {}
         self._parts = SuiteParts(show.secrets)
-        self._doors: dict[str, EventDoor] = {}
+        self._redactions: dict[str, EventRedaction] = {}
 
     def step(self, happened: RunEvent) -> None:
         if not self._show.steps:
@@ -89,7 +89,7 @@ class StepPrinter:
         if steps is None:
             steps = StepLines(self._show.paint, verbose=self._show.verbose, width=self._room)
             self._steps[event.run_id] = steps
-        for shown in self._doors.setdefault(event.run_id, EventDoor(self._parts)).take(event):
+        for shown in self._redactions.setdefault(event.run_id, EventRedaction(self._parts)).take(event):
             for line in steps.lines(shown):
                 self._print(event.run_id, line)
 
@@ -121,11 +121,11 @@ class StepPrinter:
             )
 
     def done(self, result: RunResult) -> None:
-        steps, door = self._steps.pop(result.run_id, None), self._doors.pop(result.run_id, None)
+        steps, redaction = self._steps.pop(result.run_id, None), self._redactions.pop(result.run_id, None)
         if not self._show.steps or is_not_needed(result):
             return
-        if door is not None and steps is not None:
-            for line in chain.from_iterable(map(steps.lines, door.rest())):
+        if redaction is not None and steps is not None:
+            for line in chain.from_iterable(map(steps.lines, redaction.rest())):
                 self._print(result.run_id, line)
         result = shown_result(result, self._show.secrets)
         width = sys.maxsize if self._show.verbose else self._room
@@ -150,7 +150,7 @@ class EventStream:
     def __init__(self, runs: Sequence[PlannedRun], lines: RecordingLines, stream: TextIO) -> None:
         self._runs = {run.run_id: run for run in runs}
         self._waiting = dict(self._runs)
-        self._doors: dict[str, EventDoor] = {}
+        self._redactions: dict[str, EventRedaction] = {}
         self._lines = lines
         self._stream = stream
 
@@ -158,14 +158,14 @@ class EventStream:
         """Write an event."""
         self._begin(happened.event.run_id)
         run_id = happened.event.run_id
-        door = self._doors.get(run_id) or self._doors.setdefault(run_id, self._lines.door())
-        for shown in door.take(happened.event):
+        redaction = self._redactions.get(run_id) or self._redactions.setdefault(run_id, self._lines.redaction())
+        for shown in redaction.take(happened.event):
             self._write(partial(event_to_line, shown))
 
     def done(self, result: RunResult) -> None:
         """Write the result of a run, after its header if it never began."""
         self._begin(result.run_id)
-        for shown in self._doors.pop(result.run_id, self._lines.door()).rest():
+        for shown in self._redactions.pop(result.run_id, self._lines.redaction()).rest():
             self._write(partial(event_to_line, shown))
         self._write(lambda: self._lines.result(self._runs[result.run_id], result))
 

@@ -18,7 +18,7 @@ from workbench.config.secrets import Secrets
 from workbench.engine.events import BatchDone, BatchEvent, RunDone, RunEvent, steady_clock_ms
 from workbench.engine.model_specs import Specs
 from workbench.engine.plan import Execution, PlannedRun
-from workbench.engine.redaction import RunDoor, SuiteParts, redacted_suite_text
+from workbench.engine.redaction import RunRedaction, SuiteParts, redacted_suite_text
 from workbench.history.records import CONFIRMS, DoneRun, Kind, NewBatch, NewRun, NewShard, what_is_asked
 from workbench.history.writer import MAX_AT_ONCE, BatchHandle, HistoryWriter
 from workbench.suite.model import Case
@@ -58,15 +58,15 @@ class HistoryRecorder:
         runs = tuple(runs)
         self._writer = writer
         self._now_ms = now_ms or steady_clock_ms()
-        door = door_of(runs, secrets)
+        redaction = redaction_of(runs, secrets)
         self._events: dict[str, list[Event]] = {}
         self._given: deque[Future[None]] = deque()
         """The writing of each run that may not be stored yet, the oldest first."""
         if going_on is None:
-            self.handle = writer.begin(_new_batch(runs, settings, secrets, home, self._now(), shard), door)
+            self.handle = writer.begin(_new_batch(runs, settings, secrets, home, self._now(), shard), redaction)
         else:
             self.handle = going_on
-            writer.resume(going_on, door)
+            writer.resume(going_on, redaction)
 
     def take(self, event: BatchEvent) -> None:
         """Record an event of the batch, of which this is a listener behind `timed`."""
@@ -102,9 +102,9 @@ def done_run(done: RunDone, events: tuple[Event, ...]) -> DoneRun:
     return DoneRun(done.result.run_id, done.result, events, done.began_ms, done.ended_ms)
 
 
-def door_of(runs: Iterable[PlannedRun], secrets: Secrets) -> RunDoor:
+def redaction_of(runs: Iterable[PlannedRun], secrets: Secrets) -> RunRedaction:
     """Return the redaction that runs pass on their way into the history."""
-    return RunDoor(SuiteParts(secrets), {run.run_id: run.case for run in runs})
+    return RunRedaction(SuiteParts(secrets), {run.run_id: run.case for run in runs})
 
 
 def settings_of_batch(

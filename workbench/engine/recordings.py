@@ -20,7 +20,7 @@ from workbench.config.secrets import Secrets
 from workbench.engine.events import BatchEvent, BatchListener, RunDone, RunEvent
 from workbench.engine.model_specs import FREE, cost_of
 from workbench.engine.plan import PlannedRun, grader_named, with_grader
-from workbench.engine.redaction import EventDoor, SuiteParts, redacted_result, redacted_run, redacted_suite_text
+from workbench.engine.redaction import EventRedaction, SuiteParts, redacted_result, redacted_run, redacted_suite_text
 from workbench.grading.grade import NOBODY_ASKED, JudgeUse, RunResult
 from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_to_json
 from workbench.grading.status import Status
@@ -109,9 +109,9 @@ class RecordingLines:
         """Return texts without secrets."""
         return self._secrets.redacted(texts)
 
-    def door(self) -> EventDoor:
+    def redaction(self) -> EventRedaction:
         """Return the redaction that the events of one run pass before they become lines (`event_to_line`)."""
-        return EventDoor(self._parts)
+        return EventRedaction(self._parts)
 
     def result(self, planned: PlannedRun, result: RunResult) -> str:
         """Return the last line of a run, which holds its result."""
@@ -121,7 +121,7 @@ class RecordingLines:
         """Yield all lines of a run; without `result`, it is not over and has no last line."""
         yield self.header(planned)
         if result is None:
-            yield from map(event_to_line, self.door().pass_all(events))
+            yield from map(event_to_line, self.redaction().pass_all(events))
         else:
             stored, redacted = redacted_run(events, result, self._parts, planned.case)
             yield from map(event_to_line, stored)
@@ -148,7 +148,7 @@ class Recordings:
         self._only_failed = only_failed
         self._clock = clock
         self._open: dict[str, _RunFile] = {}
-        self._doors: dict[str, EventDoor] = {}
+        self._redactions: dict[str, EventRedaction] = {}
         self._numbers: dict[str, int] | None = None
         """The highest number of each stem in the folder; read once, because a folder may hold thousands of files."""
 
@@ -172,11 +172,11 @@ class Recordings:
             if isinstance(event.payload, RunStarted):
                 run = planned[run_id]
                 self._open[run_id] = self._new_file(run)
-                self._doors[run_id] = self._lines.door()
+                self._redactions[run_id] = self._lines.redaction()
                 self._open[run_id].write(self._lines.header(run))
             file = self._open.get(run_id)
             if file is not None:
-                for shown in self._doors[run_id].take(event):
+                for shown in self._redactions[run_id].take(event):
                     file.write(event_to_line(shown))
                 now_s = self._clock()
                 if isinstance(event.payload, _WORTH_A_WRITE) or now_s - file.flushed_s > _FLUSHED_EVERY_S:
@@ -200,11 +200,11 @@ class Recordings:
             if self._only_failed and result.status not in (Status.FAILED, Status.ERROR):
                 file.remove()
             else:
-                for shown in self._doors[result.run_id].rest():
+                for shown in self._redactions[result.run_id].rest():
                     file.write(event_to_line(shown))
                 file.write(self._lines.result(planned[result.run_id], result))
                 file.finish()
-            del self._open[result.run_id], self._doors[result.run_id]
+            del self._open[result.run_id], self._redactions[result.run_id]
         except (OSError, ValueError, TypeError, RecursionError) as error:
             self._give_up(result.run_id, error)
 
@@ -248,7 +248,7 @@ def export_recording(folder: Path, recording: Recording, secrets: Secrets, befor
 
     def written() -> Iterator[str]:
         yield _header_line(header, secrets)
-        yield from map(event_to_line, EventDoor(parts).pass_all(recording.events))
+        yield from map(event_to_line, EventRedaction(parts).pass_all(recording.events))
         if recording.result is not None:
             case = _recorded_case(recording, suite_of_recording(recording))
             yield _result_line(redacted_result(result_of_recording(recording), parts, case))

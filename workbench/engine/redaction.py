@@ -1,8 +1,7 @@
 """Redaction of runs: their events, results and suites, before they are stored or shown.
 
 Inside the program everything is raw, because graders, forks and the model need the true values. Data that leaves the
-program passes a door that redacts it; `tests/test_doors.py` finds every call that writes something, and plants secrets
-before each.
+program is redacted first; `tests/test_doors.py` finds every call that writes something, and plants secrets before each.
 
 A check of a redacted value would grade the name of a variable. A stored run therefore lists its redacted places, and
 `why_not_regraded` refuses to regrade it if the case checks one of them: the run keeps its verdict.
@@ -180,7 +179,7 @@ def redacted_run(
     """Return the events and the result of a finished run without secrets.
 
     `RunResult.redacted` lists the redacted places that a check may need."""
-    return tuple(EventDoor(parts).pass_all(events)), redacted_result(result, parts, case)
+    return tuple(EventRedaction(parts).pass_all(events)), redacted_result(result, parts, case)
 
 
 def redacted_result(result: RunResult, parts: SuiteParts, case: Case | None) -> RunResult:
@@ -193,7 +192,7 @@ def redacted_result(result: RunResult, parts: SuiteParts, case: Case | None) -> 
     return shown
 
 
-class RunDoor:
+class RunRedaction:
     """Redacts the runs of a batch on their way into the history; `cases` are their cases, by the ids of the runs."""
 
     # Most runs hold no secret. A search through their JSON, which is written anyway, shows that at less cost than a
@@ -237,7 +236,7 @@ def _texts_in_pieces(events: Iterable[Event]) -> str:
                 texts.setdefault(type(what), []).append(piece)
             case CallArgumentsDelta(call_id=call_id, fragment=piece):
                 texts.setdefault(call_id, []).append(piece)
-            # The line break ends a text where `EventDoor` ends it: texts of two calls hold no common secret.
+            # The line break ends a text where `EventRedaction` ends it: texts of two calls hold no common secret.
             case CallFinished(call_id=call_id):
                 texts.get(call_id, []).append("\n")
             case CallStarted():
@@ -286,7 +285,7 @@ def shown_result(result: RunResult, secrets: Secrets) -> RunResult:
     return replace(shown, suite=result.suite, case_id=result.case_id, case_name=result.case_name, model=result.model)
 
 
-class EventDoor:
+class EventRedaction:
     """Redacts the events of one run; each keeps its sequence number and time.
 
     A secret may arrive in several pieces of a text. An event whose text may end with the beginning of a secret is held

@@ -26,7 +26,7 @@ from workbench.engine.batch import Batch
 from workbench.engine.events import BatchEvent, RunDone, ToolsListed
 from workbench.engine.history_recorder import done_run
 from workbench.engine.plan import Execution, PlannedRun
-from workbench.engine.redaction import RunDoor, SuiteParts
+from workbench.engine.redaction import RunRedaction, SuiteParts
 from workbench.evaluation.approval import Needs
 from workbench.evaluation.cluster.dask import (
     FOR_THE_PROGRAM,
@@ -203,7 +203,7 @@ class Node:
             own_pace=errand.own_pace,
             judge_anew=errand.judge_anew,
         )
-        self._door_cases: dict[str, Case] = {}
+        self._redacted_cases: dict[str, Case] = {}
         self._outbox: deque[tuple[int, FromWorker]] = deque()
         self._saying = threading.Lock()
         self.asked = Asked()
@@ -238,9 +238,9 @@ class Node:
             self._say(Hold(url, model, seconds))
 
         self._leases = Leases(on_hold, lambda: not self.asked.no_more)
-        door = _PackingDoor(RunDoor(SuiteParts(self._secrets), self._door_cases))
+        redaction = _PackingRedaction(RunRedaction(SuiteParts(self._secrets), self._redacted_cases))
         self._runtime = Runtime(
-            _OutsideTeller(self._say, self._secrets, door, errand).take,
+            _OutsideTeller(self._say, self._secrets, redaction, errand).take,
             self._plan.program,
             own_pace=errand.own_pace,
             judge_anew=errand.judge_anew,
@@ -283,7 +283,7 @@ class Node:
     async def _make(self, portion: Portion) -> None:
         runs = tuple(map(self._run, portion.runs))
         batch = self._runtime.open(self._plan, self._approval, runs, portion.at_once)
-        self._door_cases |= {run.run_id: run.case for run in runs}
+        self._redacted_cases |= {run.run_id: run.case for run in runs}
         self._batches[portion.number] = batch
         if portion.leases is not None:
             self._leases.take(portion.lent, portion.leases)
@@ -296,7 +296,7 @@ class Node:
         finally:
             del self._batches[portion.number]
             for run in runs:
-                self._door_cases.pop(run.run_id, None)
+                self._redacted_cases.pop(run.run_id, None)
             self._say(Over(portion.number))
 
     async def _give_back(self, number: int) -> None:
@@ -336,21 +336,21 @@ def _suite_of(text: SuiteText) -> SuiteFile:
     return replace(parse_suite(text.text, text.path), hash=text.hash, as_then=text.as_then)
 
 
-class _PackingDoor:
+class _PackingRedaction:
     """Redacts and packs runs."""
 
-    def __init__(self, door: RunDoor) -> None:
-        self._door = door
+    def __init__(self, redaction: RunRedaction) -> None:
+        self._redaction = redaction
         self._passed: DoneRun | None = None
         self._packer = RunPacker(self)
 
     def search(self, run: DoneRun) -> Search | None:
         """Search a run for secrets."""
-        return self._door.search(run)
+        return self._redaction.search(run)
 
     def redacted(self, run: DoneRun) -> DoneRun:
         """Return a run without secrets, and remember it."""
-        self._passed = self._door.redacted(run)
+        self._passed = self._redaction.redacted(run)
         return self._passed
 
     def through(self, run: DoneRun) -> tuple[DoneRun, PackedRun | None]:
@@ -359,16 +359,18 @@ class _PackingDoor:
         try:
             row = self._packer.packed(run)
         except (TypeError, ValueError, RecursionError):
-            self._passed = self._door.redacted(run)
+            self._passed = self._redaction.redacted(run)
         return self._passed or run, row
 
 
 class _OutsideTeller(Teller):
     """Sends the events of runs to another machine, redacted, without revealing which secrets there are."""
 
-    def __init__(self, send: Callable[..., object], secrets: Secrets, door: _PackingDoor, errand: Errand) -> None:
+    def __init__(
+        self, send: Callable[..., object], secrets: Secrets, redaction: _PackingRedaction, errand: Errand
+    ) -> None:
         super().__init__(send, secrets, None, hears_events=errand.events)
-        self._door = door
+        self._redaction = redaction
         self._history = errand.history
 
     def _tell(self, event: BatchEvent) -> None:
@@ -376,7 +378,7 @@ class _OutsideTeller(Teller):
             super()._tell(self._secrets.redacted(event))
 
     def _tell_done(self, done: RunDone, events: tuple[Event, ...]) -> None:
-        run, row = self._door.through(done_run(done, events))
+        run, row = self._redaction.through(done_run(done, events))
         events = ()
         if self._hears_events or (row is None and self._history):
             events = run.events

@@ -14,7 +14,7 @@ from threading import Lock
 from workbench.config.logs import log_to
 from workbench.config.secrets import Secrets
 from workbench.engine.events import BatchDone, BatchEvent, BatchStarted, RunDone, RunEvent
-from workbench.engine.history_recorder import done_run, door_of
+from workbench.engine.history_recorder import done_run, redaction_of
 from workbench.evaluation.runtime import Runtime
 from workbench.evaluation.worker_pool import LENGTH, Happened, Hold, Learned, Made, Make, Message, Setup, Stop, packed
 from workbench.grading.packed import InCommon, PackedResult
@@ -80,7 +80,7 @@ class _Worker:
         plan = setup.plan
         self._channel = channel
         self._secrets = plan.program.secrets
-        packer = RunPacker(door_of(plan.runs, self._secrets)) if setup.history else None
+        packer = RunPacker(redaction_of(plan.runs, self._secrets)) if setup.history else None
         self._runs = {run.run_id: run for run in plan.runs}
         self._runtime = Runtime(
             Teller(channel.send, self._secrets, packer, hears_events=setup.events).take,

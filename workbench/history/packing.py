@@ -178,7 +178,7 @@ Search = Callable[[str], bool]
 """Returns whether a JSON text may hold a secret."""
 
 
-class RunDoor(Protocol):
+class RunRedaction(Protocol):
     """The redaction and packing that runs of a batch pass before they are stored."""
 
     def search(self, run: DoneRun) -> Search | None:
@@ -190,7 +190,7 @@ class RunDoor(Protocol):
         """Return the run as it may be stored."""
 
 
-class OpenDoor:
+class NoRedaction:
     """Lets every run pass as it is."""
 
     def search(self, run: DoneRun) -> Search | None:
@@ -245,8 +245,8 @@ class RunPacker:
 
     To be used on one thread."""
 
-    def __init__(self, door: RunDoor | None = None) -> None:
-        self._door = door if door is not None else OpenDoor()
+    def __init__(self, redaction: RunRedaction | None = None) -> None:
+        self._redaction = redaction if redaction is not None else NoRedaction()
         self._tools: dict[tuple[str, tuple[str, ...]], tuple[tuple[ToolDefinition, ...], SharedText]] = {}
         self._sample_text = b""
         self._sample: SharedText | None = None
@@ -259,13 +259,13 @@ class RunPacker:
         Raises TypeError, ValueError or RecursionError for a value that cannot be written."""
         if run.result.status == Status.STOPPED and run.result.error is None and not run.events:
             return None
-        search = self._door.search(run)
+        search = self._redaction.search(run)
         if search is not None:
             try:
                 return self._packed(run, search)
             except _SecretFoundError:
                 pass
-        return self._packed(self._door.redacted(run), OpenDoor().search(run))
+        return self._packed(self._redaction.redacted(run), NoRedaction().search(run))
 
     def _packed(self, run: DoneRun, search: Search | None) -> PackedRun:
         events, tools = self._without_tools(run.events)

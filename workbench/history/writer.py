@@ -21,7 +21,7 @@ from workbench.config.folders import history_option
 from workbench.dataclasses import dataclass
 from workbench.history.claims import Claim, claim, claim_if_free
 from workbench.history.database import Say, as_history_errors, open_for_writing, transaction, unhurried
-from workbench.history.packing import PackedRun, RunDoor, RunPacker
+from workbench.history.packing import PackedRun, RunPacker, RunRedaction
 from workbench.history.records import DamagedError, DoneRun, HistoryError, NewBatch, ResumedBy, resumed_by
 from workbench.history.rows import (
     NewPlan,
@@ -326,28 +326,28 @@ class HistoryWriter:
         self._thread = threading.Thread(target=self._write, name="history", daemon=True)
         self._thread.start()
 
-    def begin(self, batch: NewBatch, door: RunDoor | None = None) -> BatchHandle:
+    def begin(self, batch: NewBatch, redaction: RunRedaction | None = None) -> BatchHandle:
         """Record a new batch: its plan is written at once.
 
-        Its runs pass the `door`, on the writer's thread."""
+        `redaction` redacts its runs, on the writer's thread."""
         places = {}
         for place, run in zip(batch.places, batch.runs, strict=True):
             places[run.run_id] = place
         handle = BatchHandle(places=places, started_at=batch.started_at, resumed_by=resumed_by(batch.settings))
         self._runs_given[handle] = 0
-        self._packers[handle] = RunPacker(door)
+        self._packers[handle] = RunPacker(redaction)
         self._give(BeginBatch(handle, batch))
         return handle
 
-    def resume(self, handle: BatchHandle, door: RunDoor | None = None) -> None:
+    def resume(self, handle: BatchHandle, redaction: RunRedaction | None = None) -> None:
         """Record further runs of an existing batch; blocks until that is written.
 
-        `handle` has its number, and the places of the runs to come, which pass the `door`. Raises HistoryError if a
+        `handle` has its number, and the places of the runs to come, which `redaction` redacts. Raises HistoryError if a
         program already continues that batch, or it cannot be written: its runs would be made for the history alone."""
         if handle.claim is None and handle.number is not None:
             handle.claim = claim(self.file, handle.number)
         begun = self._beginning[handle] = Future()
-        self._packers[handle] = RunPacker(door)
+        self._packers[handle] = RunPacker(redaction)
         self._give(ResumeBatch(handle))
         try:
             while not wait((begun,), LOOK_S).done and self._thread.is_alive():

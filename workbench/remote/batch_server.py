@@ -23,7 +23,7 @@ from typing import Any
 from workbench.dataclasses import dataclass
 from workbench.engine.events import BatchEvent, JudgeAsked, RequestPutOff, RunDone, RunEvent
 from workbench.engine.recordings import recording_lines
-from workbench.engine.redaction import EventDoor
+from workbench.engine.redaction import EventRedaction
 from workbench.evaluation.plan import Plan
 from workbench.grading.status import Status
 from workbench.limits import MAX_VIEWER_BACKLOG_BYTES, MAX_VIEWER_LINE_BYTES, MAX_VIEWERS
@@ -320,7 +320,7 @@ def _is_own(connection: socket.socket) -> bool:
 
 
 # Tells viewers of a batch what happens in it: takes its events, keeps what somebody who attaches later needs to
-# have seen all so far, and takes secrets out at this door.
+# have seen all so far, and redacts them here.
 
 MAX_SAID_LINES = 200
 """How many of the last lines of its process are kept."""
@@ -337,7 +337,7 @@ class _UnderWay:
     """A run that is not over: its events, and of those that were told, the lines."""
 
     place: int
-    door: EventDoor
+    redaction: EventRedaction
     began_s: float
     events: list[Event] = field(default_factory=list)
     """Events not told so far: without viewers they are not made into lines."""
@@ -435,17 +435,17 @@ class Telling:
     def _run(self, run_id: str) -> _UnderWay:
         run = self._under_way.get(run_id)
         if run is None:
-            run = self._under_way[run_id] = _UnderWay(self._places[run_id], self._lines.door(), time.monotonic())
+            run = self._under_way[run_id] = _UnderWay(self._places[run_id], self._lines.redaction(), time.monotonic())
         return run
 
     def _told(self, run: _UnderWay) -> Iterator[bytes]:
         """Return the lines of a run that were not sent so far and may leave."""
         while run.events:
             # One that waits for the next piece comes with that.
-            yield from self._kept(run, run.door.take(run.events.pop(0)))
+            yield from self._kept(run, run.redaction.take(run.events.pop(0)))
 
     def _rest(self, run: _UnderWay) -> Iterator[bytes]:
-        return self._kept(run, run.door.rest())
+        return self._kept(run, run.redaction.rest())
 
     def _kept(self, run: _UnderWay, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:

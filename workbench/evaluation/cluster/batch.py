@@ -20,7 +20,7 @@ from typing import Any
 from workbench.dataclasses import dataclass
 from workbench.engine.batch import Batch, LaneOf
 from workbench.engine.events import BatchDone, BatchStarted, ClusterSaid, RunDone, RunEvent, StartUp
-from workbench.engine.history_recorder import door_of
+from workbench.engine.history_recorder import redaction_of
 from workbench.engine.plan import PlannedRun
 from workbench.engine.planned_run import RunContext, result_of
 from workbench.engine.suite_secrets import written_out
@@ -320,7 +320,7 @@ class ClusterBatch(Batch):
         self._refused: set[str] = set()
         self._asked: set[str] = set()
         self._secrets = plan.program.secrets
-        self._door = door_of(plan.runs, self._secrets)
+        self._redaction = redaction_of(plan.runs, self._secrets)
         self._left = len(plan.runs)
         self._stopping = False
         self._news = asyncio.Event()
@@ -585,7 +585,7 @@ class ClusterBatch(Batch):
 
     def _may_hold_secret(self, result: RunResult, row: PackedRun) -> bool:
         events = row.unpacked_events()
-        search = self._door.search(DoneRun(result.run_id, result, events, 0.0, 0.0))
+        search = self._redaction.search(DoneRun(result.run_id, result, events, 0.0, 0.0))
         return search is None or any(map(search, row.unpacked_texts()))
 
     def _take_over(self, worker: _Worker, number: int) -> None:

@@ -41,7 +41,7 @@ class RateLimiter:
         self._interval_s = SPACING_S
         self._under_way = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self._door = asyncio.Lock()
+        self._passing = asyncio.Lock()
         self._free_at_s = float("-inf")
         self._held_until_s = float("-inf")
         self._on_pauses: list[Callable[[float], object]] = []
@@ -105,7 +105,7 @@ class RateLimiter:
             self._leave()
 
     async def _pass(self) -> None:
-        async with self._door:
+        async with self._passing:
             while (wait_s := max(self._free_at_s, self._held_until_s) - self._clock()) > TIMER_S:
                 await self._sleep(wait_s)
             # Counted from the planned time: a request that went early, by less than the timer's resolution, does not
@@ -211,7 +211,7 @@ class LeasedLimiter(RateLimiter):
         self._admit()
 
     async def _pass(self) -> None:
-        async with self._door:
+        async with self._passing:
             while (wait_s := self._wait_s()) > TIMER_S:
                 await self._sleep(wait_s)
             now_s = self._clock()

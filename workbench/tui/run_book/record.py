@@ -24,7 +24,7 @@ from workbench.authoring.open_suite import OpenSuite
 from workbench.config.secrets import NO_SECRETS, Finder
 from workbench.dataclasses import dataclass
 from workbench.engine.plan import PlannedRun, same_question
-from workbench.engine.redaction import EventDoor, SuiteParts, shown_result
+from workbench.engine.redaction import EventRedaction, SuiteParts, shown_result
 from workbench.grading.grade import RunResult
 from workbench.grading.packed import pickled
 from workbench.grading.run_summary import RunSummary, summary_of
@@ -222,7 +222,7 @@ class RunRecord:
     """Decides how long the run stays unpacked after its end."""
     parts: SuiteParts = field(default_factory=lambda: SuiteParts(NO_SECRETS), repr=False)
     """Removes secrets from everything shown. The run itself is unchanged."""
-    _door: EventDoor | None = field(default=None, repr=False)
+    _redaction: EventRedaction | None = field(default=None, repr=False)
     """The filter for events that go to the view."""
     _shown_result: tuple[RunResult, Finder, RunResult] | None = field(default=None, repr=False)
     _content: Content | None = field(default_factory=Content, repr=False)
@@ -333,11 +333,11 @@ class RunRecord:
         view = RunView()
         view.steps = len(self.made.case.steps)
         view.origin = self.origin_name
-        self._door = EventDoor(self.parts)
+        self._redaction = EventRedaction(self.parts)
         for event in content.events:
             self._pass_on(view, event)
         if self.stage == "done":
-            for shown in self._door.rest():
+            for shown in self._redaction.rest():
                 view.add(shown)
         if self.request is not None:
             view.put_request(self.parts.secrets.redacted(self.request))
@@ -348,11 +348,11 @@ class RunRecord:
         return view
 
     def _pass_on(self, view: RunView, event: Event) -> None:
-        self._door = self._door or EventDoor(self.parts)
+        self._redaction = self._redaction or EventRedaction(self.parts)
         if view.began is None and self.started_at:
             # The view of a planned run was made before its begin was known.
             view.began = datetime.fromisoformat(self.started_at)
-        for shown in self._door.take(event):
+        for shown in self._redaction.take(event):
             view.add(shown)
 
     def _grade(self, view: RunView, result: RunResult) -> None:
@@ -439,8 +439,8 @@ class RunRecord:
         result = self.shown_result
         if result is not None:
             return result.trajectory
-        door = EventDoor(self.parts)
-        return fold(chain.from_iterable(map(door.take, self.events)))
+        redaction = EventRedaction(self.parts)
+        return fold(chain.from_iterable(map(redaction.take, self.events)))
 
     def _shown_of(self, result: RunResult) -> RunResult:
         finder = self.parts.secrets.finder
