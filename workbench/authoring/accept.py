@@ -234,6 +234,7 @@ def accept_runs(case: Case, table: Table, runs: Sequence[RunToAccept], *, lists_
     if case.steps:
         return _of_chain(case, table, runs, proposals, lists_all=lists_all)
     _check_tools([_tools_of(proposal.calls) for proposal in proposals])
+    # A row holds one call in all runs, a column the calls of one run.
     proposed = [proposal.calls for proposal in proposals]
     rows: list[list[AcceptedCall]] = []
     for indices in sorted(_rows(proposed)):
@@ -252,7 +253,7 @@ def accept_runs(case: Case, table: Table, runs: Sequence[RunToAccept], *, lists_
             gone.append(call.tool_text)
     if calls and "expect_no_calls" in table:
         gone.insert(0, NO_CALLS)
-    # Each column of the rows holds the calls of one run. Calls of one answer have no order, however they are listed.
+    # Calls of one answer have no order, however they are listed.
     columns = zip(*rows, strict=True)
     one_answer = all(len(set(map(_answer, of_run))) == 1 for of_run in columns)
     return Proposal(
@@ -425,7 +426,7 @@ def left_out(result: RunResult, why: str) -> str:
 def case_table(file: SuiteFile, case: Case) -> tuple[int, Table]:
     """Return the index of a case in its valid suite, and its table."""
     assert file.suite is not None and file.parts is not None, "only sound suites are captured"
-    index = next(at for at, other in enumerate(file.suite.cases) if other.id == case.id)
+    index = [other.id for other in file.suite.cases].index(case.id)
     return index, file.parts.cases[index]
 
 

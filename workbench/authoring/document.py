@@ -309,8 +309,8 @@ class Document:
         # Unparsed texts are known by their index, and move with their cases.
         order = [at for at in range(len(parts.cases)) if at != index]
         order.insert(to, index)
-        places = {old: new for new, old in enumerate(order)} | {HEAD: HEAD}
-        return self._with(parts, {at: places[at] for at in self.unparsed})
+        places: dict[int, int | None] = {old: new for new, old in enumerate(order)}
+        return self._with(parts, places)
 
     def only(self, indices: frozenset[int]) -> str:
         """Return the text with only these cases, to run valid cases while a different one is being edited."""

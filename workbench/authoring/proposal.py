@@ -184,7 +184,7 @@ def merged_call(
     graders that count unlisted arguments as wrong, they are optional. `table` is the case's.
     """
     first, place = calls[0], calls[0].place
-    if any(call.place != place for call in calls):
+    if len({call.place for call in calls}) > 1:
         place = None
     checks: Table = {}
     others: list[Table] = [{}]

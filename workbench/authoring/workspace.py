@@ -64,7 +64,17 @@ class Workspace:
 
     def recording_at(self, path: Path) -> RecordedRun | None:
         """Return the run in the recording at `path`, if any."""
-        return next((run for run in self.recorded if run.planned.file.path == path), None)
+        for run in self.recorded:
+            if run.planned.file.path == path:
+                return run
+        return None
+
+    def file_at(self, path: Path) -> SuiteFile | None:
+        """Return the file that was read at `path`, if any."""
+        for file in self.files:
+            if file.path == path:
+                return file
+        return None
 
     @property
     def place(self) -> str:
@@ -130,7 +140,7 @@ def lost(workspace: Workspace) -> tuple[Path, ...]:
 
 def trouble(workspace: Workspace, path: Path) -> str | None:
     """Return the reason that the suite at `path` cannot run; `None` if it can."""
-    file = next((file for file in workspace.files if file.path == path), None)
+    file = workspace.file_at(path)
     if _is_gone(path):
         return f"{path.name} no longer exists"
     if file is None:
@@ -296,7 +306,10 @@ class OpenSuites:
 
     def at(self, path: Path) -> OpenSuite | None:
         """Return the suite at a path, if it is open."""
-        return next((suite for suite in self.suites if suite.path == path), None)
+        for suite in self.suites:
+            if suite.path == path:
+                return suite
+        return None
 
     def editable(self, path: Path) -> OpenSuite:
         """Return the suite at a path, to be changed. Raises NotEditableError."""

@@ -187,6 +187,7 @@ class Recordings:
     def _new_file(self, run: PlannedRun) -> _RunFile:
         if self._numbers is None:
             self._numbers = _numbers_in(self._folder)
+        # Names of cases and models may hold secrets as well.
         stem = _stem(*self._lines.redacted((run.file.path.stem, run.case.id, run.model)))
         file = _RunFile(self._folder, stem, self._numbers.get(stem, 0) + 1)
         self._numbers[stem] = file.number

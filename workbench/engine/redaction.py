@@ -167,6 +167,7 @@ class SuiteParts:
         return known[1]
 
     def _forget_if_more_is_secret(self) -> None:
+        # The secrets make a new finder whenever another secret becomes known.
         if self._finder is not self.secrets.finder:
             self._finder = self.secrets.finder
             self._tools.clear()

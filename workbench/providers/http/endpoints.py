@@ -153,6 +153,7 @@ def _listing(spec: ModelSpec) -> tuple[str, str]:
     if spec.provider != "anthropic":
         return "/models", "/models"
     path = "/models" if spec.base_url.rstrip("/").endswith("/v1") else "/v1/models"
+    # The API lists 20 models by default, and 1,000 at most.
     return f"{path}?limit=1000", path
 
 
@@ -190,7 +191,7 @@ _AT_ONCE = 1.5
 """Requests with up to this multiple of the shortest time were computed at once."""
 
 
-class ToldSlots:
+class ReportedSlots:
     """The slots of one endpoint, the number of requests that it computes at a time, as it reports them itself.
 
     They are found once. `share` is the number of processes that use the endpoint."""
@@ -218,8 +219,8 @@ class ToldSlots:
             if self._is_found:
                 return
             self._is_found = True
-            if _may_tell(spec, client):
-                self.total = await _told_slots(client)
+            if _may_report_slots(spec, client):
+                self.total = await _reported_slots(client)
             if self.total is None:
                 return
             own = max(1, self.total // self._share)
@@ -241,12 +242,12 @@ class ToldSlots:
 _HOSTED = frozenset(urlsplit(preset.base_url).hostname for preset in PRESETS if not preset.is_local)
 
 
-def _may_tell(spec: ModelSpec, client: Client) -> bool:
+def _may_report_slots(spec: ModelSpec, client: Client) -> bool:
     # Hosted APIs and servers behind a proxy are no llama.cpp servers, and get no requests to unknown addresses.
     return client.proxy is None and urlsplit(spec.base_url).hostname not in _HOSTED
 
 
-async def _told_slots(client: Client) -> int | None:
+async def _reported_slots(client: Client) -> int | None:
     """Return `total_slots` of the properties of a llama.cpp server; `None` for any other server."""
     # https://github.com/ggml-org/llama.cpp/tree/master/tools/server: `/props` stands beside the API, not below it.
     try:
@@ -394,7 +395,7 @@ class EndpointModel:
         limiter: RateLimiter,
         clients: Clients,
         errors: EndpointErrors,
-        slots: ToldSlots,
+        slots: ReportedSlots,
         flights: Flights,
     ) -> None:
         self.name = spec.name
@@ -539,7 +540,7 @@ class Endpoints:
         self._limiters: dict[tuple[str, str], RateLimiter] = {}
         self._share = share
         self._tell = tell
-        self._slots: dict[str, ToldSlots] = {}
+        self._slots: dict[str, ReportedSlots] = {}
         self._flights: dict[tuple[str, str], Flights] = {}
         self._models: dict[str, EndpointModel] = {}
         self._clients = Clients(starting)
@@ -590,9 +591,9 @@ class Endpoints:
             self._limiters[base_url, model] = RateLimiter(self._clock, self._sleep, on_hold)
         return self._limiters[base_url, model]
 
-    def _slots_of(self, spec: ModelSpec) -> ToldSlots:
+    def _slots_of(self, spec: ModelSpec) -> ReportedSlots:
         if spec.base_url not in self._slots:
-            self._slots[spec.base_url] = ToldSlots(self._share, self._tell)
+            self._slots[spec.base_url] = ReportedSlots(self._share, self._tell)
         return self._slots[spec.base_url]
 
     def _flights_of(self, spec: ModelSpec, limiter: RateLimiter) -> Flights:

@@ -450,6 +450,7 @@ class _Filling:
 
     def _instead(self) -> tuple[str, tuple[JsonValue, ...]] | None:
         """Return the values enumerated with that of one parameter, if no other parameter took any of them."""
+        # A value that another parameter has taken is no further value of this one.
         for name, others in self.beside.items():
             if others and not any(overlaps(one, self.used) for one, _ in others):
                 return name, tuple(value for _, value in others[:_MAX_INSTEAD])
