@@ -165,6 +165,7 @@ def _is_gone(path: Path) -> bool:
 
 def _found_at(roots: Sequence[Path], search: Search) -> tuple[Path, ...]:
     """Return the suites at each root, or its recordings if it has none."""
+    # Each root by itself: one with suites must not hide the recordings of another one.
     found: list[Path] = []
     for root in roots:
         found += find_suites([root], search) or _recordings_below(root, search)

@@ -176,6 +176,7 @@ def _changed_below(value: object, place: Place, change: _Change) -> object:
         items = list(_list(value))
         items[part] = _changed_below(items[part], rest, change)
         return items
+    # A new table: the old one belongs to earlier versions of the suite as well.
     table = value if isinstance(value, dict) else {}
     return {**table, part: _changed_below(table.get(part, ABSENT), rest, change)}
 
