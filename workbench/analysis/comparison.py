@@ -261,6 +261,7 @@ def model_totals(model: str, cells: Iterable[Cell], gates: Mapping[str, Gate] = 
     for cell in cells:
         runs += cell.runs
     judged = [run for run in runs if run.status.graded]
+    first_tokens = [run.first_token_ms for run in judged if run.first_token_ms is not None]
     graded = [cell for cell in cells if cell.is_graded]
     scored = [cell for cell in cells if cell.score is not None]
     scores = scores_of(scored)
@@ -284,7 +285,7 @@ def model_totals(model: str, cells: Iterable[Cell], gates: Mapping[str, Gate] = 
         mean_score=mean(scores) if scores else None,
         score_interval=score_interval,
         latency=latency_of([run.latency_ms for run in judged]),
-        first_token=latency_of([run.first_token_ms for run in judged if run.first_token_ms is not None]),
+        first_token=latency_of(first_tokens),
         input_tokens=_sum(run.input_tokens for run in runs),
         output_tokens=_sum(run.output_tokens for run in runs),
         cost_usd=cost.dollars,

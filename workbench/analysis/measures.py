@@ -350,6 +350,14 @@ class GateMeasure:
         return self.measure.is_rate
 
 
+def _mean_score(scores: Sequence[float]) -> float | None:
+    return mean(scores) if scores else None
+
+
+def _pass_rate(good: int, graded: int) -> float | None:
+    return good / graded if graded else None
+
+
 GATE_MEASURES: Final = {
     each.name: each
     for each in (
@@ -358,14 +366,14 @@ GATE_MEASURES: Final = {
             SCORE,
             "--min-score",
             lambda gate: gate.min_score,
-            lambda scores, good, graded: mean(scores) if scores else None,
+            lambda scores, good, graded: _mean_score(scores),
         ),
         GateMeasure(
             "pass rate",
             PASS_RATE,
             "--gate",
             lambda gate: gate.min_pass_rate,
-            lambda scores, good, graded: good / graded if graded else None,
+            lambda scores, good, graded: _pass_rate(good, graded),
         ),
     )
 }

@@ -427,18 +427,26 @@ def suite_report(tests: Sequence[GradedTest]) -> dict[str, JsonValue]:
     """Return the counts and means of tests under the system's names; all are 0 without tests."""
     passed = sum(test.passed for test in tests)
     number = len(tests) or 1
+    averages = {name: round(sum(map(value, tests)) / number, 3) for name, value in _AVERAGED.items()}
+    failures = dict.fromkeys(test.test_id for test in tests if not test.passed)
     return {
         "total": len(tests),
         "passed": passed,
         "failed": len(tests) - passed,
         "pass_rate": share(passed, len(tests), 1),
-        "avg_score": round(sum(test.score for test in tests) / number, 3),
-        "avg_precision": round(sum(test.precision for test in tests) / number, 3),
-        "avg_recall": round(sum(test.recall for test in tests) / number, 3),
-        "avg_param_accuracy": round(sum(test.parameters for test in tests) / number, 3),
+        **averages,
         "avg_latency_ms": round(sum(test.latency_ms for test in tests) / number),
-        "failures": list(dict.fromkeys(test.test_id for test in tests if not test.passed)),
+        "failures": list(failures),
     }
+
+
+_AVERAGED: Mapping[str, Callable[[GradedTest], float]] = {
+    "avg_score": lambda test: test.score,
+    "avg_precision": lambda test: test.precision,
+    "avg_recall": lambda test: test.recall,
+    "avg_param_accuracy": lambda test: test.parameters,
+}
+"""The averages in the report of a suite, by the system's names."""
 
 
 def failure_analysis(tests: Sequence[GradedTest]) -> dict[str, JsonValue]:

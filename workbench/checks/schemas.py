@@ -243,16 +243,32 @@ def _accepts_others(schema: Mapping[str, Any], value: object) -> bool:
     return all(name in known or accepts(others, each) for name, each in value.items())
 
 
+def _has_properties(names: Any, value: object) -> bool:
+    return not isinstance(value, dict) or all(name in value for name in names)
+
+
+def _accepts_items(schema: Any, value: object) -> bool:
+    return not isinstance(value, list) or all(accepts(schema, each) for each in value)
+
+
+def _is_accepted_by_any(schemas: Any, value: object) -> bool:
+    return any(accepts(schema, value) for schema in schemas)
+
+
+def _is_accepted_by_all(schemas: Any, value: object) -> bool:
+    return all(accepts(schema, value) for schema in schemas)
+
+
 _KEYWORDS: Mapping[str, Callable[[Any, Any], bool]] = {
     "type": _is_of_type,
     # Only texts: numbers, which JSON compares by value, and tables are left to jsonschema.
     "enum": lambda listed, value: isinstance(value, str) and value in listed,
     "const": lambda only, value: isinstance(value, str) and value == only,
     "properties": _accepts_properties,
-    "required": lambda names, value: not isinstance(value, dict) or all(name in value for name in names),
-    "items": lambda schema, value: not isinstance(value, list) or all(accepts(schema, each) for each in value),
-    "anyOf": lambda schemas, value: any(accepts(schema, value) for schema in schemas),
-    "allOf": lambda schemas, value: all(accepts(schema, value) for schema in schemas),
+    "required": _has_properties,
+    "items": _accepts_items,
+    "anyOf": _is_accepted_by_any,
+    "allOf": _is_accepted_by_all,
     "minimum": lambda bound, value: not _is_number(value) or value >= bound,
     "maximum": lambda bound, value: not _is_number(value) or value <= bound,
     "exclusiveMinimum": lambda bound, value: not _is_number(value) or value > bound,

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.exchange.exporters.forms import FORMS
+
+if TYPE_CHECKING:
+    from workbench.evaluation.report import Report
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,14 +56,14 @@ def execute(arguments: argparse.Namespace) -> int:
     if not export.is_complete():
         return USAGE
     damaged: list[str] = []
-    runs = read_runs(arguments.recordings, program, damaged.append)
-    done = export_runs(
-        export,
-        program,
-        (run for _, run in runs),
-        lambda: report_of((recording for recording, _ in runs), program.secrets),
-        "runs",
-    )
+    read = read_runs(arguments.recordings, program, damaged.append)
+    runs = (run for _, run in read)
+
+    # Only tables ask for the report, instead of the runs.
+    def report() -> Report:
+        return report_of((recording for recording, _ in read), program.secrets)
+
+    done = export_runs(export, program, runs, report, "runs")
     for why in dict.fromkeys(damaged):
         warn(f"left out: {why}", program.secrets)
     return OK if done and not damaged else USAGE

@@ -98,7 +98,7 @@ def try_faults(options: RunOptions, faults: FaultOptions, output: Output, *, tru
     if first is None:
         return INTERRUPTED
     trials = plan_faults(trying.plan, first, faults)
-    # No run has called a chosen tool and passed without a fault, so there is nothing to fork.
+    # No run called a chosen tool, or every run failed without a fault: there is nothing to fork.
     if not trials.plan.runs:
         for each in trials.untried:
             warn(f"{each.case_name} with {each.model}: {each.why}", program.secrets)

@@ -1,4 +1,4 @@
-"""`workbench import`: make a suite, and recordings, of a file of another tool."""
+"""`workbench import`: convert a file of another tool to a suite, and its runs to recordings."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Import and report; returns an exit code."""
+    """Import a file and report; returns an exit code."""
     # Imported here, so that `--help` answers at once.
     from dataclasses import replace
 
@@ -83,7 +83,7 @@ def execute(arguments: argparse.Namespace) -> int:
     )
     try:
         if is_code(options.file, options.form):
-            # Before the file is run: running it for nothing would be a surprise.
+            # Checked before the file is run: to run it for nothing would be a surprise.
             if not (options.force or options.dry):
                 must_be_free(options.output, options.runs, "-o")
             source = _executed(options.file, arguments.python, program, trusted=arguments.trust)
@@ -101,9 +101,9 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _executed(file: Path, python: str | None, program: Program, *, trusted: bool) -> Source | None:
-    """Run a file of Arcade evals after asking, and return its content; `None` if that was refused.
+    """Run a file of Arcade evals after asking, and return its content; `None` if the user refused.
 
-    The code that runs is the code that was read before the question.
+    The code that runs is the code that was read before the question was asked.
     """
     import sys
 

@@ -1,4 +1,4 @@
-"""`workbench init`: list the tools of servers and write a first suite for them, or copy a sample."""
+"""`workbench init`: write a first suite for the tools of servers, or copy a sample."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Write the suite; returns an exit code."""
+    """Write a first suite; returns an exit code."""
     return start_suite(options_as(StartOptions, arguments))
 
 
@@ -114,12 +114,12 @@ _USUAL_SAMPLE = "generic_tool"
 
 
 class RefusedError(Exception):
-    """Nothing was written; the message says why and what to do."""
+    """Nothing was written; the message has the reason and the way out."""
 
 
 @dataclass(frozen=True)
 class StartOptions:
-    """The servers whose tools the suite is for, or the sample to copy, and the files to write."""
+    """The servers for whose tools a suite is written, or the sample to copy, and the files to write."""
 
     command: str | None
     url: str | None
@@ -141,7 +141,7 @@ class StartOptions:
 
     @property
     def of_servers(self) -> bool:
-        """Whether servers are asked for their tools."""
+        """Whether servers are started and asked for their tools."""
         return any(each is not None for each in (self.command, self.url, self.module, self.from_config))
 
 
@@ -202,7 +202,7 @@ def _check(options: StartOptions) -> None:
 
 
 def _of_servers(options: StartOptions, program: Program) -> int:
-    # A sample needs no question.
+    # Imported here: a sample needs no approval.
     from workbench.cli.approval import approved
     from workbench.cli.tools import until_signalled
     from workbench.evaluation.approval import Needs
@@ -213,7 +213,7 @@ def _of_servers(options: StartOptions, program: Program) -> int:
     name = names[0] if len(names) == 1 else "servers"
     stem = re.sub(r"[^\w.-]+", "-", name).strip(".-")
     path = options.output or Path(f"{stem or 'suite'}.toml")
-    # Before servers are started, and models paid.
+    # Checked before servers are started and models are paid.
     _check_files(path, folder, options)
     asked = servers_to_ask(found, name, path, folder, program)
     program, file = asked.program, asked.file
@@ -239,7 +239,7 @@ def _of_servers(options: StartOptions, program: Program) -> int:
     if made.suite is None:
         warn_of_problems(made.errors, program.secrets)
         raise RefusedError(f"{path} was not written: what the servers listed cannot be a suite")
-    # Drafts were paid for, so a suite that is not written is kept elsewhere.
+    # The drafts were paid for, so a suite that cannot be written is kept elsewhere.
     if drafts and (code == INTERRUPTED or not _shown_and_agreed(path, made.text, options)):
         from workbench.cli.init_drafts import keep
 
@@ -258,9 +258,9 @@ def _of_servers(options: StartOptions, program: Program) -> int:
 def _drafted(
     tools: Sequence[ToolDefinition], path: Path, options: StartOptions, program: Program
 ) -> tuple[Sequence[Draft], int] | int:
-    """Return the cases that a model drafted, if asked for, and the exit code once they are written.
+    """Return the cases that a model drafted, if asked for, and the exit code for after they are written.
 
-    Returns only an exit code if there is nothing to write.
+    Returns an exit code alone if there is nothing to write.
     """
     if options.draft is None:
         return (), OK
@@ -296,7 +296,7 @@ def _add_to(path: Path, options: StartOptions, program: Program) -> int:
 
 
 def _shown_and_agreed(path: Path, text: str, options: StartOptions) -> bool:
-    """Show the suite, and return whether it may be written."""
+    """Show the suite, and return whether the user agrees to write it."""
     from workbench.cli.init_drafts import confirmed
 
     write("".join(f"{visible(line)}\n" for line in text.splitlines()))
@@ -306,7 +306,7 @@ def _shown_and_agreed(path: Path, text: str, options: StartOptions) -> bool:
 async def _list(
     file: SuiteFile, approval: Approval, pool: ServerPool, program: Program, listed: list[list[ToolDefinition]]
 ) -> int:
-    """Add the tools of each server, without secrets; returns an exit code."""
+    """List the tools of each server, and add them without secrets; returns an exit code."""
     suite = await tools_of(file, None, pool, approval)
     failed = [source for source in suite.sources if source.error is not None]
     for source in failed:
@@ -331,9 +331,9 @@ def _found(options: StartOptions, folder: Path) -> FoundServers:
 
 
 def _module(text: str, folder: Path) -> Table:
-    """Return the server in a Python file, which suites name relative to their folder."""
+    """Return the Python file of a server as suites name it, relative to their folder."""
     file, _, name = text.partition(":")
-    # The name of a module.
+    # Anything else is the name of a module.
     if not file.endswith(".py"):
         file = f"{file.replace('.', '/')}.py"
     path = resolved(Path(file))
@@ -375,7 +375,7 @@ def _of_sample(options: StartOptions, wanted: str, program: Program) -> int:
     text = source.read_text(encoding="utf-8")
     path = options.output or Path(source.name)
     folder = resolved(path.parent)
-    # A sample names the modules and programs beside it without a folder.
+    # A sample names the modules and programs beside it without a folder, so they are copied beside the suite.
     codes: dict[Path, str] = {}
     for file in sorted(source.parent.glob("*.py")):
         if re.search(rf"\b{re.escape(file.stem)}\b(?=\.py|:)", text):
@@ -389,7 +389,7 @@ def _of_sample(options: StartOptions, wanted: str, program: Program) -> int:
 
 
 def _check_files(path: Path, folder: Path, options: StartOptions, beside: Iterable[Path] = ()) -> None:
-    """Raise RefusedError if a file would be overwritten."""
+    """Raise RefusedError if a file exists that would be overwritten."""
     if not folder.is_dir():
         raise RefusedError(f"there is no folder {folder} for {path.name}: make it first")
     for file in (path, *beside):
@@ -409,12 +409,12 @@ def _write(
     beside: Mapping[Path, str] | None = None,
 ) -> list[Path]:
     """Write the suite and the files that belong to it; returns the files."""
-    # Needs the models of suites.
+    # Imported here: the schema is made from the models of suites, which take long to import.
     from workbench.evaluation.file_schemas import file_schema
 
     files = {path: text, **(beside or {})}
     schema = folder / SCHEMA_NAME
-    # An existing schema may belong to other suites and another version.
+    # An existing schema may belong to other suites, and to another version.
     if options.force or not schema.exists():
         files[schema] = json_text(file_schema("suite"), indent=2) + "\n"
     if project_file(folder, program.environment.home) is None:
@@ -425,7 +425,7 @@ def _write(
         job.parent.mkdir(parents=True, exist_ok=True)
         files[job] = ci_file(options.ci, resolved(path).relative_to(root).as_posix(), variables)
     for file, content in files.items():
-        # Without --force, `save` fails if the file has come into being since it was checked.
+        # Without --force, `save` fails if the file has appeared since the check.
         save(file, content, state_of(file) if options.force else None)
     return list(files)
 

@@ -1,4 +1,4 @@
-"""Cases for the tools of a server, drafted by a model: asked for, checked by runs, confirmed and written."""
+"""Cases for the tools of a server, drafted by a model, checked by runs, confirmed by the user, and written."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from workbench.trajectory.events import ToolDefinition
 
 
 class _StopError(Exception):
-    """No draft is left, which has been reported; `code` is the exit code."""
+    """No draft is left, as has been reported; `code` is the exit code."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -60,9 +60,9 @@ class _StopError(Exception):
 
 @dataclass(frozen=True)
 class DraftsToWrite:
-    """The drafts that passed their checks, and the exit code once they are written.
+    """The drafts that passed their checks, and the exit code for after they are written.
 
-    After an interruption they are not written but kept (`keep`).
+    After an interruption they are not written into the suite, but kept (`keep`).
     """
 
     drafts: tuple[Draft, ...]
@@ -74,13 +74,13 @@ class DraftsToWrite:
 
 
 def keep(text: str, path: Path, program: Program) -> None:
-    """Keep a suite that is not written to `path`, since its drafts were paid for, and report where.
+    """Save a suite that could not be written to `path` beside it, and report the place: its drafts were paid for.
 
     Raises SavingError.
     """
     folder = program.folders.drafts
     folder.mkdir(parents=True, exist_ok=True)
-    # Numbered, so that drafts that were kept before stay.
+    # Numbered, so that earlier drafts are not replaced.
     names = (folder / f"{path.stem}.{number}.toml" for number in count(1))
     kept = next(name for name in names if not name.exists())
     save(kept, text, None)
@@ -88,7 +88,7 @@ def keep(text: str, path: Path, program: Program) -> None:
 
 
 def confirmed(question: str, *, yes: bool) -> bool:
-    """Return whether the user on the terminal agrees; with `yes`, without asking."""
+    """Return whether the user on the terminal agrees; with `yes`, nobody is asked."""
     if yes:
         return True
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -109,10 +109,10 @@ def drafted(
     trust: bool,
     yes: bool,
 ) -> DraftsToWrite | int:
-    """Let a model draft cases `about` some tools, by default about all.
+    """Let a model draft cases `about` some of the tools, by default about all.
 
-    `path` is the suite's, `like` the suite itself if there is one. Returns an exit code, after reporting it, if there
-    are none.
+    `path` is the path of the suite, `like` the suite if it exists already. Returns an exit code, after reporting the
+    reason, if there are no drafts.
     """
     try:
         wanted = tools if about is None else about
@@ -140,7 +140,7 @@ def _drafting_drafted(
             warn(f"not drafted: {tool.name}: a suite cannot hold its definition", program.secrets)
     if not names:
         raise _StopError(QUALITY_MISSED)
-    # The requests of existing cases, so that no draft repeats one.
+    # The model gets the requests of existing cases, so that no draft repeats one.
     system, before = None, list[str]()
     if like is not None:
         system = like.system
@@ -187,9 +187,9 @@ def _drafting_drafted(
 
 
 def _results(plan: Plan, *, trust: bool) -> tuple[Sequence[RunResult], bool]:
-    """Make the runs of a plan, and return their results and whether the user interrupted.
+    """Make the runs of a plan, and return their results, and whether the user interrupted them.
 
-    There are none, after reporting it, if they may not be made.
+    There are no results, after reporting it, if the runs were not approved.
     """
     quiet = Output(None, quiet=True)
     live = make_runs(plan, show_of(quiet, plan.program), quiet, trust=trust, record=None, command="run")
@@ -204,7 +204,7 @@ Choose: TypeAlias = "Callable[[Sequence[ToolDefinition]], Sequence[ToolDefinitio
 
 
 def add_drafts(path: Path, choose: Choose, options: DraftOptions, program: Program, *, trust: bool, yes: bool) -> int:
-    """Draft cases for the tools of a suite that `choose` leaves, show the change, and write it.
+    """Draft cases for the tools of a suite that `choose` selects, show the change, and write it.
 
     Returns an exit code. Raises SavingError.
     """
@@ -241,7 +241,7 @@ def add_drafts(path: Path, choose: Choose, options: DraftOptions, program: Progr
     if broken := parse_suite(document.text, path).errors:
         warn(f"{path} was not written: {broken[0]}", program.secrets)
         return USAGE
-    # With the hash that was read: the user may have edited the suite while the model drafted.
+    # Saved only over the content that was read: the user may have edited the suite while the model drafted.
     save(file.path, document.text, FileState(file.hash))
     write(f"{path}: {counted(len(made.drafts), 'case')} added, with the tag draft; read them\n")
     return made.code
@@ -250,7 +250,7 @@ def add_drafts(path: Path, choose: Choose, options: DraftOptions, program: Progr
 async def _adding_drafts_list(
     file: SuiteFile, approval: Approval, pool: ServerPool, program: Program, listed: list[ToolDefinition]
 ) -> int:
-    """List the tools that all cases of a suite are offered; returns an exit code."""
+    """List the tools of a suite that all of its cases offer; returns an exit code."""
     code = OK
     for source in (await tools_of(file, None, pool, approval)).sources:
         if source.case is not None:

@@ -1,4 +1,4 @@
-"""A batch in the terminal: prints its steps as they happen, and stops it on an interrupt."""
+"""A batch in the terminal: print its steps while they happen, draw its progress, and stop it on an interrupt."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ MAX_TITLE_CELLS = 32
 
 @dataclass(frozen=True)
 class Show:
-    """The destination, amount and look of the steps of runs."""
+    """The destination, amount and style of the printed steps of runs."""
 
     stream: TextIO
     steps: bool
@@ -67,7 +67,7 @@ class Show:
 
 
 class StepPrinter:
-    """Prints each step behind the title of its run."""
+    """A printer of steps, each behind the title of its run."""
 
     def __init__(self, plan: Plan, show: Show) -> None:
         self._show = show
@@ -94,9 +94,9 @@ class StepPrinter:
                 self._print(event.run_id, line)
 
     def start_up(self, event: StartUp) -> None:
-        """Print one line for a start-up.
+        """Print one line for the start of a server.
 
-        If it fails, the run that needs it reports that.
+        A failure is reported by the run that needs the server.
         """
         if self._show.steps and event.took_ms is None:
             line = self._show.paint(starting_text((event.what,)), "muted")
@@ -145,7 +145,7 @@ def _title(run: PlannedRun, suite_names: Mapping[str, str], *, with_model: bool)
 
 
 class EventStream:
-    """Writes the events of runs as JSON lines; a run's header comes before its first line."""
+    """A writer of events as JSON lines; the header of a run comes before its first event."""
 
     def __init__(self, runs: Sequence[PlannedRun], lines: RecordingLines, stream: TextIO) -> None:
         self._runs = {run.run_id: run for run in runs}
@@ -184,10 +184,10 @@ class EventStream:
 
 
 REDRAW_INTERVAL_S = 0.1
-"""The shortest time between two drawings after a change."""
+"""The shortest time in seconds between two drawings after changes."""
 
 PROGRESS_POLL_S = 1.0
-"""The time between two drawings without a change: estimates change as time goes by."""
+"""The time in seconds between two drawings without a change: the estimated rest changes with the time."""
 
 _CLEAR = "\r\x1b[2K"
 
@@ -195,14 +195,14 @@ _REWRAPS = (
     *("TMUX", "VTE_VERSION", "KITTY_WINDOW_ID", "KONSOLE_VERSION"),
     *("ALACRITTY_WINDOW_ID", "WT_SESSION", "TERM_PROGRAM"),
 )
-"""Variables of terminals that rewrap lines when they become narrower; others, such as xterm, do not."""
+"""The variables of terminals that rewrap lines when they become narrower; others, such as xterm, do not."""
 
 
 class ProgressBar:
-    """Draws the progress of a batch on the last line of a terminal; on any other stream, nothing.
+    """The progress of a batch on the last line of a terminal; it draws nothing on any other stream.
 
-    Write everything else for the terminal through `above`: that removes the line first, and the next drawing restores
-    it. Draw on one thread only; other threads may write at the same time.
+    All other output for the terminal has to go through `above`, which removes the line first; the next drawing restores
+    it. Only one thread may draw; other threads may write at the same time.
     """
 
     def __init__(
@@ -251,7 +251,7 @@ class ProgressBar:
             width = max(self._columns() - 3, 1)
             line = self._paint.line(progress_line(self._progress, now, width=width, only_ascii=self._only_ascii))
             if line != self._shown:
-                # Removing and drawing in one write avoids flicker.
+                # Removed and drawn in one write, the line does not flicker.
                 self._write(self._removal() + line)
                 self._shown = line
 
@@ -267,7 +267,7 @@ class ProgressBar:
             self.enabled = False
 
     def above(self, stream: TextIO) -> TextIO:
-        """Return a stream that writes to `stream`, above the line if that is a terminal."""
+        """Return a stream that writes to `stream`; on a terminal, the text appears above the line."""
         if not self.enabled or not stream.isatty():
             return stream
         return cast("TextIO", _Above(self, stream))
@@ -291,7 +291,7 @@ class ProgressBar:
     def _removal(self) -> str:
         """Return the escape sequence that removes the line.
 
-        A terminal that became narrower may have broken it into several rows.
+        A terminal that became narrower may have wrapped the line into several rows.
         """
         if not self._shown:
             return ""
@@ -317,7 +317,7 @@ class ProgressBar:
 
 
 class _Above:
-    """A stream whose text appears above the line."""
+    """A stream of a terminal whose text appears above the progress line."""
 
     def __init__(self, bar: ProgressBar, stream: TextIO) -> None:
         self._bar = bar
@@ -342,7 +342,7 @@ def _can_encode(stream: TextIO, text: str) -> bool:
 
 
 STOP_POLL_S = 0.02
-"""The time between bursts of events: waking up for each of them would cost the engine a third of its time."""
+"""The time in seconds between bursts of events: to wake up for each would cost the engine a third of its time."""
 
 
 @dataclass
@@ -354,7 +354,7 @@ class Live:
 
 
 class Watcher(Protocol):
-    """Watches a batch of this process."""
+    """An observer of a batch of this process."""
 
     def begun(self, runtime: Runtime, name: str) -> None:
         """Note that the batch of this name begins."""
@@ -370,7 +370,7 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def signals_interrupt() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP raise KeyboardInterrupt, as Ctrl+C does, while nothing runs that has to be closed."""
+    """Let SIGTERM and SIGHUP raise KeyboardInterrupt like Ctrl+C; only while no server runs that has to be closed."""
 
     def interrupt(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt
@@ -386,18 +386,18 @@ def signals_interrupt() -> Iterator[None]:
 
 
 def _handled() -> list[signal.Signals]:
-    """Return the signals to handle.
+    """Return the signals to handle: those that the parent process does not ignore.
 
-    Those that the caller ignores stay ignored: under nohup a hang-up is no reason to stop.
+    Under nohup, for example, a hang-up is no reason to stop.
     """
     return [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
 
 
 @dataclass(frozen=True)
 class _Signalled:
-    """A signal, as a message in the queue.
+    """A signal as a message in the queue.
 
-    As an exception it could strike anywhere, for instance while servers are being closed, and cost the report.
+    An exception could strike anywhere, for instance while servers are closed, and cost the report.
     """
 
     number: int
@@ -418,19 +418,19 @@ def run_live(
 ) -> Live:
     """Run a plan to its end, or until Ctrl+C, SIGTERM or SIGHUP stops it cleanly.
 
-    A second signal gives up waiting. Servers are closed in any case. Output of a suite's Python code goes to standard
-    error, so that it cannot spoil a report. With `lines`, the events are printed as such; `record` records the runs,
-    and a `watcher` gets all events. With `from_history`, results of a large batch are read from there, without secrets.
-    The progress stands on standard error if that is a terminal.
+    A second signal ends the wait for running runs; servers are closed in any case. Output of a suite's Python code goes
+    to standard error, so that it cannot spoil a report. With `lines`, the events are printed as JSON lines; `record`
+    records the runs, and `watcher` gets all events. With `from_history`, the results of a large batch are read from the
+    history, without secrets. The progress is drawn on standard error if that is a terminal.
 
-    Raises HistoryError, before any run is made, when a resumed batch cannot be written, and ClusterError when its
-    cluster cannot make its runs.
+    Raises HistoryError, before any run is made, if a resumed batch cannot be written, and ClusterError if the cluster
+    cannot make the runs.
     """
     events: _Queue = queue.SimpleQueue()
     live = Live()
     signals: list[_Signalled] = []
 
-    # A handler runs between any two instructions of the main thread, so it only puts a message into the queue.
+    # A signal handler runs between any two instructions of the main thread, so it only queues a message.
     def take_signal(number: int, _frame: object) -> None:
         signals.append(_Signalled(number))
         events.put(signals[-1])
@@ -484,7 +484,7 @@ def _watch(
     watcher: Watcher | None = None,
 ) -> None:
     """Print events until the batch is done, or a second signal comes."""
-    # Its wait ends early for a signal, which `time.sleep` would resume after.
+    # The wait for an event ends early on a signal; `time.sleep` would go on sleeping.
     never = threading.Event()
     said = set[str]()
     while True:
@@ -521,7 +521,7 @@ def _watch(
             case HistorySaid(text) | ClusterSaid(text=text):
                 warn(text)
             case EndpointSaid(text) if text not in said:
-                # Each worker process reports it.
+                # Every worker process reports the same line; it is printed once.
                 said.add(text)
                 warn(text)
             case BatchDone():
@@ -531,7 +531,7 @@ def _watch(
 
 
 def _drain(events: _Queue, outcome: Outcome) -> None:
-    """Take the results that came in after the watch ended."""
+    """Take the results that arrived after the watch had ended."""
     while not events.empty():
         event = events.get()
         if isinstance(event, RunDone):

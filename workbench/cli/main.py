@@ -1,6 +1,6 @@
-"""The command `workbench`: finds out which command is meant and hands over.
+"""The entry point `workbench`: find the command that is meant, and hand over to its module.
 
-Nothing heavy is imported before that."""
+Nothing heavy is imported before."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ COMMANDS = {
     "help": "show the options of a command",
     "version": "print the version",
 }
-"""Every command and its purpose.
+"""The commands with their purposes.
 
 A command is the module of that name, with `add_arguments` and `execute`. Without a command, `workbench.cli.app` opens
 the app.
@@ -56,10 +56,10 @@ WORDS = {
     "models list": "list reachable endpoints and their models",
     "models check": "check the endpoint of each model",
 }
-"""Commands of two words; the code is in a module such as `models_add`."""
+"""The commands of two words; their modules have names such as `models_add`."""
 
 USUAL_WORDS = {"history": "list"}
-"""The second word of a command that is written without one."""
+"""The second word that a command gets if it is written without one."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of the output has gone (`| head`), so no message would arrive either.
+        # The reader of the output has gone (`| head`), so a message would not arrive either.
         _write_nothing_more()
         return READER_GONE
     except OSError as error:
@@ -85,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _names_a_command(word: str) -> bool:
-    """Return whether a word can only be meant as a command: it is no option, and looks like no path."""
+    """Return whether a word can only be a command: it is neither an option nor like a path."""
     return not word.startswith("-") and word.replace("-", "").replace("_", "").isalnum() and not os.path.lexists(word)
 
 
@@ -104,14 +104,14 @@ def _refuse(message: str) -> int:
 
 
 def _write_nothing_more() -> None:
-    # Python flushes standard output at its exit, which would fail again.
+    # Python flushes standard output when it exits, which would fail again.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _prepare_output() -> None:
-    """Flush every line, in a pipe too, and write `?` for a character that the terminal cannot show.
+    """Let the streams flush every line, also to a pipe, and write `?` for characters that the terminal cannot show.
 
-    A message that standard error cannot take changes no exit code.
+    A message that standard error does not take leaves the exit code as it is.
     """
     if sys.stderr is sys.__stderr__ and isinstance(sys.stderr, TextIOWrapper):
         sys.stderr = dispensable(sys.stderr)
@@ -126,7 +126,7 @@ def _run_command(name: str, words: list[str]) -> int:
         from workbench.cli.github import make_output_inert
 
         make_output_inert()
-    # `workbench history --limit 3` lists too.
+    # `workbench history --limit 3` is `workbench history list --limit 3`.
     if name in USUAL_WORDS and (not words or (words[0].startswith("-") and words[0] not in ("-h", "--help"))):
         words = [USUAL_WORDS[name], *words]
     if words and f"{name} {words[0]}" in WORDS:
@@ -140,7 +140,7 @@ def _run_command(name: str, words: list[str]) -> int:
             return _refuse(answer)
     options = parser_of(name).parse_args(words)
     leave_out_pydantic_plugins()
-    # While no Ctrl+C is raised: it panics when one is raised in it.
+    # Imported while Ctrl+C raises nothing: this extension panics if an exception is raised within its import.
     import_module("pydantic_core")
     module = import_module(_module_of(name))
     with InterruptsRaised():
@@ -149,19 +149,19 @@ def _run_command(name: str, words: list[str]) -> int:
 
 
 def add_arguments_of(name: str, parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of a command, or of one with a second word, to a parser."""
+    """Add the arguments of a command of one or two words to a parser."""
     # Only the options of the module are executed, which keeps `--help` fast.
     options_module(_module_of(name)).add_arguments(parser)
 
 
 def _module_of(name: str) -> str:
-    # `import` is a word of Python.
+    # `import` is a keyword of Python, so its module is `import_file`.
     module = "import_file" if name == "import" else re.sub("[ -]", "_", name)
     return f"workbench.cli.{module}"
 
 
 def parser_of(name: str) -> Parser:
-    """Return the parser of a command, or of one with a second word."""
+    """Return the parser of a command of one or two words."""
     purpose = (COMMANDS | WORDS)[name]
     words = [f"  {word:<14}{purpose}" for word, purpose in WORDS.items() if word.startswith(f"{name} ")]
     parser = Parser(prog=f"workbench {name}", description=f"{purpose[:1].upper()}{purpose[1:]}.")
@@ -174,10 +174,10 @@ def parser_of(name: str) -> Parser:
 
 def _open_app(words: list[str]) -> int:
     arguments = parser_of_app(COMMANDS).parse_args(words)
-    # Imports leave no garbage, and searching for it would take a tenth of the start. The app enables it again.
+    # Imports leave no garbage, and the search for it would take a tenth of the start. The app enables it again.
     gc.disable()
     leave_out_pydantic_plugins()
-    # While no Ctrl+C is raised: it panics when one is raised in it.
+    # Imported while Ctrl+C raises nothing: this extension panics if an exception is raised within its import.
     import_module("pydantic_core")
     with InterruptsRaised():
         return execute(arguments)

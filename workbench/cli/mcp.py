@@ -1,4 +1,4 @@
-"""`workbench mcp`: the workbench as an MCP server over standard input and output, for coding agents."""
+"""`workbench mcp`: serve the workbench to coding agents, as an MCP server over standard input and output."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Serve until the client is gone; returns an exit code."""
     if sys.path and sys.path[0] in ("", str(Path.cwd())):
-        # `python -m` puts it there: what a client writes into its folder must not be imported.
+        # `python -m` puts the current folder there; a module that a client writes into it must not be imported.
         del sys.path[0]
     from workbench.cli.redaction import begin_program, warn
 
-    # With its log, so that the SDK says nothing on standard error.
+    # Begins the log, so that the SDK prints nothing on standard error.
     begin_program()
     from workbench.integrations.mcp_server import Allowed, NotStartedError, server_for
 
@@ -58,7 +58,7 @@ def execute(arguments: argparse.Namespace) -> int:
     except NotStartedError as error:
         warn(str(error))
         return USAGE
-    # Ctrl+C ends it at once, as SIGTERM does: the thread that waits for standard input could not be woken.
+    # Ctrl+C ends the process at once, like SIGTERM: the thread that waits for standard input cannot be woken.
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     server.run("stdio")

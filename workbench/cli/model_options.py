@@ -1,4 +1,4 @@
-"""Options for models and how they are reached, of `workbench run`, `models` and the app."""
+"""The options for models and their addresses, shared by `workbench run`, `models` and the app."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def list_models(options: ModelList, program: Program) -> int:
 async def _check(models: Sequence[ListedModel], program: Program, *, tools: bool) -> None:
     await check_models(models, program)
     if tools:
-        # Imported here: the other lists run nothing.
+        # Imported here: only --check runs anything.
         from workbench.evaluation.tool_probes import probe_models
 
         def tell(listed: ListedModel, result: ProbeResult) -> None:
@@ -184,10 +184,11 @@ def _probe_lines(listed: ListedModel, paint: Paint) -> Iterator[str]:
 
 
 def _as_json(models: Sequence[ListedModel], notes: Sequence[str]) -> dict[str, object]:
+    built_in = [{"name": model.name, "description": model.description} for model in built_in_models()]
     return {
         "report": "workbench models",
         "version": 1,
-        "built_in": [{"name": model.name, "description": model.description} for model in built_in_models()],
+        "built_in": built_in,
         "models": [listed.document() for listed in models],
         "notes": list(notes),
     }

@@ -93,7 +93,7 @@ def execute(arguments: argparse.Namespace) -> int:
     options = ("provider", "base_url", "api_key_env", "price", "thoughts")
     given = {name: value for name in options if (value := getattr(arguments, name)) is not None}
     if "base_url" in given and "api_key_env" not in given:
-        # The key of one address must not be sent to another.
+        # The key of one address must never be sent to another.
         given["api_key_env"] = ""
     typed = replace(typed, **given, name=arguments.name, model=arguments.model or typed.model or arguments.name)
     try:

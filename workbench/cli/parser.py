@@ -32,7 +32,7 @@ def options_as(kind: type[_Options], arguments: argparse.Namespace) -> _Options:
 
 def did_you_mean(kind: str, word: str, known: Iterable[str]) -> str | None:
     """Return the answer to a mistyped word, or `None` if no known word is near."""
-    # Only needed after a mistake.
+    # Imported here: needed only after a mistake.
     from difflib import get_close_matches
 
     if near := get_close_matches(word.lower(), known, n=1, cutoff=0.6):
@@ -45,7 +45,7 @@ def _ending_of(option: str, command: str) -> str | None:
 
     `None` if the command has no such form.
     """
-    # Only needed after a mistake.
+    # Imported here: needed only after a mistake.
     from workbench.show.forms import FORMS
 
     for form in FORMS:
@@ -107,7 +107,7 @@ class Parser(argparse.ArgumentParser):
             if word.startswith("-"):
                 self._refuse_if_known_elsewhere(word.partition("=")[0])
         if unknown and not self._took_further_words(known, unknown):
-            # Here: a subparser shows its own usage.
+            # Reported here, so that a subparser shows its own usage.
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return known, []
 
@@ -155,7 +155,7 @@ class Parser(argparse.ArgumentParser):
 
 def add_report_option(parser: argparse.ArgumentParser, command: Command) -> None:
     """Add `--report`: further reports, each in a file of its own."""
-    # Imported here: the start of the app needs none.
+    # Imported here: the start of the app needs no forms.
     from workbench.show.forms import endings_of
 
     parser.add_argument(
@@ -192,7 +192,7 @@ def paths_of(arguments: argparse.Namespace) -> tuple[str, ...]:
     """Return the paths that arguments name, with the samples if they are wanted."""
     if not arguments.samples:
         return tuple(arguments.paths)
-    # Imported here: --help answers at once.
+    # Imported here, so that `--help` answers at once.
     from workbench.config.folders import bundled
 
     return (*arguments.paths, str(bundled("sample_suites")))

@@ -70,7 +70,7 @@ def execute(arguments: argparse.Namespace) -> int:
         return USAGE
     program = begin_program()
     for folder in {Path(), *(path.parent for path in (arguments.suite, arguments.to) if path is not None)}:
-        # Commands that use the settings report their errors.
+        # Errors of the settings are reported by the commands that use them.
         with suppress(ConfigError):
             learn_secrets(program, folder)
     if arguments.server:
@@ -131,7 +131,7 @@ def _proxy(arguments: argparse.Namespace, program: Program) -> int:
         for path in arguments.server_log:
             try:
                 logs.append(read_server_log(path))
-            # The conversations are worth saving without it.
+            # The recorded conversations are worth saving without the suite.
             except RefusedError as error:
                 warn(f"{path} is not merged: {error}")
         saved = save_observed(observer, destination, program.secrets, logs)

@@ -1,4 +1,4 @@
-"""Output of the command line: all text for the terminal or a report is redacted here."""
+"""The output of the command line: all text for the terminal and for reports is redacted here."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from workbench.suite.project import Search
     from workbench.suite.suite_file import SuiteFile
 
-# A list, so that every function sees the program's secrets once they are known.
+# A list, so that every function sees the program once its secrets are known.
 _known = [NO_SECRETS]
 _Report = TypeVar("_Report", bound="ReportModel")
 
 
 def begin_program(options: ModelOptions | None = None) -> Program:
-    """Return the program of this process, and begin its log.
+    """Create the program of this process, and begin its log.
 
-    From now on its secrets are redacted in all output.
+    From then on, its secrets are redacted in all output.
     """
     from workbench.config.folders import user_folders
     from workbench.config.model_book import NOTHING_SAID
@@ -42,7 +42,7 @@ def begin_program(options: ModelOptions | None = None) -> Program:
 
 
 def go_on_as(program: Program) -> None:
-    """Continue as a program that another process has begun."""
+    """Continue in this process as a program that another process has begun."""
     from workbench.config.logs import log_to
 
     _known[0] = program.secrets
@@ -50,9 +50,9 @@ def go_on_as(program: Program) -> None:
 
 
 def know_suites(program: Program, files: Iterable[SuiteFile]) -> None:
-    """Learn the secrets of some suites too.
+    """Add the secrets of suites to those that are redacted.
 
-    Errors of their settings are reported by the commands that use them.
+    Errors in their settings are reported by the commands that use the settings.
     """
     from workbench.config.models import ConfigError
     from workbench.engine.suite_secrets import learn_secrets
@@ -85,7 +85,7 @@ def without_secrets(report: _Report) -> _Report:
 def json_report(report: ReportModel | Mapping[str, Any]) -> str:
     """Return a report as indented JSON.
 
-    Its values are redacted before they are written, so that it stays JSON whatever the secrets are.
+    The values are redacted before they are written, so that the result is JSON even if a secret has quotes.
     """
     shown = _known[0].redacted(report)
     data = dict(shown) if isinstance(shown, Mapping) else shown.model_dump(mode="json")
@@ -98,14 +98,14 @@ def write_json(report: ReportModel | Mapping[str, Any], stream: TextIO | None = 
 
 
 def write_redacted(text: str, stream: TextIO | None = None) -> None:
-    """Write a text that is redacted already."""
+    """Write a text that is already redacted."""
     (stream or sys.stdout).write(text)
 
 
 def write_json_text(text: str, stream: TextIO | None = None) -> None:
-    """Write JSON that is redacted already.
+    """Write JSON that is already redacted.
 
-    For a runner of GitHub Actions, it is escaped so that it contains no workflow command.
+    In a job of GitHub Actions, it is escaped so that it contains no command for the runner.
     """
     if os.environ.get("GITHUB_ACTIONS") == "true":
         from workbench.show.workflow_commands import inert_json
@@ -115,23 +115,20 @@ def write_json_text(text: str, stream: TextIO | None = None) -> None:
 
 
 def warn(message: str, secrets: Secrets | None = None) -> None:
-    """Write one line on standard error, safe to show."""
-    # A message may quote an argument in which a key was typed by mistake.
+    """Write one line on standard error, without secrets and control characters."""
+    # A message may quote an argument into which a key was pasted by mistake.
     shown = without_keys((secrets or _known[0]).redact(message), sys.argv[1:])
     sys.stderr.write(f"{one_line(shown)}\n")
 
 
 def warn_of_problems(problems: Iterable[Problem], secrets: Secrets | None = None) -> None:
-    """Write problems of suites on standard error, one a line."""
+    """Write the problems of suites on standard error, each on a line."""
     for problem in problems:
         warn(str(problem), secrets)
 
 
 class Outlet:
-    """A stream for the output of a suite's Python code.
-
-    It passes text on without secrets, even if they come in pieces.
-    """
+    """A stream for the output of a suite's Python code; it redacts secrets, also those that are written in pieces."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -154,7 +151,7 @@ class Outlet:
 
 @contextmanager
 def printing_to(stream: TextIO) -> Iterator[None]:
-    """Redirect output of Python code to a stream, without secrets."""
+    """Redirect the output of a suite's Python code to a stream, without secrets."""
     outlet = Outlet(stream)
     shown = cast("TextIO", outlet)
     try:
@@ -165,7 +162,7 @@ def printing_to(stream: TextIO) -> Iterator[None]:
 
 
 def ask(question: str) -> None:
-    """Write a question on standard error; the answer is typed after it."""
+    """Write a question on standard error, without a line break: the answer is typed behind it."""
     sys.stderr.write(f"{redacted(question)} ")
     sys.stderr.flush()
 
@@ -176,9 +173,9 @@ _REDRAWN_EVERY_S = 0.2
 
 @contextmanager
 def shown_search(*, quiet: bool = False) -> Iterator[Search]:
-    """Give a search that is shown while it lasts.
+    """Yield a search for suites whose progress is shown while it lasts.
 
-    Afterwards, unless `quiet`, warn of folders that it skipped.
+    Afterwards, unless `quiet`, the folders that the search skipped are reported.
     """
     from workbench.suite.project import Search
 
@@ -195,7 +192,7 @@ def shown_search(*, quiet: bool = False) -> Iterator[Search]:
 
 
 def _show(search: Search, over: threading.Event) -> None:
-    """Draw one line repeatedly on a terminal; elsewhere, write it once."""
+    """Draw the line of the search repeatedly on a terminal; write it once elsewhere."""
     is_drawn = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
     wait_s = SHOWN_AFTER_S
     while not over.wait(wait_s):
@@ -215,14 +212,14 @@ def _show(search: Search, over: threading.Event) -> None:
 
 def _draw(line: str) -> None:
     """Replace the line, cut to the width of the terminal."""
-    # Imported here: most searches take no second.
+    # Imported here: most searches end within a second, before anything is drawn.
     from rich.cells import set_cell_size
 
     try:
         columns = os.get_terminal_size(sys.stderr.fileno()).columns
     except OSError:
         columns = 80
-    # Room for the ^C that the terminal shows.
+    # Three columns stay free: the last one, and two for the ^C that the terminal echoes.
     fitting = set_cell_size(one_line(line), max(columns - 3, 1)).rstrip()
     write(f"\r\x1b[2K{fitting}", sys.stderr)
     sys.stderr.flush()

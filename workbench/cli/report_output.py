@@ -1,4 +1,4 @@
-"""The destination of a command's report, and its width and length there."""
+"""The destination of a command's report, with the width and length that fit there."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def report_width(stream: TextIO) -> int:
-    """Return the columns for a report on a stream."""
+    """Return the width in columns of a report on a stream."""
     if not stream.isatty():
         return PLAIN_WIDTH
     return shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns
@@ -45,9 +45,9 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @dataclass(frozen=True)
 class Output:
-    """The destination of a report: its form, `None` by default, and its file, `None` for standard output.
+    """The destination of a report: its form (`None` for the default) and its file (`None` for standard output).
 
-    `quiet` and `verbose` set the amount of it; `beside` are further reports.
+    `quiet` and `verbose` set the amount of the report; `beside` holds further reports.
     """
 
     form: str | None = None
@@ -56,16 +56,16 @@ class Output:
     verbose: bool = False
     beside: tuple[Output, ...] = ()
     summary: bool = True
-    """Whether the report is also in the summary of the CI job, where there is one."""
+    """Whether the report is also written to the summary of the CI job, if there is one."""
 
     @property
     def is_text(self) -> bool:
-        """Whether it is the text report."""
+        """Whether the report is the one in text."""
         return self.form in (None, "text", "github")
 
     @property
     def amount(self) -> Amount:
-        """The amount of the report."""
+        """The amount of detail in the report."""
         if self.quiet:
             return "little"
         return "much" if self.verbose else "normal"
@@ -95,9 +95,9 @@ class Output:
         return paint_for(sys.stdout, os.environ)
 
     def can_write(self, runs: int = 0) -> bool:
-        """Return whether all reports on so many runs can be written later, and report why not.
+        """Return whether all reports on so many runs can be written later; report an obstacle.
 
-        Commands ask before any run is paid for.
+        Commands ask this before any run is paid for.
         """
         for each in (self, *self.beside):
             if (why := why_too_many(each.form, runs)) is not None:
@@ -110,7 +110,7 @@ class Output:
 
     @contextmanager
     def stream(self) -> Iterator[TextIO]:
-        """Open the stream of events: the file, if the form is jsonl."""
+        """Open the stream of events: the report's file if the form is jsonl, otherwise standard output."""
         if self.form != "jsonl" or self.file is None:
             yield sys.stdout
             return
@@ -120,13 +120,13 @@ class Output:
         except OSError as error:
             if error.errno not in _NO_ROOM or error.filename is not None:
                 raise
-            # An error on a full disk names no file by itself.
+            # The error of a full disk does not name the file.
             raise OSError(error.errno, error.strerror, str(self.file)) from error
 
     def deliver(self, pieces: Callable[[Output], Iterable[str]]) -> bool:
-        """Write each report from redacted pieces, except one that was streamed.
+        """Write each report from redacted pieces, except a report that was streamed.
 
-        Returns whether all files could be written; the main report goes to standard output if its file could not.
+        Returns whether all files could be written. The main report goes to standard output if its file could not.
         """
         written = self.deliver_to_file(pieces, "; the report follows on standard output")
         if self.form != "jsonl" and (self.file is None or not written):
@@ -139,9 +139,9 @@ class Output:
         return all(written)
 
     def deliver_to_file(self, pieces: Callable[[Output], Iterable[str]], instead: str = "") -> bool:
-        """Write the report into its file, if it has one and was not streamed there.
+        """Write the report to its file, if it has one and was not streamed there.
 
-        Returns whether that could be written; `instead` ends the message if not.
+        Returns whether the file could be written; `instead` ends the message about a failure.
         """
         if self.file is None or self.form == "jsonl":
             return True
@@ -167,7 +167,7 @@ def annotate(output: Output, findings: Callable[[], Sequence[StaticFinding]], st
     from workbench.cli.github import write_commands
     from workbench.show.views.findings import annotations_of
 
-    # Standard output may be a report for a program.
+    # Standard output may hold a report for a program.
     if stream is None:
         stream = sys.stdout if output.is_text else sys.stderr
     write_commands(annotations_of(findings()), stream)
@@ -176,7 +176,7 @@ def annotate(output: Output, findings: Callable[[], Sequence[StaticFinding]], st
 def output_of(arguments: argparse.Namespace, command: Command) -> Output | None:
     """Return the output that `--format`, `--output`, `--report`, `--quiet` and `--verbose` select.
 
-    Returns `None`, after reporting it, if they contradict each other or `command` has no such report.
+    Returns `None`, after reporting it, if the options contradict each other or `command` has no such report.
     """
     beside = reports_beside(arguments, command)
     if beside is None:
@@ -238,7 +238,7 @@ def _are_different(files: Sequence[Path | None]) -> bool:
 
 
 def can_record_in(folder: Path) -> bool:
-    """Return whether a folder can be written to, creating it if need be, and report why not."""
+    """Return whether a folder can be written to; create a missing one, and report an obstacle."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

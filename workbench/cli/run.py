@@ -1,4 +1,4 @@
-"""`workbench run`: run the cases of suites, stream the steps, report, and answer with an exit code."""
+"""`workbench run`: run the cases of suites, print the steps, report, and return an exit code."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Run and report, or with breakpoints open the app; returns an exit code."""
+    """Run cases and report, or open the app if there are breakpoints; returns an exit code."""
     if arguments.breakpoints and arguments.resume is None:
         return _open_at_breakpoints(arguments)
     from workbench.cli.report_output import output_of
@@ -193,7 +193,7 @@ _WITHOUT_APP = (
     ("verbose", "--verbose"),
     ("detach", "--detach"),
 )
-"""Options without a meaning in the app: attributes of the parsed arguments, and the names of the options."""
+"""The options without a meaning in the app: attribute of the parsed arguments and name of the option."""
 
 
 def _open_at_breakpoints(arguments: argparse.Namespace) -> int:
@@ -223,7 +223,7 @@ def run_and_report(
     frozen: bool = False,
     detach: bool = False,
 ) -> int:
-    """Run and report; with `detach`, in a process of its own that outlives this one.
+    """Run cases and report; with `detach`, in a process of its own that outlives this one.
 
     Returns an exit code.
     """
@@ -241,7 +241,7 @@ def run_and_report(
         if baseline is None:
             return USAGE
     if detach:
-        # Imported here: most batches stay.
+        # Imported here: most batches run in the terminal.
         from workbench.cli.detach import Job, detached
 
         job = Job(plan, output, record, "run", baseline)
@@ -277,7 +277,7 @@ def report_on_runs(
         if deliver_report(report, output) and live.recorded:
             return report.exit_code
         return USAGE
-    # Most runs of a large batch are read from the history.
+    # The report of a large batch reads most runs from the history.
     except (HistoryError, RecordingError) as error:
         warn(f"there is no report: {error}", plan.program.secrets)
         return INFRASTRUCTURE
@@ -297,7 +297,7 @@ def _confirmed(
     baseline: Baseline,
     show: Show,
 ) -> AgainstBaseline:
-    """Return the comparison after confirming which cases broke, by reruns if need be."""
+    """Return the comparison with a baseline, after confirming the cases that broke, by reruns if necessary."""
     # Imported here, as in `baseline_for`.
     from workbench.evaluation.confirmation import confirming
 
@@ -308,7 +308,7 @@ def _confirmed(
         return confirms.done()
     assert confirms.announcement is not None
     warn(confirms.announcement)
-    # Within the approval of the batch: reruns use nothing that its runs did not.
+    # The approval of the batch covers its reruns, which use nothing else.
     again = run_live(confirms.plan, approval, show)
     if confirms.plan.needs_history and again.outcome.unrecorded:
         live.recorded = False
@@ -317,8 +317,8 @@ def _confirmed(
 
 
 def deliver_report(report: Report, output: Output) -> bool:
-    """Write a report to all its destinations and to GitHub; returns whether all files could be written."""
-    # Else the text on the terminal says so.
+    """Write a report to its destinations and to GitHub Actions; returns whether all files could be written."""
+    # Otherwise the text on the terminal has the same lines.
     if not output.is_text or output.file is not None:
         if report.against is not None and report.against.failed:
             warn(report.against.verdict, report.secrets)
@@ -346,7 +346,7 @@ def tell_github(report: Report, output: Output) -> None:
     from workbench.show.views.batch_markdown import markdown_pieces
 
     if output.form == "github" or in_github():
-        # Standard output is a report for a program.
+        # Standard output may hold a report for a program, so annotations go to standard error then.
         apart = output.file is None and not output.is_text
         write_commands(annotation_lines(report), sys.stderr if apart else sys.stdout)
     if output.summary:
@@ -354,7 +354,7 @@ def tell_github(report: Report, output: Output) -> None:
 
 
 def open_at_breakpoints(options: RunOptions, lines: Sequence[str], app: AppOptions) -> int:
-    """Open the app with runs that are held at the described breakpoints; returns its exit code."""
+    """Open the app with runs that stop at breakpoints; returns the exit code of the app."""
     breakpoints = _breakpoints(lines)
     if breakpoints is None:
         return USAGE
@@ -370,7 +370,7 @@ def open_at_breakpoints(options: RunOptions, lines: Sequence[str], app: AppOptio
 
 
 def _known_tools(files: Iterable[SuiteFile], listings: Listings) -> list[ToolDefinition]:
-    """Return the tools of suites that are defined there or were listed before."""
+    """Return the tools that suites define, and those that their servers listed last."""
     tools: list[ToolDefinition] = []
     for file in files:
         if file.suite is not None:
@@ -383,7 +383,7 @@ def _known_tools(files: Iterable[SuiteFile], listings: Listings) -> list[ToolDef
 
 
 def _breakpoints(lines: Sequence[str]) -> tuple[Breakpoint, ...] | None:
-    """Parse lines as breakpoints; `None`, after reporting it, if one is invalid."""
+    """Return the breakpoints that lines of text describe; `None`, after reporting it, if one is invalid."""
     found: list[Breakpoint] = []
     for line in lines:
         try:

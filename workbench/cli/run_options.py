@@ -1,4 +1,4 @@
-"""Options of `workbench run` and `workbench compare`: the cases to run, and how."""
+"""The options of `workbench run` and `workbench compare`: the cases to run, and the way to run them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SETTLED = (
     ("breakpoints", "--break"),
     ("no_history", "--no-history"),
 )
-"""Options that a resumed batch has settled: attributes of the parsed arguments, and the names of the options."""
+"""The options that a resumed batch has settled: attribute of the parsed arguments and name of the option."""
 
 
 def add_paths(parser: argparse.ArgumentParser, *, resumes: bool = True) -> None:
@@ -51,10 +51,7 @@ _REPEATS = "run each case this often"
 
 
 def add_case_options(parser: argparse.ArgumentParser, repeats: str = _REPEATS) -> None:
-    """Add options for the cases, their repeats and their concurrency.
-
-    `repeats` is the help of `--repeats`.
-    """
+    """Add the options for cases, repeats and concurrency; `repeats` is the help of `--repeats`."""
     parser.add_argument("--case", action="append", default=[], metavar="ID", help="only this case, by id; repeatable")
     parser.add_argument("--tag", action="append", default=[], metavar="T", help="only cases with this tag; repeatable")
     parser.add_argument(
@@ -207,9 +204,9 @@ def add_experiment_options(parser: argparse.ArgumentParser, *, variants: bool = 
 def add_choice_options(
     parser: argparse.ArgumentParser, option: str, names: Sequence[str], chosen: str, things: str
 ) -> None:
-    """Add `option`, which chooses some `names` of faults or changes, and `--tool`.
+    """Add `option`, which chooses among the `names` of faults or changes, and `--tool`.
 
-    The help calls them `chosen`, and `things` of a tool.
+    The help calls the choices `chosen`, and `things` of a tool.
     """
     listed = ", ".join(names)
     parser.add_argument(
@@ -255,10 +252,8 @@ def run_options(arguments: argparse.Namespace, *, compares: bool, command: str |
         problems = _problems_of_new_batch(arguments, paths, without_until, command, compares=compares)
     try:
         if not problems:
-            names = []
-            for name in getattr(arguments, "variant", ()):
-                if not name.endswith(".toml"):
-                    names.append(name)
+            # The variants in files are read by `_added_variants`.
+            names = [name for name in getattr(arguments, "variant", ()) if not name.endswith(".toml")]
             added, has_all = _added_variants(arguments), getattr(arguments, "variants", False)
             return RunOptions(
                 suites=paths,
@@ -313,7 +308,7 @@ def _problems_of_new_batch(
     *,
     compares: bool,
 ) -> list[str]:
-    """Return the first problem of options that only make sense together; none if they are fine."""
+    """Return the problems of options that contradict each other or need each other; empty if there are none."""
     if not paths and command is None:
         verb = "compare" if compares else "run"
         return [f"say what to {verb}: workbench {verb} PATH …, --samples, or --resume to complete a batch"]
@@ -321,7 +316,7 @@ def _problems_of_new_batch(
         return [f"say what to run: workbench {command} PATH …, or --samples"]
     if arguments.anyway:
         return ["--anyway is about a resumed batch: give --resume too"]
-    # The word by which other programs demand a pass rate.
+    # Other programs demand a pass rate by --gate alone, so this message names the option that does it here.
     if without_until == "--gate":
         return [f"--gate is about a batch that stops early: give --until decided too. {DEMANDED_OF_ALL}"]
     if without_until is not None:
@@ -343,7 +338,7 @@ def _shard_of(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Sha
 
 
 def _stop_of(arguments: argparse.Namespace) -> tuple[Stop | None, str | None]:
-    """Return the rule for stopping early, and an option that is meaningless without `--until`."""
+    """Return the rule for early stopping, and an option that is meaningless without `--until`."""
     from workbench.evaluation.options import Stop
 
     given: dict[str, Any] = {}
@@ -356,7 +351,7 @@ def _stop_of(arguments: argparse.Namespace) -> tuple[Stop | None, str | None]:
 
 
 def _added_variants(arguments: argparse.Namespace) -> tuple[AddedVariants, ...]:
-    """Return the variants in files that are named.
+    """Return the variants in the files that `--variant` names.
 
     Raises OptionsError.
     """
@@ -387,7 +382,7 @@ def repeats_of(text: str) -> int:
 def _processes(text: str) -> int:
     if text != "auto":
         return _positive(text)
-    # In a container, these are fewer than the machine has.
+    # In a container, the process may use fewer processors than the machine has.
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -445,7 +440,7 @@ def _positive(text: str) -> int:
 
 
 COUNT = "WORKBENCH_SHARDS"
-"""The variable with the number of shards for schedulers that do not tell it."""
+"""The variable with the number of shards, for schedulers that do not set one."""
 
 _SCHEDULERS = (
     ("CI_NODE_INDEX", "CI_NODE_TOTAL", 1),
@@ -454,9 +449,10 @@ _SCHEDULERS = (
     ("JOB_COMPLETION_INDEX", COUNT, 0),
     ("PARALLEL_SEQ", COUNT, 1),
 )
-"""Variables with the number of a job and the count of jobs, and the number of the first job.
+"""The variables with the number of a job and the count of jobs, and the number of the first job.
 
-For GitLab, CircleCI, Buildkite, indexed jobs of Kubernetes, GNU parallel. Slurm numbers jobs as its user says.
+They are those of GitLab, CircleCI, Buildkite, Kubernetes (indexed jobs) and GNU parallel. Slurm has arrays that begin
+with any number.
 """
 
 _PLAN_IDS = (
@@ -467,7 +463,7 @@ _PLAN_IDS = (
     "CIRCLE_WORKFLOW_ID",
     "BUILDKITE_BUILD_ID",
 )
-"""Variables that are the same in all jobs of one pipeline, also when it is repeated: they count no attempt."""
+"""The variables that identify a pipeline: equal in all of its jobs, also when jobs are repeated."""
 
 
 def shard_of(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Shard:
@@ -489,7 +485,7 @@ def shard_of(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Shar
 
 
 def shard_in(environment: Mapping[str, str]) -> tuple[int, int]:
-    """Return the number of this shard, from 1, and their count, by the variables of a scheduler.
+    """Return the number of this shard (from 1) and the count of shards, from the variables of a scheduler.
 
     Raises OptionsError.
     """
@@ -536,12 +532,10 @@ def _number(environment: Mapping[str, str], name: str, otherwise: int | None = N
 
 
 GRADERS = ("critics", "decision", "accuracy", "trajectory", "dimensions")
-"""Every grader by name.
-
-Written out here, because `--help` must not import them.
+"""The names of the graders, written out because `--help` must not import them.
 """
 REPEAT_RULES = ("every", "last", "mean", "majority")
-"""Every rule for repeats."""
+"""The rules for repeats."""
 
 
 def add_resume_options(parser: argparse.ArgumentParser) -> None:
@@ -611,7 +605,7 @@ def add_min_score_option(parser: argparse.ArgumentParser) -> None:
 
 
 class _ScoreToReach(argparse.Action):
-    """Stores the score, and warns of one that every batch reaches."""
+    """The argparse action of `--min-score`: store the score, and warn of one that every batch reaches."""
 
     def __call__(
         self,
@@ -620,7 +614,7 @@ class _ScoreToReach(argparse.Action):
         values: object,
         option_string: str | None = None,
     ) -> None:
-        # A common mistake of scripts whose threshold variable is unset or wrong.
+        # 0 is a common mistake: the variable with the threshold is unset or misspelt.
         if values == 0:
             # Imported here: `--help` answers at once.
             from workbench.cli.redaction import warn

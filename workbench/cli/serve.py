@@ -28,7 +28,7 @@ PORT = 8765
 VISITORS = 4
 IDLE_MINUTES = 60
 MAX_SAID_LINES = 8
-"""Secrets named that visitors would read."""
+"""The most secrets that a refusal names, which visitors would read."""
 
 _WITHOUT_TLS = (
     "Nothing encrypts what goes to other machines: whoever is in between reads all that is shown and typed, and can "
@@ -98,7 +98,7 @@ def execute(arguments: argparse.Namespace) -> int:
         warn(f"the app in a browser needs the extra 'web' ({error}): pip install 'toolcall-workbench[web]'")
         return USAGE
     models = model_options(arguments)
-    # Rather here than in the page of each visitor.
+    # Checked here: otherwise the page of each visitor would show the error.
     if models is None or not _may_be_shown(arguments, models):
         return USAGE
     import asyncio
@@ -133,9 +133,9 @@ def _open_app(arguments: argparse.Namespace) -> int:
 
 
 def _may_be_shown(arguments: argparse.Namespace, models: ModelOptions) -> bool:
-    """Return whether the batch exists and read-only visitors would see no secret, and report it if not.
+    """Return whether the batch exists and read-only visitors would see no secret; report an obstacle.
 
-    The app of such a visitor knows no secret, so it could not redact one.
+    The app of such a visitor knows no secrets, so it cannot redact them.
     """
     from workbench.authoring.workspace import is_recording
     from workbench.cli.attach import batch_and_suites
@@ -166,7 +166,7 @@ def _may_be_shown(arguments: argparse.Namespace, models: ModelOptions) -> bool:
         return False
     found: list[str] = []
     for file in files:
-        # Visitors see all of it, not only its suite.
+        # Visitors see the whole recording, not only its suite.
         if is_recording(file.path) and file.path.is_file():
             file = replace(file, text=file.path.read_text("utf-8", "replace"))
         found += written_out(file, program.secrets)
@@ -190,9 +190,9 @@ def _opened_by_visitors(paths: Sequence[Path], program: Program) -> tuple[SuiteF
 
 
 def _obstacle(arguments: argparse.Namespace) -> str | None:
-    """Return why nothing can be served with these options, if so."""
+    """Return the reason why nothing can be served with the options; `None` if there is none."""
     try:
-        # A mistyped host would otherwise fail with a message of the event loop.
+        # A misspelt host would otherwise fail with a message of the event loop.
         socket.getaddrinfo(arguments.host, arguments.port)
     except (OSError, UnicodeError):
         return f"--host {arguments.host}: there is no such address or name; without --host, it is 127.0.0.1"
@@ -224,7 +224,7 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     from workbench.remote.web import Settings
 
     only_here = _only_here(arguments)
-    # The names by which browsers may address this server: any other Host header may be a DNS rebinding attack.
+    # The names by which browsers may address the server: any other Host header may be a DNS rebinding attack.
     names = () if only_here else (arguments.host, socket.gethostname(), socket.getfqdn())
     return Settings(
         host=arguments.host,

@@ -90,7 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Shrink; returns an exit code."""
+    """Shrink a failing case; returns an exit code."""
     if len(arguments.model) > 1:
         warn("a case is shrunk on one model: give --model once")
         return USAGE
@@ -111,7 +111,7 @@ class _InterruptedError(Exception):
 
 
 def shrink_run(arguments: argparse.Namespace) -> int:
-    """Shrink the case of a run; returns an exit code."""
+    """Shrink the case of a stored run; returns an exit code."""
     try:
         program = begin_program()
         run = named_run(arguments, program)
@@ -141,7 +141,7 @@ def shrink_run(arguments: argparse.Namespace) -> int:
 
 
 def _only_variant(model: str) -> Variants:
-    """Return the variant that a model's name holds, or none."""
+    """Return the variant in a model's name, if it has one."""
     name = variant_name_of(model)
     if name is None:
         return Variants()
@@ -149,11 +149,11 @@ def _only_variant(model: str) -> Variants:
 
 
 def _only_case(run: NamedRun) -> Document:
-    """Return the content of the suite with the one case alone, and no variant but that of the run."""
+    """Return the content of the suite with one case alone, and only the variant of the run."""
     document: Document = tomllib.loads(run.file.text)
     assert run.file.suite is not None
     at = [case.id for case in run.file.suite.cases].index(run.written.id)
-    # With its id, which would otherwise follow from a name that shrinking may shorten.
+    # The case gets its id: otherwise it would follow from the name, which shrinking may shorten.
     document["cases"] = [{**document["cases"][at], "id": run.written.id}]
     variants = []
     for each in document.pop("variants", ()):
@@ -165,7 +165,7 @@ def _only_case(run: NamedRun) -> Document:
 
 
 class _Shrinking:
-    """Makes the runs, and counts them."""
+    """The attempts to shrink a case: their runs, and the number of them."""
 
     def __init__(self, arguments: argparse.Namespace, trying: Experiment) -> None:
         self._arguments = arguments
@@ -178,7 +178,7 @@ class _Shrinking:
         """Shrink a suite of one case, and write the rest of it; returns an exit code."""
         first = self._run(self._plan)
         case, model = self._plan.runs[0].case, self._plan.runs[0].model
-        # The most frequent failure is the one to keep: another one that appears while shrinking is a different bug.
+        # The most frequent failure is kept: another one that appears while shrinking is a different bug.
         ways = Counter(way_of(result, case) for result in first if result.status == Status.FAILED)
         often = 0
         if ways:
@@ -212,10 +212,7 @@ class _Shrinking:
         return self._plan.program.secrets
 
     def _fails(self, document: Document) -> bool:
-        """Return whether enough runs of a document fail in the same way.
-
-        An invalid suite does not.
-        """
+        """Return whether enough runs of a suite fail in the same way; false for an invalid suite."""
         try:
             file = parse_suite(suite_text(document), self._plan.files[0].path)
         except ValueError:
@@ -246,7 +243,7 @@ class _Shrinking:
         return replace(self._plan, runs=runs, files=(file,))
 
     def _run(self, plan: Plan) -> Sequence[RunResult]:
-        # Not in the history: attempts with half a suite would spoil trends and flaky cases.
+        # Attempts are not recorded: half a suite would spoil trends and flaky cases.
         results = self._trying.run(replace(plan, history=None), "nothing was shrunk")
         if results is None:
             raise _InterruptedError

@@ -1,4 +1,4 @@
-"""`workbench tools`: start the servers of suites, list their tools, lint them, or call one by hand."""
+"""`workbench tools`: start the servers of suites, list their tools, lint them, or call one of them."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """List, lint or call; returns an exit code."""
+    """List or lint tools, or call one; returns an exit code."""
     from workbench.cli.report_output import output_of
 
     output = output_of(arguments, "tools")
@@ -110,13 +110,13 @@ class ByHand:
 
 
 def parsed_arguments(text: str) -> dict[str, JsonValue]:
-    """Parse the arguments of a call; raises ValueError unless the text is a JSON object."""
+    """Return the arguments of a call from JSON; raises ValueError unless the text is an object."""
 
     def refuse(name: str) -> None:
         raise ValueError(f"{name} is not a JSON number")
 
     try:
-        # NaN and Infinity are no JSON, but Python would accept them.
+        # NaN and Infinity are not JSON, but Python accepts them.
         arguments = json.loads(text, parse_constant=refuse)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"--args is not JSON: {error}") from error
@@ -133,9 +133,9 @@ async def call_by_hand(
     approval: Approval,
     output: TextIO,
 ) -> int:
-    """Call the tool and print its answer; returns an exit code.
+    """Call a tool and print its answer; returns an exit code.
 
-    The call is written into the audit log.
+    The call is written to the audit log.
     """
     try:
         found = callable_tool(by_hand.tool, listed)
@@ -200,7 +200,7 @@ def _arguments_fit(by_hand: ByHand, tool: ToolDefinition, program: Program) -> b
 
 
 def _progress_printer(tool: str, program: Program, clock: Callable[[], float] = time.monotonic) -> OnProgress:
-    """Return a function that prints the progress of an execution on standard error, but not too often."""
+    """Return a function that prints the progress of a call on standard error, at a limited rate."""
     printed_s = float("-inf")
 
     def tell(progress: float, total: float | None, message: str | None) -> None:
@@ -213,7 +213,7 @@ def _progress_printer(tool: str, program: Program, clock: Callable[[], float] = 
 
 
 class RefusedError(Exception):
-    """The options cannot be carried out; the message says why and what to do."""
+    """The options cannot be carried out; the message has the reason and the way out."""
 
 
 @dataclass(frozen=True)
@@ -257,9 +257,9 @@ def list_or_call(options: ToolOptions) -> int:
 
 
 async def until_signalled(pool: ServerPool, work: Coroutine[Any, Any, int]) -> int:
-    """Await work that uses the servers of a pool, and close them; returns an exit code.
+    """Await work with the servers of a pool, and close the servers; returns an exit code.
 
-    The first signal cancels the work; further ones wait for the end of that.
+    The first signal cancels the work; further signals are ignored until the servers are closed.
     """
     working = asyncio.create_task(work)
     loop = asyncio.get_running_loop()
@@ -317,7 +317,7 @@ async def _work(
         return pieces_of(str(wanted.form), "tools", findings())
 
     wanted = options.output
-    # Standard output is redirected here; `output` is the real one.
+    # Standard output is redirected at this point; `output` is the real one.
     if wanted.is_text:
         write_redacted(text(report_width(output), paint_for(output, os.environ)), output)
     else:
@@ -342,7 +342,7 @@ async def _work(
 
 
 def _by_hand(options: ToolOptions) -> ByHand | None:
-    """Return the call to make, if there is one; raises RefusedError or ValueError."""
+    """Return the call that the options ask for, if any; raises RefusedError or ValueError."""
     forms = {options.output.form, *(each.form for each in options.output.beside)}
     if not options.lint and forms & {"sarif", "codequality", "github"}:
         raise RefusedError("SARIF, Code Quality and annotations are about what --lint finds: give it too")
@@ -382,7 +382,7 @@ def _suites(options: ToolOptions) -> list[SuiteFile]:
 
 
 def _refuse_written_out(tool: str, files: Sequence[SuiteFile]) -> None:
-    """Raise RefusedError for a tool that a suite defines itself: it has no server to call."""
+    """Raise RefusedError for a tool that a suite defines itself, because it has no server to call."""
     suites = [valid_suite(file) for file in files]
     if any(suite.servers for suite in suites):
         return

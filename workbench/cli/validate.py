@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Return 0 if no suite and no `workbench.toml` has an error, else 2; 1 where `--fail-on` asks for it."""
+    """Check the files; returns 0 if none has an error, otherwise 2, and 1 for a finding that `--fail-on` names."""
     # Imported here, so that `--help` answers at once.
     from workbench.cli.redaction import begin_program, know_suites, lines_redacted, shown_search, warn, warn_of_problems
     from workbench.cli.report_output import annotate, output_of
@@ -65,7 +65,7 @@ def execute(arguments: argparse.Namespace) -> int:
     output = output_of(arguments, "validate")
     if output is None or not output.can_write():
         return USAGE
-    # A search for suites would fail where only a workbench.toml is checked.
+    # A search for suites would fail in a folder with nothing but a workbench.toml.
     only_settings = all(is_settings(Path(path)) for path in arguments.paths)
     try:
         with shown_search() as search:
@@ -79,7 +79,7 @@ def execute(arguments: argparse.Namespace) -> int:
     warn_of_problems(chain.from_iterable(file.problems for file in files))
     settings = _settings_problems([*map(Path, arguments.paths), *(file.path for file in files)], program)
     unjudged: tuple[str, ...] = ()
-    # Else it is unknown which models can judge.
+    # With broken settings, it is unknown which models can judge.
     if not settings:
         unjudged = _unjudged(files, program)
     for problem in (*settings, *unjudged):
@@ -136,7 +136,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _with_known_tools(files: Iterable[SuiteFile]) -> list[SuiteFile]:
-    """Return the files with findings on tools, as far as the tools of suites and servers are known."""
+    """Return the files with the findings that the known tools of suites and servers show."""
     from workbench.analysis.audit.unmeetable import with_unmeetable
     from workbench.config.folders import user_folders
     from workbench.tools.listings import Listings, with_listed_names
@@ -159,10 +159,7 @@ class _Audited(NamedTuple):
 
 
 def _audited(files: Iterable[SuiteFile]) -> Iterator[_Audited]:
-    """Yield the audit of each valid suite.
-
-    Tools of servers are those they listed last.
-    """
+    """Yield the audit of each valid suite, with the tools that servers listed last."""
     from workbench.analysis.audit.audit import audit_suite, unsaid
     from workbench.config.folders import user_folders
     from workbench.tools.listings import Listings
@@ -175,7 +172,7 @@ def _audited(files: Iterable[SuiteFile]) -> Iterator[_Audited]:
 
 
 def _unjudged(files: Iterable[SuiteFile], program: Program) -> tuple[str, ...]:
-    """Return why checks of the valid suites would not be judged."""
+    """Return the reasons why checks of the valid suites could not be judged."""
     from workbench.evaluation.judges import unjudged_checks
 
     cases: list[tuple[SuiteFile, Case]] = []
@@ -186,7 +183,7 @@ def _unjudged(files: Iterable[SuiteFile], program: Program) -> tuple[str, ...]:
 
 
 def _unfreed(files: Iterable[SuiteFile]) -> Iterator[str]:
-    """Yield a line for each grader whose rule applies to surplus calls because suites set none."""
+    """Yield a line for each grader whose own rule for surplus calls applies, because suites set none."""
     from workbench.numerals import counted
     from workbench.suite.model import NEW_SUITES_FREE
     from workbench.suite.settings import settings_of, surplus_calls_cost, surplus_rule
