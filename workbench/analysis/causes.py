@@ -375,6 +375,7 @@ class CauseFold:
 
     def __init__(self, cause: Cause) -> None:
         self._cause = cause
+        # Arrays of indices instead of runs: thousands of runs may fail by one cause.
         self._indices, self._main = array("L"), array("L")
         self._cases: set[tuple[str, str]] = set()
         self._seen: Counter[tuple[str, Subject | None]] = Counter()

@@ -208,6 +208,7 @@ def cells_of(figures: Iterable[RunSummary]) -> dict[CellKey, Cell]:
     """Return the cells of runs, in the order of their first runs, without forks.
 
     Of several runs of the same repeat the last one counts: a resumed batch made it again."""
+    # A later run of the same repeat replaces the earlier one.
     runs: dict[CellKey, dict[int, RunSummary]] = {}
     for run in figures:
         if not run.is_fork:

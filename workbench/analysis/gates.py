@@ -159,7 +159,7 @@ class _AggregateFold:
             tagged = (case.id for case in suite.cases if wanted.intersection((*suite.tags, *case.tags)))
             self._cases = frozenset(tagged)
         self._values: dict[str | None, _Values] = {}
-        # A gate on the whole batch has a result, a missed one, even without any run.
+        # A demand on the whole batch has a result even without a run: nothing was graded, so it is missed.
         if aggregate.per == "batch":
             self._values[None] = _Values()
 
@@ -240,6 +240,7 @@ def variance(values: Sequence[float]) -> float | None:
     centre = mean(values)
     if len(values) < 2 or not math.isfinite(centre):
         return None
+    # Differences are squared by multiplication: `**` raises OverflowError where a product becomes infinite.
     try:
         return math.fsum((value - centre) * (value - centre) for value in values) / (len(values) - 1)
     except OverflowError:
@@ -429,6 +430,7 @@ class _Reached:
         if not run.status.graded:
             return
         self.graded += 1
+        # Of the graded statuses, passed and warned are good.
         self.good += run.status != Status.FAILED
         self.zeros += counts_zero(run)
         if (score := counted_score(run)) is not None:

@@ -172,6 +172,7 @@ def _is_not_needed(cell: Cell) -> bool:
 def _pairs(columns: Mapping[str, Sequence[Cell]], watched: Sequence[PairWatched]) -> Iterator[Pair]:
     """Yield the comparisons of pairs of models, all corrected for their number."""
     names = list(columns)
+    # Tests for a fixed number of cases are invalid for a batch that may stop early.
     if watched:
         pairs = [(each.first, each.second) for each in watched]
         found = together(paired(columns[each.first], columns[each.second], each) for each in watched)

@@ -66,6 +66,7 @@ class PairWatched:
 
 
 def _e_text(value: float) -> str:
+    # 20 decides; the digits of a far larger e-value have no meaning.
     if value >= 1e6:
         return "beyond a million"
     if value >= 100:

@@ -286,6 +286,7 @@ class CheckBase(BaseModel):
         known = context.verdicts
         if known is None or not self.may_be_cached:
             return self._compared(value, context)
+        # Values such as dicts cannot be hashed, so the cache goes by identity.
         place = (id(self), id(value))
         if (entry := known.get(place)) is None:
             entry = known[place] = (self, value, self._compared(value, context))
@@ -563,6 +564,7 @@ def _as_table(value: Any) -> Any:
     if not isinstance(value, dict):
         return {"equals": value, "plain": True}
     names = check_names_in(value)
+    # A table of options alone is a check whose name was forgotten.
     if not names:
         if value and OPTION_NAMES.issuperset(value):
             raise PydanticCustomError("check_without_name", "check options without a check")

@@ -207,6 +207,7 @@ class Judged(CheckBase):
 
     @property
     def may_be_cached(self) -> bool:
+        # The judge remembers its own answers.
         return False
 
     def samples(self) -> tuple[JsonValue, ...]:
@@ -266,6 +267,7 @@ class PythonCheck(CheckBase):
 
     @property
     def may_be_cached(self) -> bool:
+        # The verdict on a whole run does not depend on the value.
         return not self.needs_run
 
     @property

@@ -180,6 +180,7 @@ class DateTime(_TextCheck):
             distance = seconds_between(expected, actual)
         except ValueError:
             return CheckVerdict(0.0, False, "an offset of a day or more", measured=False)
+        # The credit falls slowly beyond the tolerance, but the check holds only within it.
         tolerance = duration_seconds(self.tolerance)
         credit = timestamp_credit(distance, tolerance, duration_seconds(self.max_difference))
         if distance == 0:
@@ -210,6 +211,7 @@ class Contains(_PartOfText):
     contains: str
 
     def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
+        # A single digit or sign may well be what matters, a single letter hardly.
         if len(self.contains.strip()) == 1 and self.contains.strip().isalpha():
             yield f"almost every text contains {describe_value(self.contains)}", "write a word", "warning"
 
@@ -248,6 +250,7 @@ class Suffix(_PartOfText):
     suffix: str
 
     def with_words(self, text: str, words: Sequence[str]) -> str:
+        # Words behind the text would break the suffix.
         return " ".join([*words, text])
 
     def describe(self, say: Say) -> str:

@@ -271,6 +271,7 @@ class Range(CheckBase):
         return range_text(*self.range)
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
+        # To Python, true is the number 1.
         if isinstance(value, bool) or not isinstance(value, int | float):
             return CheckVerdict(0.0, False, "not a number")
         low, high = self.range

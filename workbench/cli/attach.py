@@ -168,6 +168,7 @@ class _Looking:
             while True:
                 try:
                     return self._look()
+                # A process drops viewers that read too slowly, so a closed connection need not be its end.
                 except GoneError as error:
                     if not _is_still_there(known, self._program):
                         break
@@ -179,6 +180,7 @@ class _Looking:
                 f"'workbench batches --stop {known.batch}{option}' stops it"
             )
             return INTERRUPTED
+        # The process has ended without a last message; its record may still hold the exit code.
         last = record_of(self._program.folders, known.file, known.batch)
         return report_of_stored(Found(known.file, known.batch, last), self._program, self._output)
 
@@ -341,6 +343,7 @@ def report_of_stored(batch: Found, program: Program, output: Output) -> int:
                 )
         if stored.missing:
             said.append(how_to_resume(batch.history, stored.number, stored.resumed_by))
+        # Each line once: the process may have reported the command that resumes itself.
         for line in dict.fromkeys(said):
             warn(line)
         code_of_runs = _report_stored(history, stored, program, output)

@@ -146,6 +146,7 @@ def make_runs(
 def allowed(plan: Plan, output: Output, *, trust: bool, record: Record | None, frozen: bool) -> Approval | int:
     """Return the approval for the runs of a plan, or an exit code, after reporting it, if they cannot be made."""
     program = plan.program
+    # Asked before the check of pins, which starts servers.
     approval = approved(needs(plan), program, all_of_them=trust)
     can_write = approval is not None and output.can_write(len(plan.places))
     if approval is None or not can_write or (record is not None and not can_record_in(record.folder)):

@@ -77,6 +77,7 @@ def list_running(history: Path, form: str) -> int:
     These are all batches without a terminal, and the batches of the history that run in other programs.
     """
     program = begin_program()
+    # Killed processes leave their sockets and records behind.
     tidy(program.folders)
     running = [*_running(program, history)]
     if form == "json":

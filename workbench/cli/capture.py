@@ -110,6 +110,7 @@ def capture(options: RunOptions, asked: CaptureOptions, *, trust: bool) -> int:
     if live.outcome.interrupted:
         warn("interrupted: nothing was captured")
         return INTERRUPTED
+    # Expectations come from the calls that the repeats of a case have in common.
     results = {result.run_id: result for result in live.outcome.results}
     suites = []
     for file in plan.files:
@@ -157,6 +158,7 @@ def _to_capture(case: Case, results: Sequence[RunResult]) -> CaseToCapture:
 def _exit_code(suites: Sequence[CapturedSuite]) -> int:
     code = OK
     for suite in suites:
+        # Errors come first: without them, the runs of the case might have agreed.
         if any(case.left_out for case in suite.cases):
             return INFRASTRUCTURE
         if any(case.outcome == "not agreed" for case in suite.cases):
@@ -183,6 +185,7 @@ def _written(file: SuiteFile, suite: CapturedSuite) -> bool:
     if broken:
         warn(f"{suite.path} was not written: {broken[0]}")
         return False
+    # Refused if the user has edited the file while the runs were made.
     try:
         save(file.path, suite.after, FileState(file.hash))
     except SavingError as error:

@@ -63,10 +63,12 @@ def execute(options: Options, command: HistoryCommand) -> int:
     command.learn_secrets(*chosen)
     command.write(table_lines(batch_table(facts_of(chosen, regraded), now), command.width, command.paint))
     batches = counted(len(chosen), "batch")
+    # Removed batches cannot be restored, so a script has to say --yes.
     if not (options.yes or _confirmed(f"Remove {batches}, about {bytes_text(size)} permanently?")):
         why = "answer 'yes' on a terminal, or give --yes"
         command.warn(f"nothing was removed ({batches}, about {bytes_text(size)}): {why}")
         return USAGE
+    # SQLite keeps the pages of removed batches for new ones, so the file may shrink by less than their size.
     before = bytes_on_disk(command.file)
     free = remove_batches(command.file, [batch.number for batch in chosen], command.warn)
     freed = max(before - bytes_on_disk(command.file), 0)
@@ -86,7 +88,7 @@ def _chosen(history: History, known: Sequence[BatchRow], options: Options, now: 
     """Return the batches to remove, newest first.
 
     These are the batches that the options name, and those that are beyond the newest N and older than the age, if these
-    limits are given. A limit never removes batches with a name or with damage.
+    limits are given. Limits remove batches with a name only with `--named`, and damaged batches never.
     """
     batches = [batch for batch in known if batch.damage is None]
     wanted = _named(history, options)

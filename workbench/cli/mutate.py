@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Run the cases, then again with each mutant; returns an exit code."""
+    """Run the cases, then repeat them with each mutant; returns an exit code."""
     from workbench.analysis.mutants import MUTANT_KINDS
 
     options = run_options(arguments, compares=False, command="mutate")
@@ -71,12 +71,13 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def mutate(options: RunOptions, asked: MutationOptions, *, form: str, quiet: bool, trust: bool) -> int:
-    """Run, mutate and report; returns an exit code: 0 if every mutant is noticed."""
+    """Run, mutate and report; returns an exit code, 0 if every mutant is noticed."""
     program = begin_program(options.model_options)
     output = Output(form, quiet=quiet)
     trying = experiment(options, program, output, trust=trust)
     if trying is None:
         return USAGE
+    # Only cases that pass with the real tools can notice a mutant.
     first = trying.run(trying.plan, "nothing was mutated")
     if first is None:
         return INTERRUPTED
@@ -95,6 +96,7 @@ def mutate(options: RunOptions, asked: MutationOptions, *, form: str, quiet: boo
         if any(result.status == Status.ERROR for result in first):
             return INFRASTRUCTURE
         return USAGE
+    # An error is graver than a survivor: the case may have noticed the mutant.
     code = QUALITY_MISSED if report.survivors else OK
     if any(result.unclear for result in report.results):
         code = INFRASTRUCTURE

@@ -210,7 +210,7 @@ def _open_at_breakpoints(arguments: argparse.Namespace) -> int:
 
 
 MANY_RUNS = 2_000
-"""Reading this many stored runs takes a second."""
+"""The number of stored runs from which reading them, which then takes a second, is announced."""
 
 
 def run_and_report(
@@ -231,10 +231,12 @@ def run_and_report(
     plan = planned(options, program, quiet=output.quiet)
     if plan is None:
         return USAGE
+    # A shard lacks most cases of the baseline; they would all look gone.
     if plan.shard_ref is not None and compared_with is not None:
         plan.abandon()
         warn(f"{plan.shard_ref} has only some of the runs: give --baseline to 'workbench history merge' instead")
         return USAGE
+    # The baseline is read before any run is paid for: a wrong name must not cost anything.
     baseline = None
     if compared_with is not None:
         baseline = baseline_for(compared_with, plan)
@@ -267,6 +269,7 @@ def report_on_runs(
     if resumed is not None and resumed.before.count >= MANY_RUNS and not output.quiet:
         warn(f"reading the {count_text(resumed.before.count)} runs that were over before, for the report")
     try:
+        # The servers are closed by now, so a signal may interrupt at any place.
         with signals_interrupt():
             report = live.outcome.report(plan)
         for why in live.outcome.left_out:
@@ -363,6 +366,7 @@ def open_at_breakpoints(options: RunOptions, lines: Sequence[str], app: AppOptio
     if plan is None:
         return USAGE
     tools = _known_tools(plan.files, Listings(program.folders.listings))
+    # A breakpoint on an unknown tool would never stop a run, but the tool may only be missing from the listings.
     for line, point in zip(lines, breakpoints, strict=True):
         if (doubt := doubt_about(point, tools)) is not None:
             warn(f"--break {line!r}: {doubt}", program.secrets)

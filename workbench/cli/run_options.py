@@ -271,6 +271,7 @@ def run_options(arguments: argparse.Namespace, *, compares: bool, command: str |
                 concurrency=arguments.concurrency,
                 processes=arguments.processes or 1,
                 cluster=getattr(arguments, "cluster", None),
+                # `None` leaves the decision to each suite; the option can only add to it.
                 execute=True if arguments.execute else None,
                 execute_all=arguments.execute_all,
                 judge=arguments.judge,
@@ -281,6 +282,7 @@ def run_options(arguments: argparse.Namespace, *, compares: bool, command: str |
                 compares=compares,
                 until=until,
                 shard=_shard_of(arguments, paths),
+                # `--resume` without a batch gives an empty text, which stands for the latest batch.
                 resume=Resume(resume or None, arguments.anyway) if resume is not None else None,
                 history=history_of(arguments, paths),
                 history_named=arguments.history is not None,
@@ -371,7 +373,7 @@ def _added_variants(arguments: argparse.Namespace) -> tuple[AddedVariants, ...]:
 
 
 def repeats_of(text: str) -> int:
-    """Parse a number of repeats."""
+    """Parse a number of repeats, from 1 to `MAX_REPEATS`."""
     from workbench.limits import MAX_REPEATS
 
     if not text.isdecimal() or not 1 <= int(text) <= MAX_REPEATS:
@@ -480,6 +482,7 @@ def shard_of(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Shar
         costs = history_to_read(argparse.Namespace(history=None), paths)
     elif arguments.shard_by not in (None, "turn"):
         costs = Path(arguments.shard_by.removeprefix("cost:"))
+    # Shards of one pipeline have its id in common, by which `history merge` finds them.
     plan_id = arguments.plan or next(filter(None, map(os.environ.get, _PLAN_IDS)), None)
     return Shard(index=index, of=of, plan_id=plan_id, costs=costs)
 

@@ -101,7 +101,9 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 OFTEN_ENOUGH = 0.8
-"""The share of the first runs that must fail in one way; below it, attempts would say little."""
+"""The least share of the first runs that must fail in the same way.
+
+A rarer failure would often be missing from an attempt by chance, and parts that do not matter would be kept."""
 
 _MAX_SHOWN = 12
 
@@ -121,6 +123,7 @@ def shrink_run(arguments: argparse.Namespace) -> int:
     if arguments.output is not None and (why := why_not_writable(arguments.output)) is not None:
         warn(f"cannot write {arguments.output}: {why}")
         return USAGE
+    # Other cases and variants cannot matter, so they are left out without a run.
     document = _only_case(run)
     file = parse_suite(suite_text(document), run.file.path)
     options = RunOptions(
@@ -193,6 +196,7 @@ class _Shrinking:
             if others[Status.ERROR]:
                 return INFRASTRUCTURE
             return QUALITY_MISSED
+        # Attempts are shorter than the case, so the estimate from its first runs is rather too high.
         cell = "", case.id, model
         left = max(self._arguments.most_runs - self._made, 0)
         figures = {cell: [summary_of(result) for result in first]}
@@ -221,6 +225,7 @@ class _Shrinking:
             return False
         votes: int = self._arguments.votes
         wanted: int = self._arguments.fails
+        # Checked before an attempt: half of its votes would not decide.
         if self._made + votes > self._arguments.most_runs:
             raise OutOfRunsError
         results = self._run(self._attempt(file, votes))

@@ -98,6 +98,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 PROGRESS_EVERY_S = 0.1
+"""The shortest time in seconds between two printed lines of progress."""
 
 
 @dataclass(frozen=True)
@@ -145,6 +146,7 @@ async def call_by_hand(
         for written in error.outputs:
             _warn_of_output(written, program)
         return INFRASTRUCTURE if error.not_listed else USAGE
+    # A call may change something outside, so arguments that the schema refuses are never sent.
     if not _arguments_fit(by_hand, found.tool, program):
         return USAGE
     server = next(each for each in valid_suite(found.file).servers if each.name == found.tool.server)
@@ -205,6 +207,7 @@ def _progress_printer(tool: str, program: Program, clock: Callable[[], float] = 
 
     def tell(progress: float, total: float | None, message: str | None) -> None:
         nonlocal printed_s
+        # A server may report its progress thousands of times a second.
         if clock() - printed_s >= PROGRESS_EVERY_S:
             printed_s = clock()
             warn(f"{tool}: {progress_text(ExecutionProgress(CALL_ID, progress, total, message))}", program.secrets)

@@ -77,6 +77,7 @@ def execute(arguments: argparse.Namespace) -> int:
     program = begin_program()
     know_suites(program, files)
     warn_of_problems(chain.from_iterable(file.problems for file in files))
+    # The settings of every folder with a suite are checked, not only of the given paths.
     settings = _settings_problems([*map(Path, arguments.paths), *(file.path for file in files)], program)
     unjudged: tuple[str, ...] = ()
     # With broken settings, it is unknown which models can judge.
@@ -131,6 +132,7 @@ def execute(arguments: argparse.Namespace) -> int:
             weights.add(finding.weight)
     if warnings:
         weights.add("warning")
+    # `--fail-on note` includes warnings, which are graver. Errors have an exit code of their own.
     failing = {"error": set(), "warning": {"warning"}, "note": {"warning", "note"}}[arguments.fail_on]
     return QUALITY_MISSED if weights & failing else OK
 
