@@ -1,4 +1,4 @@
-"""`workbench history`: its options.
+"""The options of `workbench history`.
 
 Each subcommand is a module `workbench.cli.history_*`, imported when it runs.
 """

@@ -58,7 +58,7 @@ def add_judging_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _models(text: str) -> list[str]:
-    """Split a word into models at its commas; one inside a name has a backslash before it."""
+    """Split a word into names of models at its commas, except commas behind a backslash."""
     names = [name.strip().replace("\\,", ",") for name in _COMMA.split(text)]
     if "" in names:
         raise argparse.ArgumentTypeError("a model name is empty: write A, or A,B for two")
@@ -66,7 +66,7 @@ def _models(text: str) -> list[str]:
 
 
 def says_for_which_model(arguments: argparse.Namespace) -> bool:
-    """Return whether options about models come with `--model`, and report it if not."""
+    """Return whether options about a model come with `--model`; report a missing one."""
     from workbench.cli.redaction import warn
 
     about_models = (

@@ -1,4 +1,4 @@
-"""`workbench models`: list the models, how each is reached, and whether it answers."""
+"""`workbench models`: list the models with their addresses, and check on request whether each answers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """List, and check on request; returns an exit code."""
+    """List the models, and check them if asked to; returns an exit code."""
     from workbench.cli.redaction import begin_program
 
     models = model_options(arguments)
@@ -59,16 +59,16 @@ _NOT_USED = {
     "ANTHROPIC_PROFILE": "write base_url and api_key_env in workbench.toml",
     "ANTHROPIC_AUTH_TOKEN": "name it in api_key_env",
 }
-"""Variables that the vendors' SDKs would follow, and the replacement for each."""
+"""The variables that the vendors' SDKs follow and Workbench does not, each with its replacement."""
 
 _TONES: Mapping[str, Role] = {"works": "passed", "repaired": "warned", "wrong": "failed", "unclear": "warned"}
 
 
 @dataclass(frozen=True)
 class ModelList:
-    """The models to list: those of `model`, else those that settings and suites at the paths name.
+    """The models to list: those of `model`, otherwise those that the settings and suites at the paths name.
 
-    With `check`, each is asked whether it answers; with `tools`, it is sent the probes of tool calling.
+    With `check`, each is asked for an answer; with `tools`, each gets the probes of tool calling.
     """
 
     paths: Sequence[str]
@@ -80,7 +80,7 @@ class ModelList:
 
 
 def list_models(options: ModelList, program: Program) -> int:
-    """List, and check on request; returns an exit code."""
+    """List the models, and check them if asked to; returns an exit code."""
     paths = [Path(path) for path in options.paths or ["."]]
     if missing := [path for path in paths if not path.exists()]:
         warn(f"there is no {', '.join(map(str, missing))}: to list a model give --model NAME")
@@ -122,7 +122,7 @@ async def _check(models: Sequence[ListedModel], program: Program, *, tools: bool
         from workbench.evaluation.tool_probes import probe_models
 
         def tell(listed: ListedModel, result: ProbeResult) -> None:
-            # Probes take seconds each, so a user sees which one is running.
+            # Each probe takes seconds, so the running one is shown.
             if sys.stderr.isatty():
                 warn(f"{listed.spec.name}: {result.sign} {result.probe}")
 
@@ -130,7 +130,7 @@ async def _check(models: Sequence[ListedModel], program: Program, *, tools: bool
 
 
 def _may_ask(found: FoundModels, program: Program) -> bool:
-    """Return whether every model may be asked, after a question about those that are not trusted."""
+    """Return whether every model may be asked, after asking the user about models that are not trusted."""
     asking = untrusted(found, program)
     if not asking:
         return True
@@ -151,7 +151,7 @@ def _lines(models: Sequence[ListedModel], notes: Sequence[str], paint: Paint) ->
     for listed in models:
         spec = listed.spec
         reached = f"{spec.provider}: {one_line(spec.description)}"
-        # The description ends with its name.
+        # The description ends with the name of the key's variable.
         if spec.api_key_env:
             reached += ", which is set" if listed.key_is_set else ", which is not set"
         yield ""

@@ -1,4 +1,4 @@
-"""`workbench models add`: write a model into a `workbench.toml`, or change it there, after asking its endpoint."""
+"""`workbench models add`: check a model, and write it into a `workbench.toml`, or change it there."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Check, ask and write; returns an exit code."""
+    """Check a model, ask the user, and write it; returns an exit code."""
     from workbench.cli.redaction import begin_program, warn, write
     from workbench.config.folders import folder_of
     from workbench.config.models import ConfigError

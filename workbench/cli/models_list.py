@@ -1,4 +1,4 @@
-"""`workbench models list`: the known endpoints that can be reached, and the models that each lists."""
+"""`workbench models list`: list the models of the known endpoints that can be reached."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Ask every known endpoint that may be reached, and list; returns an exit code."""
+    """Ask every known endpoint that may be reached for its models, and list them; returns an exit code."""
     from workbench.cli.redaction import begin_program, warn, write, write_json
     from workbench.config.folders import folder_of
     from workbench.config.models import PRESETS

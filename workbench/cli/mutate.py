@@ -1,4 +1,4 @@
-"""`workbench mutate`: run cases, run them again with changed tools, and report changes that no case notices."""
+"""`workbench mutate`: run cases, repeat them with changed tools, and report the changes that no case notices."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ KINDS = (
     "descriptions swapped",
     "decoys",
 )
-"""Every kind of mutant by name. They are not asked themselves: `--help` answers at once."""
+"""The names of all kinds of mutants, written out so that `--help` imports nothing."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""The run that a command is about: of a batch of the history, or in a recording."""
+"""The run that the arguments of a command name: of a batch of the history, or in a recording."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from workbench.trajectory.recording import RecordingError, read_recording
 
 @dataclass(frozen=True)
 class NamedRun:
-    """A run, and its suite and case as they were then.
+    """A run, with its suite and case as they were when it was made.
 
-    `file` has the path of the suite's file for a run of the history, otherwise that of the recording; `suite` is the
-    path to show.
+    `file` has the path of the suite's file for a run of the history, otherwise the path of the recording; `suite` is
+    the path to show.
     """
 
     file: SuiteFile

@@ -1,6 +1,6 @@
-"""The parser of every command, and options that several commands share.
+"""The parser of every command, and the options that several commands share.
 
-It abbreviates no option, never prints a key, and suggests the likely meaning of a mistyped word.
+The parser accepts no abbreviations, never prints a key, and suggests the likely meaning of a misspelt word.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _Options = TypeVar("_Options", bound="DataclassInstance")
 
 
 def options_as(kind: type[_Options], arguments: argparse.Namespace) -> _Options:
-    """Return the options of a command, a dataclass whose fields are named like the arguments."""
+    """Return the options of a command, as a dataclass whose fields have the names of the arguments."""
     return kind(**{field.name: getattr(arguments, field.name) for field in fields(kind)})
 
 
 def did_you_mean(kind: str, word: str, known: Iterable[str]) -> str | None:
-    """Return the answer to a mistyped word, or `None` if no known word is near."""
+    """Return a suggestion for a misspelt word; `None` if no known word is similar."""
     # Imported here: needed only after a mistake.
     from difflib import get_close_matches
 
@@ -61,22 +61,22 @@ _ELSEWHERE = {
     ("run", "--name"): "run gives a batch no name: 'workbench history name BATCH NAME' does when it is over",
     ("validate", "--trust"): "validate starts, imports and asks nothing, so it needs no --trust: leave it out",
 }
-"""Options that users expect of a command, and the way that it has instead."""
+"""The options that users expect of a command and that it lacks, each with the way out."""
 
 DEMANDED_OF_ALL = (
     "To demand a pass rate of every batch, write min_pass_rate = … into [gate] of the suite; --min-score demands a "
     "mean score"
 )
-"""Advice on demands that a whole batch must meet."""
+"""The advice on demands that a whole batch has to meet."""
 
 _DEMANDS = ("--gate", "--min-pass-rate", "--pass-rate", "--threshold", "--fail-under")
-"""Names in other programs for an option that demands something of all cases together."""
+"""The names that other programs have for a demand on all cases together."""
 
 _HINTS = {
     ("batches", "argument --stop: expected one argument"): ", the number or name of a batch: 'workbench batches' lists "
     "those that run",
 }
-"""Additions to messages of argparse."""
+"""Hints that are added to messages of argparse."""
 
 AS_WRITTEN = "-- COMMAND"
 """The metavar of the words of another command, whose options must stay among them."""
@@ -86,10 +86,7 @@ MAX_USAGE_LINES = 4
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that answers a mistyped option or subcommand with the near one.
-
-    Its subparsers are of this kind too.
-    """
+    """An argument parser, also of subcommands, that suggests the similar option or subcommand for a misspelt one."""
 
     def __init__(self, **settings: Any) -> None:
         # An abbreviation would change its meaning with every new option.
@@ -99,7 +96,7 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         self._words = sys.argv[1:] if args is None else args
         before_dashes = takewhile(lambda word: word != "--", self._words)
-        # A key must never be on a command line: every user of the machine can list those.
+        # Keys must never be in arguments: every user of the machine can list the arguments of a process.
         if any(KEY_OPTION.fullmatch(word) for word in before_dashes):
             self.error(NO_KEYS_HERE)
         known, unknown = super().parse_known_args(args, namespace)
@@ -112,7 +109,7 @@ class Parser(argparse.ArgumentParser):
         return known, []
 
     def _refuse_if_known_elsewhere(self, option: str) -> None:
-        """Exit with advice if an unknown option is near a known one, or is one of other commands and programs."""
+        """Exit with a suggestion if an unknown option resembles a known one, or exists in another command."""
         options = self._option_string_actions
         if "--report" in options and (ending := _ending_of(option, self.prog.split()[-1])) is not None:
             self.exit(USAGE, f"Unknown option {option}. Write --report FILE{ending}\n")
@@ -123,8 +120,8 @@ class Parser(argparse.ArgumentParser):
         self._refuse_if_near("option", option, options)
 
     def _took_further_words(self, known: argparse.Namespace, words: Sequence[str]) -> bool:
-        """Add words after an option to the positional ones before it, if there may be many."""
-        # argparse gives words after an option to no positional argument that has had some before it.
+        """Add the words behind an option to the positional argument before it, if that takes several words."""
+        # argparse gives a positional argument no words behind an option if it had some before.
         many = []
         for action in self._get_positional_actions():
             if action.nargs in ("*", "+"):
@@ -189,7 +186,7 @@ def add_samples_option(parser: argparse.ArgumentParser) -> None:
 
 
 def paths_of(arguments: argparse.Namespace) -> tuple[str, ...]:
-    """Return the paths that arguments name, with the samples if they are wanted."""
+    """Return the paths in the arguments, and that of the samples with `--samples`."""
     if not arguments.samples:
         return tuple(arguments.paths)
     # Imported here, so that `--help` answers at once.
@@ -199,7 +196,7 @@ def paths_of(arguments: argparse.Namespace) -> tuple[str, ...]:
 
 
 def add_history_options(parser: argparse.ArgumentParser, *, may_be_none: bool = True) -> None:
-    """Add the options for the history's file; without `may_be_none`, for reading one."""
+    """Add the options for the history's file; without `may_be_none`, the command needs a history."""
     purpose = "store batches in" if may_be_none else "use"
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
@@ -213,14 +210,14 @@ def add_history_options(parser: argparse.ArgumentParser, *, may_be_none: bool = 
 
 
 def history_of(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Path | None:
-    """Return the file in which batches of suites at these paths are recorded, `None` if they are not."""
+    """Return the history file for batches of suites at the paths; `None` if batches are not recorded."""
     if getattr(arguments, "no_history", False):
         return None
     return history_to_read(arguments, paths)
 
 
 def history_to_read(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Path:
-    """Return the history that is named, else that of the project of the first path."""
+    """Return the history that `--history` names, otherwise the history of the first path's project."""
     from workbench.config.folders import folder_of, history_file, home_in, user_folders
 
     if arguments.history is not None:

@@ -1,4 +1,4 @@
-"""Pinned tools of servers: pinning them, and reporting differences."""
+"""Pin the tools of servers, and report differences from pinned tools."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from workbench.tools.pool import ServerPool
 
 
 class FrozenError(Exception):
-    """With --frozen, tools differ from their pins or could not be compared with them."""
+    """With `--frozen`, tools differ from their pins, or could not be compared with them."""
 
 
 def pin(files: Sequence[SuiteFile], listed: Sequence[SuiteTools], program: Program) -> bool:
@@ -48,7 +48,7 @@ def pin(files: Sequence[SuiteFile], listed: Sequence[SuiteTools], program: Progr
 
 
 def check_pins(plan: Plan, approval: Approval, *, frozen: bool) -> None:
-    """Report on standard error how the tools of servers differ from their pins.
+    """Report the differences between the tools of servers and their pins on standard error.
 
     Only servers of suites with pins are started. Raises FrozenError, if `frozen`, when they differ or cannot be
     compared.
@@ -78,7 +78,7 @@ def _differences(file: SuiteFile, program: Program, approval: Approval) -> Itera
         return
     if pins is None:
         return
-    # Its servers must not be started, and without that there is nothing to compare.
+    # The servers of this suite must not be started, so there is nothing to compare.
     if approval.grant(file.path) is None:
         if file.suite.servers:
             yield f"{file.path}: its tools are not held against their pins, because it is not trusted"

@@ -81,7 +81,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _misused(arguments: argparse.Namespace) -> str | None:
-    """Return the problem of options that contradict each other."""
+    """Return the problem of options that contradict each other; `None` if there is none."""
     if arguments.server:
         if not arguments.command or arguments.to is None:
             return "--server needs a command and a file: workbench record --server --to FILE -- COMMAND"
@@ -120,7 +120,7 @@ def _proxy(arguments: argparse.Namespace, program: Program) -> int:
     lines = _Lines(keeper, quiet=arguments.quiet)
     observer = lines.observer = Observer(program.secrets, lines)
     try:
-        # Before anything is recorded that could not be saved.
+        # Checked before anything is recorded: a recording that cannot be saved would be lost.
         destination.check()
         if arguments.kept is not None:
             observer.conversations += read_kept(arguments.kept, program.secrets)
@@ -138,7 +138,7 @@ def _proxy(arguments: argparse.Namespace, program: Program) -> int:
     except (ListenError, RefusedError) as error:
         warn(f"{error}{keeper.rest()}", program.secrets)
         return USAGE
-    # What it kept against a crash is saved now.
+    # The copy against a crash is not needed any more.
     keeper.remove()
     for line in saved.lines:
         write(f"{one_line(line)}\n")
@@ -174,7 +174,7 @@ async def _served(arguments: argparse.Namespace, observer: Observer, program: Pr
 
 
 class _Lines:
-    """Prints a line on standard error for each answer, and keeps it."""
+    """An observer that prints a line on standard error for each answer, and keeps the answer."""
 
     observer: Observer
 

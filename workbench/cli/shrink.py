@@ -178,7 +178,7 @@ class _Shrinking:
         self._way: Way | None = None
 
     def shrink(self, document: Document) -> int:
-        """Shrink a suite of one case, and write the rest of it; returns an exit code."""
+        """Shrink a suite of one case, and write the result; returns an exit code."""
         first = self._run(self._plan)
         case, model = self._plan.runs[0].case, self._plan.runs[0].model
         # The most frequent failure is kept: another one that appears while shrinking is a different bug.
