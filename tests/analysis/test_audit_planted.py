@@ -184,6 +184,10 @@ SOUND: dict[str, Suite] = {
         },
         gate={"min_score": 0.9, "min_pass_rate": 1.0},
     ),
+    # Two runs with the scores 0 and 1 have the spread 0.71.
+    "a large spread": suite(
+        sound_case(), aggregates=[{"name": "a", "of": "score", "at_most": {"mean": 0.9, "spread": 0.6}}]
+    ),
 }
 
 
