@@ -393,7 +393,7 @@ def _row(left: Part | None, right: Part | None, *, same: bool) -> Row:
     return Row(left, right, "same" if same else "differs")
 
 
-# Rounds
+# Rounds and calls, matched by their tools.
 
 
 def _round(left: Round | None, right: Round | None) -> list[Row]:

@@ -217,7 +217,7 @@ def _symptoms(result: RunResult, case: Case) -> tuple[Symptom, ...]:
             return tuple(only)
     found = _without_given_up(result.trajectory, expected, _with_wrong_tools(found))
     causes = {symptom.cause for symptom in found}
-    # A low score follows from any other cause, and is one by itself only where there is no other.
+    # A low score follows from any other cause, so it counts only if there is no other.
     if causes - NEVER_ALONE - {"low score"}:
         found = _without_cause(found, "low score")
     elif causes <= NEVER_ALONE:

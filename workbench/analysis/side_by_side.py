@@ -208,7 +208,7 @@ def front(points: Sequence[Point]) -> tuple[Point, ...]:
 
     Equal points are on the front together."""
     found: list[Point] = []
-    # From the least taking point on, a point is on the front exactly if it scores more than the last one found.
+    # In the order of what the points take, a point is on the front if it scores more than the last one found.
     for point in sorted(points, key=lambda each: (each.takes, -each.score)):
         if not found or point.score > found[-1].score or _are_equal(point, found[-1]):
             found.append(point)

@@ -54,9 +54,9 @@ def share_interval(good: int, of: int) -> Interval:
     """Return the 95% interval of the share behind `good` of `of` independent trials: mid-p Clopper-Pearson.
 
     Raises ValueError unless 0 <= good <= of and of > 0."""
-    # Of values that are all 0 or 1, the mean of the squares is the mean itself.
     if not 0 <= good <= of or not of:
         raise ValueError(f"{good} of {of} is no share")
+    # Of values that are 0 or 1, the mean of the squares is the mean itself.
     return _beta_mid(float(of), good / of, good / of)
 
 

@@ -207,7 +207,7 @@ class Judged(CheckBase):
 
     @property
     def may_be_cached(self) -> bool:
-        # The judge remembers its own answers.
+        # The judge caches its answers itself.
         return False
 
     def samples(self) -> tuple[JsonValue, ...]:

@@ -301,7 +301,7 @@ def _confirmed(
     show: Show,
 ) -> AgainstBaseline:
     """Return the comparison with a baseline, after confirming the cases that broke, by reruns if necessary."""
-    # Imported here, as in `baseline_for`.
+    # Imported here: few runs have a baseline.
     from workbench.evaluation.confirmation import confirming
 
     confirms = confirming(baseline, against, report.results, plan, batch=report.batch, interrupted=report.interrupted)
