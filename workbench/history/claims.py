@@ -1,11 +1,8 @@
-"""Claims on batches: which batches of a history are going on, in any program.
+"""Claims on batches, which show every program which batches of a history are running.
 
-Each claim is a lock on one byte of a file next to the history. The system drops the locks of a program that ends, in
-any way.
-
-They are POSIX record locks, which belong to a whole program and are all lost when it closes the file once: so each file
-is opened only once, and its locks are counted here. They hold between the programs of one machine, and of several where
-the network's file system supports such locks.
+A claim is a lock on one byte of a file next to the history, at the offset of the batch's number. The system drops the
+locks of a program that ends, however it ends, so no claim outlives its program. Claims hold between the programs of one
+machine, and of several where the network's file system supports such locks.
 """
 
 from __future__ import annotations
@@ -24,10 +21,11 @@ from workbench.history.records import HistoryError
 
 _ENDING = "-claims"
 _OPENING = 0
-"""The byte for opening, renaming or making a history; batches count from 1."""
+"""The byte that is locked to open, rename or make a history; the numbers of batches begin at 1."""
 
+# A program that only checks a claim holds the lock for a moment, and the batch then looks claimed to others.
 _LOOKED_AT_S = 0.2
-"""How long a batch may seem to be going on because another program is checking it, in seconds."""
+"""The time for which claiming a batch is retried, in seconds."""
 
 _AGAIN_S = 0.01
 
@@ -38,6 +36,9 @@ class _Locks:
     held: set[int] = field(default_factory=set)
 
 
+# POSIX record locks belong to the whole program, and closing any descriptor of a file drops all of its locks there. So
+# each file is opened once, and closed with its last lock; `held` also tells two claims of this program apart, which
+# the system grants both.
 _files: dict[tuple[int, int], _Locks] = {}
 """The files in which this program holds a lock, by device and inode."""
 
@@ -45,7 +46,7 @@ _guard = threading.Lock()
 
 
 class Claim:
-    """A batch that is going on in this program, until it is released.
+    """The exclusive right of this program to run or remove a batch, until it is released.
 
     It may be released more than once."""
 
@@ -54,7 +55,7 @@ class Claim:
         self._number = number
 
     def release(self) -> None:
-        """Release the batch for others."""
+        """Let other programs claim the batch."""
         with _guard:
             locks = _files.get(self._key)
             if locks is None or self._number not in locks.held:
@@ -67,9 +68,8 @@ class Claim:
 def claim(file: Path, number: int) -> Claim:
     """Claim a batch of the history `file`, so that no other program resumes or removes it.
 
-    To be sure that it was not finished in between, claim it first and then read the missing runs.
-
-    Raises HistoryError when it is going on, in this program or in another one."""
+    Claim a batch before you read its missing runs: another program may finish it in between. Raises HistoryError if
+    the batch is claimed already, by this program or another one."""
     try:
         taken = claim_if_free(file, number)
     except OSError as error:
@@ -80,16 +80,16 @@ def claim(file: Path, number: int) -> Claim:
 
 
 def claim_if_free(file: Path, number: int) -> Claim | None:
-    """Claim a batch.
+    """Claim a batch of the history `file`, or return `None` if it is claimed already.
 
-    Returns `None` when it is already going on. Raises OSError."""
+    Raises OSError if the file of claims cannot be opened."""
     return _taken(file, number, _LOOKED_AT_S)
 
 
 def claimed(file: Path, number: int) -> bool:
-    """Return whether a batch of the history `file` is going on, in this program or in another one.
+    """Return whether this program or another one is running a batch of the history `file`.
 
-    One that has not ended and is not going on was cut off. Fast enough for any thread; never raises."""
+    A batch that has not ended and is not claimed was cut off. Fast enough for any thread; never raises."""
     path = _lock_file(file)
     with _guard:
         try:
@@ -110,7 +110,7 @@ def claimed(file: Path, number: int) -> bool:
 def opening_alone(file: Path, timeout_s: float) -> Iterator[None]:
     """Hold the exclusive right to make a history or rename it as damaged.
 
-    Raises HistoryError when another program holds it for too long, and OSError."""
+    Raises HistoryError if another program holds it for longer than `timeout_s` seconds, and OSError."""
     taken = _taken(file, _OPENING, timeout_s)
     if taken is None:
         raise HistoryError(f"the history {file} is being opened by another program: end that, or wait and try again")
@@ -125,7 +125,8 @@ def _lock_file(file: Path) -> Path:
 
 
 def _taken(file: Path, number: int, timeout_s: float) -> Claim | None:
-    never = threading.Event()  # there is no notification of a released lock, so it is tried again after a short wait
+    # Nothing reports that a lock was released, so claiming is retried after a short wait.
+    never = threading.Event()
     deadline = time.monotonic() + timeout_s
     while (taken := _taken_now(_lock_file(file), number)) is None and time.monotonic() < deadline:
         never.wait(_AGAIN_S)
@@ -167,6 +168,7 @@ def _close_if_unused(key: tuple[int, int]) -> None:
 
 
 def _is_locked(descriptor: int, number: int) -> bool:
+    # A shared lock is enough to find an exclusive one, and works with a descriptor that is open for reading only.
     try:
         fcntl.lockf(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB, 1, number)
     except (BlockingIOError, PermissionError):

@@ -1,4 +1,4 @@
-"""Validates the columns of a history: SQLite accepts any type anywhere, and a file may come from anywhere."""
+"""Validates the columns of a history: SQLite accepts any type in any column, and a file may come from anywhere."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from workbench.grading.status import Status
 from workbench.history.records import Kind
 
 Reader = Callable[[Any], Any]
-"""Returns the value of a column. Raises ValueError when it is invalid."""
+"""A validator: returns the value of a column, and raises ValueError if it is invalid."""
 
+# A larger number is damage; sums of numbers up to this one can still be shown.
 _MAX_NUMBER = 1e15
-"""Sums of such numbers can be shown, and as milliseconds they are years that calendars have."""
 
+# Python's dates end with the year 9999; this is in the year 9892.
 _LAST_MS = 250_000_000_000_000
 
 
 def text(value: Any) -> str:
-    """Return a text; one with lone surrogates is stored as its bytes."""
+    """Return a text, decoding one with lone surrogates, which is stored as its bytes."""
     if type(value) is bytes:
         with suppress(UnicodeDecodeError):
             return value.decode("utf-8", "surrogatepass")
@@ -32,7 +33,9 @@ def text(value: Any) -> str:
 
 
 def stored(text: str | None) -> str | bytes | None:
-    """Return a text as SQLite can hold it: one with lone surrogates, which UTF-8 lacks, as its bytes."""
+    """Return a text in the form that SQLite can store: as bytes if it has lone surrogates, which UTF-8 lacks.
+
+    Models can write lone surrogates, and names of files can hold them."""
     if text is None or text.isascii():
         return text
     try:
@@ -43,7 +46,7 @@ def stored(text: str | None) -> str | bytes | None:
 
 
 def path(value: Any) -> str:
-    """Return a text that can be the name of a file."""
+    """Return a text that can be a path: one without null characters."""
     name = text(value)
     if "\0" in name:
         raise ValueError("must be a valid path")
@@ -65,7 +68,7 @@ def count(value: Any) -> int:
 
 
 def number(value: Any) -> float:
-    """Return a finite number of moderate size."""
+    """Return a finite number of at most 1e15, positive or negative."""
     if type(value) not in (int, float) or not math.isfinite(value) or abs(value) > _MAX_NUMBER:
         raise ValueError("must be a number")
     return value  # type: ignore[no-any-return]
@@ -74,13 +77,16 @@ def number(value: Any) -> float:
 def metrics(value: Any) -> tuple[tuple[str, float], ...]:
     """Return the names and values of metrics, each 0..1."""
     found = parsed_json(text(value))
-    if not isinstance(found, dict) or not all(type(each) in (int, float) and 0 <= each <= 1 for each in found.values()):
+    if not isinstance(found, dict):
         raise ValueError("must be values of metrics")
+    for metric in found.values():
+        if type(metric) not in (int, float) or not 0 <= metric <= 1:
+            raise ValueError("must be values of metrics")
     return tuple(found.items())
 
 
 def kinds(value: Any) -> tuple[str, ...]:
-    """Return kinds of deviations."""
+    """Return the kinds of deviations of an endpoint that were repaired."""
     found = parsed_json(text(value))
     if not isinstance(found, list):
         raise ValueError("must be a list of kinds of deviations")
@@ -88,15 +94,20 @@ def kinds(value: Any) -> tuple[str, ...]:
 
 
 def tool_arguments(value: Any) -> tuple[ToolArguments, ...]:
-    """Return how many calls of each tool have valid arguments."""
+    """Return the numbers of calls of each tool whose arguments are valid, checked and unknown."""
     found = parsed_json(text(value))
-    if not isinstance(found, dict) or not all(isinstance(each, list) and len(each) == 3 for each in found.values()):
+    if not isinstance(found, dict):
         raise ValueError("must be counts of calls by tool")
-    return tuple(ToolArguments(tool, *map(count, counts)) for tool, counts in found.items())
+    tools = []
+    for tool, counts in found.items():
+        if not isinstance(counts, list) or len(counts) != 3:
+            raise ValueError("must be counts of calls by tool")
+        tools.append(ToolArguments(tool, *map(count, counts)))
+    return tuple(tools)
 
 
 def score(value: Any) -> float:
-    """Return a score: mostly from 0 to 1, but with `arcade_compatible` as low as negative infinity."""
+    """Return a score: from 0 to 1, or with `arcade_compatible` any number below infinity, even negative infinity."""
     if type(value) not in (int, float) or not value < math.inf:
         raise ValueError("must be a score")
     return value  # type: ignore[no-any-return]
@@ -110,7 +121,7 @@ def moment_ms(value: Any) -> float:
 
 
 def json_object(value: Any) -> dict[str, Any]:
-    """Return a text that is a JSON object."""
+    """Return the object in a JSON text."""
     found = parsed_json(text(value))
     if type(found) is not dict:
         raise ValueError("must be an object")
@@ -118,7 +129,7 @@ def json_object(value: Any) -> dict[str, Any]:
 
 
 def one_of(*words: str) -> Reader:
-    """Return a validator for one of these texts."""
+    """Return a validator that accepts the given texts."""
 
     def read(value: Any) -> str:
         if (found := text(value)) not in words:
@@ -129,17 +140,18 @@ def one_of(*words: str) -> Reader:
 
 
 def optional(inner: Reader) -> Reader:
-    """Return a validator that also accepts NULL."""
+    """Return a validator that accepts NULL as `None` and leaves other values to `inner`."""
     return lambda value: None if value is None else inner(value)
 
 
 def read(columns: Mapping[str, Reader], row: Sequence[Any]) -> list[Any]:
-    """Return the values of a row.
+    """Return the validated values of a row.
 
-    Raises ValueError, which names the column."""
+    Raises ValueError with the name of the first invalid column."""
     try:
         return [column(value) for column, value in zip(columns.values(), row, strict=True)]
     except ValueError:
+        # The name is looked up only after a failure: this function runs for every row of every batch.
         for (name, column), value in zip(columns.items(), row, strict=True):
             try:
                 column(value)
@@ -149,7 +161,7 @@ def read(columns: Mapping[str, Reader], row: Sequence[Any]) -> list[Any]:
 
 
 def readable(columns: Mapping[str, Reader], row: Sequence[Any]) -> dict[str, Any]:
-    """Return the valid values of a row, by the names of its columns."""
+    """Return the valid values of a row by the names of their columns, leaving out invalid ones."""
     found: dict[str, Any] = {}
     for (name, column), value in zip(columns.items(), row, strict=True):
         with suppress(ValueError):
@@ -188,7 +200,7 @@ PART: Mapping[str, Reader] = {
 
 
 def ended(value: Any) -> Status:
-    """Return how a run ended."""
+    """Return the status of a finished run."""
     try:
         return Status(text(value))
     except ValueError:
@@ -225,7 +237,6 @@ RUN: Mapping[str, Reader] = {
     "arguments": optional(tool_arguments),
     "repaired": optional(kinds),
 }
-OUTLINE: Mapping[str, Reader] = {
-    name: RUN[name] for name in ("place", "suite", "case_id", "case_name", "model", "status")
-}
+_OF_OUTLINES = ("place", "suite", "case_id", "case_name", "model", "status")
+OUTLINE: Mapping[str, Reader] = {name: RUN[name] for name in _OF_OUTLINES}
 GRADING: Mapping[str, Reader] = {"id": whole, "graded_at": text, "program": text}

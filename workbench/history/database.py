@@ -1,4 +1,4 @@
-"""Opens a history's file: checks it, renames it when it is damaged, and migrates it to the present schema."""
+"""Opens the file of a history: checks it, renames it if it is damaged, and migrates it to the present schema."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ BUSY_TIMEOUT_S = 5.0
 _AGAIN_S = 0.02
 
 _LEFT_TO_OTHERS = 0.25
-"""Between the steps of long work, in shares of their time."""
+"""The pause after each step of long work, as a share of the time that the step took."""
 
 CHECKED_WHOLE_BYTES = 128 << 20
 """A file up to this size is checked completely when it is opened for writing; of a larger one, everything but the
@@ -208,7 +208,7 @@ _BESIDE = (_WRITTEN_LAST, "-shm")
 """The endings of the files that SQLite keeps next to a database, for data that is not in the file itself yet."""
 
 _LOOKED_AT = "mode=ro"
-"""How a file is opened to identify it, without waiting for locks."""
+"""The mode in which a file is opened to identify it, without waiting for locks."""
 
 _MAGIC = b"SQLite format 3\0"
 """The first bytes of every intact database."""
@@ -219,10 +219,10 @@ _Result = TypeVar("_Result")
 
 
 def open_for_writing(file: Path, say: Say, *, suspect: bool = False) -> sqlite3.Connection:
-    """Open a history, making it and its folder if necessary.
+    """Open a history for writing, making it and its folder if necessary.
 
-    A damaged one is renamed, which `say` is told. With `suspect`, all of it is checked, however large it is. Raises
-    HistoryError."""
+    A damaged file is renamed, and `say` gets a message about it. With `suspect`, all of the file is checked, however
+    large it is. Raises HistoryError."""
     with as_history_errors(file):
         refuse_if_read_only(f"{file} was to be written")
         _refuse_links(file)
@@ -242,13 +242,9 @@ def open_for_writing(file: Path, say: Say, *, suspect: bool = False) -> sqlite3.
 
 
 def open_for_reading(file: Path) -> sqlite3.Connection | None:
-    """Open an existing history.
+    """Open an existing history for reading, or return `None` if its file does not exist or is empty.
 
-    Returns `None` when there is none yet. Whatever is wrong with one, it stays where it is.
-
-    It is not opened read-only where it can be written: another program may be writing, and the last one to close it
-    tidies up. Raises HistoryError, a DamagedError for a damaged one.
-    """
+    A damaged file keeps its name. Raises HistoryError, and DamagedError for a damaged file."""
     with as_history_errors(file):
         _refuse_links(file)
         _refuse_what_is_no_file(file)
@@ -258,8 +254,9 @@ def open_for_reading(file: Path) -> sqlite3.Connection | None:
         if connection is None:
             _refuse_what_is_not_ours(file)
             raise DamagedError(_damaged(file))
+        # A file without tables is one that another program is just making.
         if not connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
-            connection.close()  # another program is making it
+            connection.close()
             return None
         return _made_ready(connection, file)
 
@@ -280,7 +277,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 @contextmanager
 def unhurried() -> Iterator[None]:
-    """Take a step of long work, and give other programs a moment to write after it."""
+    """Run one step of long work, then pause, so that other programs can write."""
     began = time.monotonic()
     yield
     threading.Event().wait((time.monotonic() - began) * _LEFT_TO_OTHERS)
@@ -288,13 +285,16 @@ def unhurried() -> Iterator[None]:
 
 @contextmanager
 def as_history_errors(file: Path) -> Iterator[None]:
-    """Convert errors of SQLite and the system to a HistoryError with the way out, or a DamagedError."""
+    """Convert errors of SQLite and the system to a HistoryError with advice, or a DamagedError."""
     try:
         yield
     except sqlite3.Error as error:
-        kind = DamagedError if _name(error).startswith(_DAMAGE) else HistoryError
-        raise kind(_error_text(file, error)) from error
-    except UnicodeDecodeError as error:  # SQLite quotes what it has read, and that is not text
+        text = _error_text(file, error)
+        if _name(error).startswith(_DAMAGE):
+            raise DamagedError(text) from error
+        raise HistoryError(text) from error
+    except UnicodeDecodeError as error:
+        # Some messages of SQLite quote the bytes of a damaged schema, which then are no text.
         raise DamagedError(_damaged(file, error)) from error
     except OSError as error:
         raise HistoryError(_system_error_text(file, error)) from error
@@ -324,8 +324,10 @@ def _system_error_text(file: Path, error: OSError) -> str:
 
 
 def _damaged(file: Path, error: Exception | None = None) -> str:
-    what = f" ({error})" if error is not None else ""
-    return f"the history {file} is damaged{what}: the next batch renames it and starts a new one; {_recovers(file)}"
+    detail = ""
+    if error is not None:
+        detail = f" ({error})"
+    return f"the history {file} is damaged{detail}: the next batch renames it and starts a new one; {_recovers(file)}"
 
 
 def _recovers(file: Path) -> str:
@@ -343,7 +345,7 @@ def _no_right(file: Path) -> str:
     except PermissionError:
         done = "read"
     except OSError:
-        pass  # there is none yet
+        pass  # the file does not exist yet
     return f"the history {file} cannot be {done}: change its permissions, or name another with --history"
 
 
@@ -353,27 +355,35 @@ def _name(error: sqlite3.Error) -> str:
 
 def _connected(file: Path, how: str) -> sqlite3.Connection:
     if how == "mode=rwc":
+        # SQLite would make the file readable by everybody. Made here for its owner only, as recordings are; SQLite
+        # gives the files next to it the same rights.
         with suppress(FileExistsError):
-            # For its owner only, as recordings are; SQLite's own files get the same rights.
             os.close(os.open(file, os.O_CREAT | os.O_EXCL, 0o600))
-    # The caller closes it: `with connection` ends a transaction and leaves the file open.
-    connection = sqlite3.connect(
-        f"{file.absolute().as_uri()}?{how}",
-        uri=True,
-        timeout=0 if how == _LOOKED_AT else BUSY_TIMEOUT_S,
-        isolation_level=None,
-    )
+    timeout_s = BUSY_TIMEOUT_S
+    if how == _LOOKED_AT:
+        timeout_s = 0
+    # Without an isolation level, Python begins no transactions of its own. Connections are closed explicitly: `with
+    # connection` would only end a transaction and leave the file open.
+    connection = sqlite3.connect(f"{file.absolute().as_uri()}?{how}", uri=True, timeout=timeout_s, isolation_level=None)
+    # A file from elsewhere may define functions in its schema; SQLite does not run these.
     connection.execute("PRAGMA trusted_schema = OFF")
+    # SQLite ignores foreign keys unless each connection switches them on.
     connection.execute("PRAGMA foreign_keys = ON")
     return connection
 
 
 def _refuse_links(file: Path) -> None:
-    """Refuse links, because a file that comes with a project must not lead anywhere else."""
+    """Refuse a history that is a link in its project.
+
+    A project may come from elsewhere, and its history must not lead to another file of the user."""
     if is_beside_project(file):
-        for path in (file.parent, *(Path(f"{file}{ending}") for ending in ("", *_BESIDE))):
+        for path in (file.parent, file, *_files_beside(file)):
             if path.is_symlink():
                 raise HistoryError(f"{path} is a link, but the history of a project must be a file")
+
+
+def _files_beside(file: Path) -> list[Path]:
+    return [Path(f"{file}{ending}") for ending in _BESIDE]
 
 
 def _refuse_what_is_no_file(file: Path) -> None:
@@ -388,11 +398,12 @@ def _refuse_what_is_no_file(file: Path) -> None:
 
 
 def _refuse_what_is_no_history(file: Path) -> None:
-    """Refuse a file that is no history, before anything is written, also next to it."""
+    """Refuse a file that is no history, before anything is written to it or next to it."""
     _refuse_what_is_no_file(file)
     if not _is_there(file):
         return
-    with suppress(sqlite3.OperationalError):  # opening it for writing reports that, or waits
+    # Operational errors, such as locks, are left to opening the file for writing, which waits or reports them.
+    with suppress(sqlite3.OperationalError):
         connection = _sound(file, _LOOKED_AT, ())
         if connection is not None:
             connection.close()
@@ -401,29 +412,33 @@ def _refuse_what_is_no_history(file: Path) -> None:
 
 
 def _refuse_what_is_not_ours(file: Path) -> None:
-    """Refuse a foreign text or an encrypted database, which was named by mistake and keeps its name."""
-    with suppress(FileNotFoundError), file.open("rb") as content:  # another program may rename it
+    """Refuse a foreign text or an encrypted database, which the user named by mistake.
+
+    Unlike a damaged history, it is not renamed."""
+    # Another program may rename a damaged file meanwhile.
+    with suppress(FileNotFoundError), file.open("rb") as content:
         if not is_named_as_ours(file) and content.read(len(_MAGIC)) != _MAGIC:
             raise OtherFileError(f"{file} is not a history", "name another with --history, or move it away")
 
 
 def _for_its_owner_only(file: Path) -> None:
-    """Make the file readable by its owner only: a project's may be readable by everybody, and prompts go into it."""
+    """Make a project's history readable by its owner only, since it holds prompts and answers."""
     if is_beside_project(file):
-        for path in (file, *(Path(f"{file}{ending}") for ending in _BESIDE)):
+        for path in (file, *_files_beside(file)):
             with suppress(FileNotFoundError, PermissionError):
                 path.chmod(path.stat().st_mode & 0o700)
 
 
 def _sound(file: Path, how: str, checks: Sequence[str]) -> sqlite3.Connection | None:
-    """Return the opened file if SQLite finds nothing wrong, `None` if it does.
+    """Open a file and return the connection, or `None` if SQLite finds damage in one of the `checks`.
 
-    Raises errors that are no damage."""
+    Raises OtherFileError for another kind of database, and errors of SQLite that are no damage."""
     connection = None
     sound = False
     try:
         connection = _connected(file, how)
-        connection.execute("BEGIN")  # the checks must see one state: another program may be making the file
+        # Another program may be making the file: within a transaction, all checks see one state.
+        connection.execute("BEGIN")
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         if application == APPLICATION_ID:
             if connection.execute("SELECT 1 FROM sqlite_schema WHERE type IN ('trigger', 'view')").fetchone():
@@ -448,21 +463,25 @@ def _sound(file: Path, how: str, checks: Sequence[str]) -> sqlite3.Connection | 
 
 def _sound_for_reading(file: Path) -> sqlite3.Connection | None:
     try:
+        # Readers open the file for writing where they may: the last program to close it writes SQLite's log of recent
+        # writes into it, and an older schema is migrated.
         how = "mode=ro" if is_read_only() else "mode=rw"
         return _patiently(lambda: _sound(file, how, _SMALL_TABLES))
     except sqlite3.OperationalError as error:
-        # Where nothing can be written next to it, SQLite must be told that no other program writes. No other program
-        # can
-        # either, or there would be more files next to it.
-        beside = [Path(f"{file}{ending}") for ending in _BESIDE]
-        if not _name(error).startswith(_NOT_WRITABLE) or any(other.exists() for other in beside):
+        # Reading a file in WAL mode needs a file next to it, which cannot be made in a folder that is not writable.
+        # `immutable` lets SQLite read without it, and is safe only while no program writes. A program that does would
+        # have made that file.
+        if not _name(error).startswith(_NOT_WRITABLE) or any(beside.exists() for beside in _files_beside(file)):
             raise
         return _sound(file, "mode=ro&immutable=1", _SMALL_TABLES)
 
 
 def _patiently(attempt: Callable[[], _Result]) -> _Result:
-    """Retry while a file is made: SQLite then gives up at once on a lock instead of waiting."""
-    never = threading.Event()  # SQLite does not report a released lock, so it is tried again after a short wait
+    """Retry an attempt while the file is locked.
+
+    SQLite's own timeout does not cover all cases: while a file is being made, a lock fails at once."""
+    # Nothing reports that a lock was released, so the attempt is repeated after a short wait.
+    never = threading.Event()
     deadline = time.monotonic() + BUSY_TIMEOUT_S
     while True:
         try:
@@ -474,7 +493,7 @@ def _patiently(attempt: Callable[[], _Result]) -> _Result:
 
 
 def bytes_on_disk(file: Path) -> int:
-    """Return the size of a history in bytes: its file, and the recent writes still next to it.
+    """Return the size of a history in bytes: its file, and the log of recent writes next to it.
 
     Raises OSError."""
     written_last = Path(f"{file}{_WRITTEN_LAST}")
@@ -498,8 +517,10 @@ def _made_ready(connection: sqlite3.Connection, file: Path) -> sqlite3.Connectio
                     f"the history {file} was written by an older Workbench, and a read-only view cannot bring it up to "
                     "date: 'workbench history list' does"
                 )
-            if version == 0:  # what is removed can then be given back to the disk without writing the file again
+            # Possible only before the first table: removed batches then give their pages back to the disk in steps.
+            if version == 0:
                 connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            # With a write-ahead log, programs read while another one writes.
             _patiently(lambda: connection.execute("PRAGMA journal_mode = WAL"))
             _patiently(lambda: _migrate(connection, file))
         connection.execute("PRAGMA synchronous = FULL")  # what is committed survives a power failure
@@ -513,8 +534,8 @@ def _set_aside(file: Path) -> str:
     _refuse_what_is_not_ours(file)
     stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S-%f")
     aside = file.with_name(f"{file.stem}.damaged-{stamp}{file.suffix}")
+    # The log goes first: SQLite would apply the log that it finds next to a new database, whichever it belongs to.
     for ending in _BESIDE:
-        # First, so that a new database never finds what belongs to this one.
         with suppress(FileNotFoundError):
             Path(f"{file}{ending}").rename(f"{aside}{ending}")
     file.rename(aside)
@@ -527,7 +548,7 @@ def _set_aside(file: Path) -> str:
 
 def _migrate(connection: sqlite3.Connection, file: Path) -> None:
     with transaction(connection):
-        # Another program may have come first.
+        # Another program may have migrated the file before this transaction began, so the version is read again.
         for script in MIGRATIONS[_version(connection, file) :]:
             for statement in script.split(";\n"):
                 connection.execute(statement)

@@ -1,6 +1,6 @@
-"""Changes to an existing history: names of batches, regrades, removed batches.
+"""Changes an existing history: names batches, adds regrades, removes batches.
 
-Each raises HistoryError."""
+Every function raises HistoryError."""
 
 from __future__ import annotations
 
@@ -26,15 +26,19 @@ from workbench.history.packing import arguments_text, grading_text, metrics_text
 from workbench.history.records import NAMED_AFTER, HistoryError
 from workbench.history.rows import values_in
 
+# Other programs cannot write during a step, so a step must be short.
 RUNS_AT_ONCE = 500
+"""The number of runs, or of their grades, that are written or removed in one step."""
 PAGES_AT_ONCE = 1_000
-"""So much is removed, or given back to the disk, in one step: other programs wait for it."""
+"""The number of free pages of the file that are given back to the disk in one step."""
 
 _WITHOUT_BATCH = f"{values_in('runs', 'batch')} AND batch NOT IN (SELECT id FROM batches)"
 
 
 def check_name(name: str) -> None:
-    """Raise HistoryError unless it can be the name of a batch: one line, and not a number."""
+    """Raise HistoryError unless the name can be that of a batch: one line, and not a number.
+
+    A number would stand for another batch, as in `#7` or `7`."""
     if not name.strip() or name != name.strip() or name.removeprefix("#").isdecimal():
         raise HistoryError(f"a batch cannot be called {name!r}: a name cannot be a number or begin with a space")
     if not name.isprintable():
@@ -42,9 +46,9 @@ def check_name(name: str) -> None:
 
 
 def name_batch(file: Path, number: int, name: str | None, say: Say) -> None:
-    """Give a batch a name, which any other batch loses, or none.
+    """Name a batch, taking the name from any other batch that has it; `None` removes the batch's name.
 
-    Its settings keep from which one it took the name."""
+    The settings of the batch keep the number of the batch that lost the name."""
     if name is not None:
         check_name(name)
     with _changing(file, say) as connection:
@@ -55,6 +59,7 @@ def name_batch(file: Path, number: int, name: str | None, say: Say) -> None:
             raise HistoryError(f"there is no batch {number} in {file}")
 
 
+# The settings of a damaged batch may be anything: they stay as they are, and the batch is named all the same.
 _NAMED_AFTER = f"""UPDATE batches
     SET settings = json_patch(settings, json_object('{NAMED_AFTER}', ?))
     WHERE id = ? AND name IS NOT ? AND CASE WHEN json_valid(settings) THEN json_type(settings) = 'object' END"""
@@ -68,33 +73,25 @@ def add_grading(
     regraded: Iterable[tuple[int, RunSummary, RunResult]],
     say: Say,
 ) -> None:
-    """Store a regrade: new grades of a batch's runs, by the runs' ids, in addition to the old ones.
+    """Store a regrade: new grades of a batch's runs, in addition to the old ones.
 
-    They are taken one by one and written in small steps; nothing shows them until the last one is there. Raises
-    HistoryError also when the batch is going on."""
+    `regraded` gives the id of each run with its new figures and result. It is read one by one and written in small
+    steps; readers see the regrade once all of it is stored. Raises HistoryError also if the batch is running."""
     with ExitStack() as claims, as_history_errors(file), closing(open_for_writing(file, say)) as connection:
         claims.callback(claim(file, batch).release)
-        connection.execute("PRAGMA foreign_keys = OFF")  # the regrade itself is written last
+        # The row of the regrade is written last, and its absence hides the grades until then. Foreign keys would demand
+        # it first.
+        connection.execute("PRAGMA foreign_keys = OFF")
         _clear_unfinished(connection, batch)
         grading: int | None = None
         try:
             rows = iter(regraded)
             while some := list(islice(rows, RUNS_AT_ONCE)):
-                packed = []
-                for run, figures, result in some:
-                    packed.append(
-                        (
-                            *(run, figures.status, figures.score, stored(figures.reason), figures.is_broken),
-                            *(
-                                grading_text(figures.grading),
-                                packed_outcome(result),
-                                metrics_text(figures),
-                                arguments_text(figures),
-                            ),
-                        )
-                    )
+                # Compressed before the transaction, which stays short.
+                packed = [_regrade_row(*each) for each in some]
                 with transaction(connection):
-                    grading = _number(connection, _NEXT_GRADING) if grading is None else grading
+                    if grading is None:
+                        grading = _number(connection, _NEXT_GRADING)
                     connection.executemany(
                         "INSERT INTO regrades (grading, run, status, score, reason, broken, options, outcome, metrics,"
                         " arguments) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -108,18 +105,26 @@ def add_grading(
                     (grading or _number(connection, _NEXT_GRADING), batch, graded_at, program),
                 )
         except BaseException:
+            # Grades that cannot be cleared now are cleared by the next regrade of the batch.
             if grading is not None:
-                with suppress(sqlite3.Error):  # the next regrade of the batch clears them
+                with suppress(sqlite3.Error):
                     _clear_grading(connection, grading)
             raise
 
 
+def _regrade_row(run: int, figures: RunSummary, result: RunResult) -> tuple[object, ...]:
+    verdict = figures.status, figures.score, stored(figures.reason), figures.is_broken
+    outcome = packed_outcome(result)
+    return run, *verdict, grading_text(figures.grading), outcome, metrics_text(figures), arguments_text(figures)
+
+
+# The id must also be new among grades without a regrade, which a killed program may have left.
 _NEXT_GRADING = (
     "SELECT max(coalesce((SELECT max(id) FROM gradings), 0), coalesce((SELECT max(grading) FROM regrades), 0)) + 1"
 )
 _UNFINISHED = f"""{values_in("regrades", "grading")} AND grading NOT IN (SELECT id FROM gradings)
     AND (SELECT batch FROM runs WHERE id = (SELECT min(run) FROM regrades WHERE regrades.grading = each.grading)) = ?"""
-"""The grades of a batch that a program wrote which was killed before it had all of them."""
+"""SQL of the regrades of a batch that a program had begun to write when it was killed."""
 
 
 def _clear_unfinished(connection: sqlite3.Connection, batch: int) -> None:
@@ -139,11 +144,11 @@ def _clear_grading(connection: sqlite3.Connection, grading: int) -> None:
 
 
 def remove_batches(file: Path, numbers: Sequence[int], say: Say) -> int:
-    """Remove batches with all their runs, and suites that no other batch needs, and return the free bytes of the file.
+    """Remove batches with their runs, and suites that no other batch has, and return the unused bytes of the file.
 
-    No batch is removed while one of them is going on. They are gone at once; their runs follow in small steps,
-    between which other programs write. The file shrinks; a large one of an earlier version does not, and `say` is
-    told why."""
+    If one of the batches is running, none is removed. The batches vanish at once; their runs are deleted in small
+    steps, between which other programs can write. The file shrinks, except a large file of an earlier version; `say`
+    gets the reason if shrinking fails."""
     with ExitStack() as claims, as_history_errors(file), closing(open_for_writing(file, say)) as connection:
         for number in numbers:
             claims.callback(claim(file, number).release)
@@ -160,7 +165,9 @@ def remove_batches(file: Path, numbers: Sequence[int], say: Say) -> int:
 def _take_out(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
     """Remove batches without their runs, in one step.
 
-    A program that is killed then leaves runs that nothing shows, and that the next removal clears."""
+    If the program is killed afterwards, runs without a batch stay; nothing shows them, and the next removal deletes
+    them."""
+    # With foreign keys, SQLite would delete all runs within this transaction, which takes seconds for a large batch.
     connection.execute("PRAGMA foreign_keys = OFF")
     with transaction(connection):
         for table, column in (("batches", "id"), ("parts", "batch"), ("gradings", "batch"), ("plans", "batch")):
@@ -169,7 +176,7 @@ def _take_out(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
 
 
 def _clear(connection: sqlite3.Connection) -> None:
-    """Remove everything that belongs to no batch."""
+    """Delete runs, shared texts and suites that belong to no batch."""
     for (batch,) in connection.execute(_WITHOUT_BATCH).fetchall():
         removed = RUNS_AT_ONCE
         while removed == RUNS_AT_ONCE:
@@ -184,6 +191,8 @@ def _clear(connection: sqlite3.Connection) -> None:
 
 
 def _shrink(connection: sqlite3.Connection, file: Path) -> None:
+    # VACUUM writes the whole file anew, while other programs wait. A large file gives back its free pages in steps,
+    # which SQLite can do only if the file was made with auto_vacuum.
     if file.stat().st_size <= CHECKED_WHOLE_BYTES:
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         connection.execute("VACUUM")

@@ -1,4 +1,4 @@
-"""Batches of a history: which there are, how their runs ended, how often they were regraded, how large they are."""
+"""Reads batches, runs and suites from a history."""
 
 from __future__ import annotations
 
@@ -66,22 +66,24 @@ _WEIGHT = """
 SELECT count(*), coalesce(sum(coalesce(length(events) + length(outcome), 0)
     + coalesce((SELECT sum(length(regrades.outcome)) FROM regrades WHERE regrades.run = runs.id), 0)), 0)
 FROM runs LEFT JOIN details ON details.run = runs.id WHERE runs.batch = ? AND place BETWEEN ? AND ?"""
+# Reading the size of every run would read the whole of a large batch, so the runs of a few stretches, spread evenly
+# over the plan, stand for all.
 _WEIGHED, _STRETCHES = 1_000, 20
-"""So many runs of a batch are weighed, in so many stretches of its plan."""
+"""The number of runs of a batch whose size is read, and the number of stretches of its plan they are in."""
 _ROW_BYTES = 160
-"""The bytes of a run beside its events and grades, with its places in indexes."""
+"""The size of a row in `runs` and of its entries in indexes, in bytes."""
 
 _NUMBERS = 1 << 62
-"""Beyond all numbers of batches."""
+"""A number above that of every batch."""
 
 BATCHES_AT_ONCE = 100
-"""So many batches are read at once."""
+"""The number of batches that are read in one step."""
 
 _NAMED = {"id": columns.whole, "name": columns.text}
 
 
 class StoredBatches(StoredRows):
-    """Facts on the batches of a `History`."""
+    """The part of a `History` that reads batches: their parts, regrades and sizes."""
 
     def batches(self) -> list[BatchRow]:
         """Return all batches that are not damaged, the newest first."""
@@ -101,18 +103,23 @@ class StoredBatches(StoredRows):
     ) -> Iterator[BatchRow]:
         """Yield batches, damaged ones included, the newest first, reading a page at a time.
 
-        With `forks`, only forks and reruns, which count for no case, or only others; with `suites`, only batches with a
-        suite of such an id; with `lacking`, only those with runs that never finished; with `unended`, only those that
-        have not ended."""
+        `forks=True` selects forks and reruns, which count for no case, and `forks=False` all other batches. `suites`
+        are row ids, and selects batches with one of these suites; `lacking` selects batches with runs that never
+        finished, and `unended` batches that have not ended."""
         wanted = ["id < ?"]
-        if forks is not None:
-            wanted.append(_ASIDE if forks else f"NOT {_ASIDE}")
-        wanted += [_LACKS] if lacking else []
-        wanted += ["ended_at IS NULL"] if unended else []
+        if forks is True:
+            wanted.append(_ASIDE)
+        elif forks is False:
+            wanted.append(f"NOT {_ASIDE}")
+        if lacking:
+            wanted.append(_LACKS)
+        if unended:
+            wanted.append("ended_at IS NULL")
         values: tuple[int | str, ...] = ()
         if suites is not None:
             wanted.append(_HAS_ONE)
             values = (compact_json(list(suites)),)
+        # Pages go by the last number, not by OFFSET: a batch that is removed meanwhile would shift the rest.
         before = _NUMBERS
         page = None
         while page is None or len(page) == BATCHES_AT_ONCE:
@@ -128,12 +135,17 @@ class StoredBatches(StoredRows):
         if suites is not None:
             statement, values = f"{statement} WHERE {_HAS_ONE}", (compact_json(list(suites)),)
         rows = self._stored(statement, values)
-        return (rows[0][0], rows[0][1]) if rows else (0, 0)
+        if rows:
+            return rows[0][0], rows[0][1]
+        return 0, 0
 
     def batch(self, which: str, *, damaged: bool = False) -> BatchRow:
-        """Return a batch by its name or its number (`#7` or `7`); a damaged one only with `damaged`."""
+        """Return a batch by its name or its number (`#7` or `7`).
+
+        Raises HistoryError if there is none, and DamagedError for a damaged batch unless `damaged` allows it."""
         number = which.removeprefix("#")
         found = self._batches("WHERE name = ?", (which,))
+        # SQLite's integers have 63 bits: a number of 18 digits is the longest that always fits.
         if not found and number.isdecimal() and len(number) < 19:
             found = self._batches("WHERE id = ?", (int(number),))
         if not found:
@@ -147,30 +159,31 @@ class StoredBatches(StoredRows):
 
     def batches_of(self, numbers: Collection[int]) -> dict[int, BatchRow]:
         """Return batches, damaged ones included, by their numbers."""
-        return {batch.number: batch for batch in self._batches(f"WHERE id {_AMONG}", (compact_json(list(numbers)),))}
+        batches = self._batches(f"WHERE id {_AMONG}", (compact_json(list(numbers)),))
+        return {batch.number: batch for batch in batches}
 
     def names(self) -> dict[int, str]:
-        """Return the names of batches, by their numbers, without those that have none or an unreadable one."""
-        rows = self._stored("SELECT id, name FROM batches WHERE name IS NOT NULL", ())
-        found = (columns.readable(_NAMED, row) for row in rows)
-        return {named["id"]: named["name"] for named in found if len(named) == len(_NAMED)}
+        """Return the names of batches by their numbers; unreadable names are left out."""
+        names = {}
+        for row in self._stored("SELECT id, name FROM batches WHERE name IS NOT NULL", ()):
+            named = columns.readable(_NAMED, row)
+            if len(named) == len(_NAMED):
+                names[named["id"]] = named["name"]
+        return names
 
     def counted_again(self, batch: BatchRow, grading: Regrade) -> tuple[BatchPart, ...]:
-        """Return the parts of a batch, counted by a regrade."""
+        """Return the parts of a batch with the counts of statuses and valid calls that a regrade gives."""
         wanted = {"suite": columns.whole, "model": columns.text, "status": columns.ended, "count": columns.count}
         rows = self._rows(f"a run of batch {batch.number}", wanted, _COUNTED_AGAIN, (grading.id, batch.number))
-        counts = {}
-        for suite, model, status, count in rows:
-            counts[(suite, model, status)] = count
+        counts = {tuple(part_and_status): count for *part_and_status, count in rows}
         wanted = {"suite": columns.whole, "model": columns.text, "valid": columns.count, "checked": columns.count}
         rows = self._rows(f"a run of batch {batch.number}", wanted, _CHECKED_AGAIN, (grading.id, batch.number))
         calls = {(suite, model): numbers for suite, model, *numbers in rows}
 
         def counted_again(part: BatchPart) -> BatchPart:
-            valid, checked = calls.get((part.suite.id, part.model), (0, 0))
-            ended = {}
-            for status in Status:
-                ended[status] = counts.get((part.suite.id, part.model, status), 0)
+            key = part.suite.id, part.model
+            valid, checked = calls.get(key, (0, 0))
+            ended = {status: counts.get((*key, status), 0) for status in Status}
             return replace(part, counts=ended, valid_calls=valid, checked_calls=checked)
 
         return tuple(map(counted_again, batch.parts))
@@ -186,27 +199,30 @@ class StoredBatches(StoredRows):
         return [Regrade(id_, batch, number, at, program) for number, (id_, at, program) in enumerate(rows, 1)]
 
     def regraded(self) -> dict[int, int]:
-        """Return how often batches were regraded, by their numbers, without those that never were."""
+        """Return the number of regrades of each regraded batch, by the batch's number."""
         return dict(self._stored("SELECT batch, count(*) FROM gradings GROUP BY batch", ()))
 
     def parts_over_time(self, suite: str, model: str, up_to: int) -> Generator[DatedPart]:
-        """Yield how the runs of a suite with a model ended in each batch up to one, the newest first.
+        """Yield the results of a suite with a model in each batch up to the number `up_to`, the newest first.
 
         Forks, shards and damaged batches are left out; `suite` is a `SuiteRef.key`. Close the iterator if it is not
         read to its end."""
         with self._at_one_moment(), as_history_errors(self.file):
-            # Written into the statement, so that SQLite reads those of a single one in the order of the index.
+            # The ids stand in the statement itself: with a single id, SQLite then reads the rows in the order of the
+            # index and need not sort them, which it cannot tell from a parameter.
             versions = ", ".join(map(str, self._versions(suite)))
             which = f"WHERE suite IN ({versions}) AND model = ? AND batch <= ? ORDER BY batch DESC"
             for kind, settings, *row in self._cursor(f"{_OVER_TIME} {which}", (model, up_to)):
                 with suppress(*DAMAGE):
-                    is_special = '"until"' in settings or '"shard"' in settings
-                    read = columns.json_object(settings) if is_special else {}
+                    read: Mapping[str, Any] = {}
+                    # Searching the text spares parsing the settings of all other batches, of which there may be many.
+                    if '"until"' in settings or '"shard"' in settings:
+                        read = columns.json_object(settings)
                     if kind == "runs" and "shard" not in read:
                         yield DatedPart(row[0], self._part(row), "until" in read)
 
     def bytes_of(self, batches: Iterable[BatchRow]) -> int:
-        """Return about how many bytes batches take: their runs, of which a few hundred of each are looked at."""
+        """Return an estimate of the bytes that batches take, from the sizes of a sample of the runs of each."""
         if self._connection is not None:
             return sum(map(self._bytes_of, batches))
         return 0
@@ -214,24 +230,22 @@ class StoredBatches(StoredRows):
     def _bytes_of(self, batch: BatchRow) -> int:
         of_batch = (batch.number,)
         count, end = self._stored("SELECT count(*), coalesce(max(place), 0) + 1 FROM runs WHERE batch = ?", of_batch)[0]
-        stretches = _STRETCHES if count > _WEIGHED else 1
-        length = end if stretches == 1 else _WEIGHED * end // (_STRETCHES * count)
-        firsts = [end * at // stretches for at in range(stretches)]
-        weighed = []
-        for first in firsts:
-            weighed.append(self._stored(_WEIGHT, (*of_batch, first, first + length - 1))[0])
-        runs, weight = (sum(each) for each in zip(*weighed, strict=True))
+        stretches, length = 1, end
+        if count > _WEIGHED:
+            stretches, length = _STRETCHES, _WEIGHED * end // (_STRETCHES * count)
+        runs, weight = 0, 0
+        for stretch in range(stretches):
+            first = end * stretch // stretches
+            of_stretch = self._stored(_WEIGHT, (*of_batch, first, first + length - 1))[0]
+            runs, weight = runs + of_stretch[0], weight + of_stretch[1]
         ((shared,),) = self._stored("SELECT coalesce(sum(length(text)), 0) FROM shared WHERE batch = ?", of_batch)
         return int(shared + count * (_ROW_BYTES + weight / max(runs, 1)))
 
     def _batches(self, which: str, values: tuple[Any, ...]) -> list[BatchRow]:
         with self._at_one_moment():
             rows = self._stored(f"{_BATCH} {which}", values)
-            parts: dict[Any, list[tuple[Any, ...]]] = {}
-            for row in rows:
-                parts[row[0]] = []
-            numbers = compact_json([row[0] for row in rows])
-            for part in self._stored(f"{_PART} WHERE batch {_AMONG}", (numbers,)):
+            parts: dict[Any, list[tuple[Any, ...]]] = {row[0]: [] for row in rows}
+            for part in self._stored(f"{_PART} WHERE batch {_AMONG}", (compact_json(list(parts)),)):
                 parts[part[0]].append(part)
             return [self._batch(row, parts[row[0]]) for row in rows]
 
@@ -243,7 +257,7 @@ class StoredBatches(StoredRows):
                 raise ValueError("planned does not match its suites and models")
         except DAMAGE as error:
             return self._damaged_batch(row, error)
-        # In the settings of a batch, models are in the order of its plan, and parts in the order of their names.
+        # SQLite returns parts by suite and name of the model; the settings keep the models in the order of the plan.
         in_order = _in_order(parts, settings.get("models"))
         return BatchRow(number, name, kind, started, ended, program, settings, planned, in_order)
 
@@ -264,7 +278,9 @@ class StoredBatches(StoredRows):
 
 
 def _in_order(parts: list[BatchPart], models: JsonValue) -> tuple[BatchPart, ...]:
-    places = {name: place for place, name in enumerate(models)} if isinstance(models, dict) else {}
+    if not isinstance(models, dict):
+        return tuple(parts)
+    places = {name: place for place, name in enumerate(models)}
     return tuple(sorted(parts, key=lambda part: places.get(part.model, len(places))))
 
 
@@ -284,14 +300,18 @@ _REGRADED = _RUN.replace(
     """iif(regrades.run, regrades.metrics, runs.metrics), iif(regrades.run, regrades.arguments, runs.arguments)""",
 )
 
+# The runs of a removed batch are deleted in small steps, so some of them may still be there without their batch.
 _OF_A_BATCH = "EXISTS (SELECT 1 FROM batches WHERE batches.id = runs.batch)"
-"""Runs of a removed batch go little by little."""
+"""SQL: the run belongs to a batch that was not removed."""
 
 _COUNTED = ", ".join(f"'{status.value}'" for status in Status if status.final and status is not Status.SKIPPED)
 _COUNTS = (
     f"status IN ({_COUNTED}) AND NOT is_fork "
     "AND EXISTS (SELECT 1 FROM batches WHERE batches.id = runs.batch AND kind IS NOT 'reruns')"
 )
+# A case may have thousands of runs. In the index of cases they are in the order of their ids, so one step finds the
+# last one; the other runs of its batch have ids from that of the batch's first run on. CROSS JOIN and INDEXED BY keep
+# SQLite from choosing another order, which would read every run of the case.
 _LAST = f"""
 WITH asked AS (SELECT key AS suite, value FROM json_each(?)),
 last AS MATERIALIZED (
@@ -309,12 +329,11 @@ wanted AS MATERIALIZED (
 {_REGRADED} LEFT JOIN regrades ON regrades.run = runs.id
     AND grading = (SELECT max(gradings.id) FROM gradings WHERE gradings.batch = runs.batch)
 WHERE runs.id IN (SELECT wanted.id FROM wanted) ORDER BY runs.id"""
-"""A case has thousands of runs in the index of cases, in the order of their ids: the last one is found by one step, and
-the others of its batch are behind the batch's first run."""
+"""SQL of the runs of cases in the last batch in which each case has any."""
 
 
 def _gate_in(text: str) -> Gate:
-    """Return the gate in a suite's text; none where redacting the text has changed it."""
+    """Return the gate in a suite's text, one without limits if redaction has made the text invalid."""
     try:
         if "gate" in text:
             return Gate.model_validate(tomllib.loads(text).get("gate", {}))
@@ -332,57 +351,60 @@ def _of_batch(batch: int, grading: Regrade | None, rest: str, *values: int) -> t
 
 
 PAGE = 1_000
-"""So many runs are read at once."""
+"""The number of runs that are read in one step."""
 
 
 class History(StoredBatches):
-    """An existing history.
+    """A history, opened for reading; empty if its file does not exist yet.
 
-    Use it on one thread; every method raises HistoryError. One that was never written is empty."""
+    Use it on one thread. Every method raises HistoryError, and DamagedError for damaged content."""
 
     def suites_called(self, name: str) -> list[int]:
-        """Return the ids of a suite as it was at any time, by its name, its path in its project, or its file."""
+        """Return the row ids of all versions of a suite, by its name, its path in its project, or its file."""
         with self._at_one_moment():
             found = self._stored("SELECT id FROM suites WHERE name = ? OR path = ?", (name, name))
-            return list({*(id_ for (id_,) in found), *self._versions(str(Path(name).resolve()))})
+            ids = {id_ for (id_,) in found}
+            ids.update(self._versions(str(Path(name).resolve())))
+            return list(ids)
 
     def suite_paths(self) -> list[str]:
         """Return the paths of all suites in their projects."""
         return [path for (path,) in self._rows("a suite", {"path": columns.path}, values_in("suites", "path"), ())]
 
     def runs(self, batch: int, grading: Regrade | None = None) -> RunTable:
-        """Return the runs of a batch in the order of its plan; with `grading`, as that regrade graded them.
+        """Return the runs of a batch in the order of its plan, all in memory; `each_run` reads page by page.
 
-        The figures of all of them are in memory: `each_run` yields rows without that."""
+        With `grading`, the runs have the grades of that regrade."""
         return RunTable(self._each_run(*_of_batch(batch, grading, "ORDER BY place")))
 
     def each_run(self, batch: int, grading: Regrade | None = None) -> Iterator[RunRow]:
-        """Yield the runs of a batch, as `runs`, of which a page at a time is read.
+        """Yield the runs of a batch in the order of its plan, reading a page at a time.
 
-        Other programs may write meanwhile: of a batch that is going on, later pages are as of a later moment. Raises
-        HistoryError when the batch is removed meanwhile."""
+        Other programs may write meanwhile, so later pages of a running batch show a later state. Raises HistoryError
+        if the batch is removed meanwhile."""
         rows = self.runs_from(batch, 0, PAGE, grading)
         yield from rows
         while len(rows) == PAGE:
             rows = self.runs_from(batch, rows[-1].place + 1, PAGE, grading)
             yield from rows
+            # A short page is the end of the plan, or of the runs that a removal has left so far.
             if len(rows) < PAGE and not self._stored("SELECT 1 FROM batches WHERE id = ?", (batch,)):
                 raise HistoryError(f"batch {batch} was removed from {self.file} while it was being read")
 
     def readable_runs(self, batch: int, damaged: Say) -> Iterator[RunRow]:
-        """Yield the runs of a batch that is not going on, in the order of its plan.
+        """Yield the runs of a batch that no program is running, in the order of its plan.
 
-        Damaged ones are left out and reported to `damaged`."""
+        Damaged runs are left out and reported to `damaged`."""
         return self._each_run(*_of_batch(batch, None, "ORDER BY place"), damaged)
 
     def runs_from(self, batch: int, place: int, limit: int, grading: Regrade | None = None) -> list[RunRow]:
-        """Return so many runs of a batch, from a place in its plan on; fewer at the end of the plan."""
+        """Return up to `limit` runs of a batch, from a place in its plan on."""
         return self._runs(*_of_batch(batch, grading, "AND place >= ? ORDER BY place LIMIT ?", place, limit))
 
     def cases_of(self, batch: int, grading: Regrade | None = None) -> Generator[CaseOutline]:
-        """Yield the cases of a batch in the order of its plan, without its forks: far quicker than its runs.
+        """Yield the cases of a batch in the order of its plan, without forks.
 
-        Close the iterator if it is not read to the end."""
+        Reading its runs takes far longer. Close the iterator if it is not read to the end."""
         joined, status = "", "runs.status"
         values: tuple[int, ...] = (batch,)
         if grading is not None:
@@ -396,15 +418,13 @@ class History(StoredBatches):
             rows = self._cursor(statement, values)
             for (suite, _), of_case in groupby(rows, itemgetter(1, 2)):
                 with self._damage_of(f"a run of batch {batch}"):
-                    read = []
-                    for row in of_case:
-                        read.append(columns.read(columns.OUTLINE, row))
+                    read = [columns.read(columns.OUTLINE, row) for row in of_case]
                     ended = [(model, status) for *_, model, status in read]
                     outline = CaseOutline(self._suite(suite), read[0][2], read[0][3], read[0][0], read[-1][0], ended)
                 yield outline
 
     def runs_between(self, batch: int, first: int, last: int, grading: Regrade | None = None) -> list[RunRow]:
-        """Return the runs from one place of a batch's plan to another one, both included."""
+        """Return the runs of a batch from place `first` to place `last` of its plan, both included."""
         return self._runs(*_of_batch(batch, grading, "AND place BETWEEN ? AND ? ORDER BY place", first, last))
 
     def run_at(self, batch: int, place: int, grading: Regrade | None = None) -> RunRow | None:
@@ -412,14 +432,18 @@ class History(StoredBatches):
         return next(iter(self._runs(*_of_batch(batch, grading, "AND place = ?", place))), None)
 
     def missing_runs(self, batch: int) -> list[RunRow]:
-        """Return the runs of a batch that resuming it makes, in the order of its plan, forks excepted."""
+        """Return the runs that resuming a batch makes, in the order of its plan, without forks."""
         missing = f"{_RUN} WHERE batch = ? AND (status IS NULL OR status = 'stopped') AND NOT is_fork ORDER BY place"
         return self._runs(missing, (batch,))
 
     def planned_in(self, batch: int) -> int:
-        """Return how many runs of the plan of a batch are written."""
+        """Return the number of planned runs of a batch that are stored.
+
+        It is below the batch's `planned` where a program was killed while it wrote the plan."""
         rows = self._stored("SELECT count(*) FROM runs WHERE batch = ?", (batch,))
-        return int(rows[0][0]) if rows else 0
+        if rows:
+            return int(rows[0][0])
+        return 0
 
     def models_of(self, batch: int) -> list[ModelUse]:
         """Return the models of the suites of a batch, in the order in which its plan first has them."""
@@ -427,9 +451,7 @@ class History(StoredBatches):
             "SELECT suite, model, model_of_suite FROM runs WHERE batch = ? "
             "GROUP BY suite, model, model_of_suite ORDER BY min(place)"
         )
-        wanted = {}
-        for name in ("suite", "model", "model_of_suite"):
-            wanted[name] = columns.RUN[name]
+        wanted = {name: columns.RUN[name] for name in ("suite", "model", "model_of_suite")}
         with self._at_one_moment(), self._damage_of(f"batch {batch}"):
             found = self._rows(f"the models of batch {batch}", wanted, statement, (batch,))
             return [ModelUse(self._suite(suite), model, bool(of_suite)) for suite, model, of_suite in found]
@@ -447,13 +469,13 @@ class History(StoredBatches):
         return [Tally(*row) for row in rows]
 
     def run_ids(self, batch: int) -> frozenset[str]:
-        """Return the ids of a batch's runs in their events: runs that are added need different ones."""
+        """Return the ids that the runs of a batch have in their events; a run added to the batch needs another id."""
         found = {"run_id": columns.text}
         rows = self._rows(f"batch {batch}", found, "SELECT run_id FROM runs WHERE batch = ?", (batch,))
         return frozenset(run_id for (run_id,) in rows)
 
     def suites_with(self, case_id: str, batch: int | None = None) -> list[SuiteRef]:
-        """Return the suites that have had a case, the newest first, or those of a batch in which it has one."""
+        """Return the suites that had a case of this id, the newest first, or those of the case's runs in a batch."""
         statement = "SELECT DISTINCT suite FROM runs WHERE case_id = ?"
         values: tuple[str | int, ...] = (case_id,)
         if batch is not None:
@@ -468,18 +490,21 @@ class History(StoredBatches):
         return found
 
     def case_ids(self, batch: int | None = None) -> list[str]:
-        """Return the ids of all cases, or of those of a batch, that are not damaged."""
+        """Return the ids of all cases, or of the cases of a batch; unreadable ids are left out."""
         if batch is not None:
             rows = self._stored("SELECT DISTINCT case_id FROM runs WHERE batch = ?", (batch,))
         else:
             rows = self._stored(values_in("runs", "case_id"), ())
-        found = (columns.readable({"id": columns.text}, row) for row in rows)
-        return [each["id"] for each in found if each]
+        ids = []
+        for (id_,) in rows:
+            with suppress(ValueError):
+                ids.append(columns.text(id_))
+        return ids
 
     def runs_of_case(self, suite: str, case_id: str, limit: int, damaged: Say) -> Sequence[RunRow]:
         """Return the latest runs of a case, the newest first; `suite` is a `SuiteRef.key`.
 
-        Damaged ones are left out and reported to `damaged`."""
+        Damaged runs are left out and reported to `damaged`."""
         with self._at_one_moment():
             ids = ", ".join(map(str, self._versions(suite)))
             statement = f"{_RUN} WHERE case_id = ? AND suite IN ({ids}) AND {_OF_A_BATCH} ORDER BY id DESC LIMIT ?"
@@ -488,10 +513,13 @@ class History(StoredBatches):
     def last_runs(self, cases: Mapping[str, Collection[str]], damaged: Say) -> Sequence[RunRow]:
         """Return the finished runs of each case in the last batch in which it has any, the oldest first.
 
-        They have their latest grades; `cases` are ids by `SuiteRef.key`. Forks do not count. Damaged runs are left out
-        and reported to `damaged`."""
+        The runs have their latest grades; `cases` are case ids by `SuiteRef.key`. Forks do not count. Damaged runs are
+        left out and reported to `damaged`."""
         with self._at_one_moment():
-            asked = [[versions, list(ids)] for suite, ids in cases.items() if (versions := self._versions(suite))]
+            asked = []
+            for suite, ids in cases.items():
+                if versions := self._versions(suite):
+                    asked.append([versions, list(ids)])
             return self._runs(_LAST, (compact_json(asked),), damaged)
 
     def mean_latencies(self) -> dict[tuple[str, str, str], float]:
@@ -518,7 +546,9 @@ class History(StoredBatches):
         return {(path, case_id, model): mean for path, case_id, model, mean in rows}
 
     def case_texts(self, suite: SuiteRef) -> Mapping[str, str]:
-        """Return the stored, redacted text of each case of a suite by its id; none if cases are not in blocks."""
+        """Return the stored, redacted text of each case of a suite by its id.
+
+        Empty if the cases of the suite could not be cut out of its text when it was stored."""
         rows = self._stored("SELECT text, blocks FROM suites WHERE id = ?", (suite.id,))
         with self._damage_of(f"the suite {suite.path}"):
             text, blocks = rows[0]
@@ -528,12 +558,12 @@ class History(StoredBatches):
             return {}
 
     def recording(self, run: RunRow, grading: Regrade | None = None) -> Recording:
-        """Return a run with its events, as if it had been recorded next to its suite.
+        """Return a run with its events in the form of a recording file.
 
-        With `grading`, it has the result of that regrade. Raises for a run that never finished."""
+        With `grading`, it has the result of that regrade. Raises HistoryError for a run that never finished."""
         which = f"run {run.place + 1} of batch {run.batch}"
         with self._at_one_moment():
-            with self._told_of(which):
+            with self._reading(which):
                 rows = self._stored(
                     "SELECT run_id, program, suite, events, outcome, details.tools, details.sample FROM runs "
                     "JOIN batches ON batches.id = runs.batch JOIN details ON details.run = runs.id WHERE runs.id = ?",
@@ -552,11 +582,22 @@ class History(StoredBatches):
                 tools, sample = self._shared_text(tools_id), self._shared_text(sample_id)
         with self._damage_of(which):
             run_id, program = columns.text(run_id), columns.text(program)
-            events = tuple(unpacked_events(events_packed, tools.decode() if tools is not None else None, sample or b""))
-            trajectory = fold(events) if events else Trajectory(run_id)
-            result = unpacked_outcome(again[0][0]) if again else unpacked_outcome(outcome, sample or b"")
+            offered = None
+            if tools is not None:
+                offered = tools.decode()
+            events = tuple(unpacked_events(events_packed, offered, sample or b""))
+            trajectory = Trajectory(run_id)
+            if events:
+                trajectory = fold(events)
+            result_packed, result_sample = outcome, sample or b""
+            if again:
+                result_packed, result_sample = again[0][0], b""
+            result = unpacked_outcome(result_packed, result_sample)
+            # Only validates the result, so that damage is reported here and not where a reader uses it.
             outcome_from_json(result)
-            began_ms = (run.figures.began_ms if run.figures is not None else None) or 0
+            began_ms = 0.0
+            if run.figures is not None:
+                began_ms = run.figures.began_ms or 0
             started_at = datetime.fromtimestamp(began_ms / 1000, UTC).isoformat(timespec="milliseconds")
         header = Header(
             program=program,
@@ -573,9 +614,9 @@ class History(StoredBatches):
     def recordings(
         self, runs: Iterable[RunRow], grading: Regrade | None, damaged: Say
     ) -> Iterator[tuple[RunRow, Recording]]:
-        """Yield the recordings of finished runs.
+        """Yield finished runs with their recordings.
 
-        Damaged ones are left out and reported to `damaged`."""
+        Damaged runs are left out and reported to `damaged`."""
         for run in runs:
             try:
                 recording = self.recording(run, grading)
@@ -593,7 +634,7 @@ class History(StoredBatches):
             return unpacked(rows[0][0])
 
     def gates(self, batch: BatchRow, damaged: Say) -> dict[str, Gate]:
-        """Return the gate of each suite of a batch when it ran, by its key.
+        """Return the gate that each suite of a batch had when it ran, by `SuiteRef.key`.
 
         Suites whose text cannot be read are left out and reported to `damaged`."""
         found: dict[str, Gate] = {}
@@ -606,18 +647,17 @@ class History(StoredBatches):
         return found
 
 
-# What runs of a case depend on: tells whether two stored runs were asked, and expected, the same.
-
-
 class Contents:
-    """The contents of cases of a history, each suite read once."""
+    """The texts on which runs of cases depend: equal texts mean that two stored runs had the same case.
+
+    Each suite is read once."""
 
     def __init__(self, history: History) -> None:
         self._history = history
         self._of_suites: dict[SuiteRef, dict[str, str]] = {}
 
     def of(self, suite: SuiteRef, case_id: str) -> str:
-        """Return the text of a case and that of its suite without cases; for a damaged suite, which file it was."""
+        """Return the text of a case and that of its suite without cases, or the suite's hash if they cannot be read."""
         if suite not in self._of_suites:
             self._of_suites[suite] = {}
             with suppress(DamagedError):
@@ -626,6 +666,7 @@ class Contents:
 
     def _read(self, suite: SuiteRef) -> dict[str, str]:
         cases, rest = self._history.case_texts(suite), self._history.suite_text(suite)
+        # The rest counts too: defaults, tools and prompts of a suite apply to all of its cases.
         for text in cases.values():
             rest = rest.replace(text, "", 1)
         return {case: f"{rest}\0{text}" for case, text in cases.items()}

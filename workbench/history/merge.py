@@ -1,7 +1,7 @@
-"""Merges shards: batches in some histories that are parts of one plan become one batch of another history.
+"""Merges shards, the batches of several histories that each have some runs of one plan, into one batch.
 
-Each shard is merged wholly or not at all, and what was merged before is known, so that the same shards give the same
-batch in whatever order, and however often they come. Of two results of one run the one that came first stays.
+Each shard is merged wholly or not at all. The same shards give the same batch in any order, and merging one again
+changes nothing. Of two results of one run, the first to be merged stays.
 """
 
 from __future__ import annotations
@@ -27,19 +27,18 @@ from workbench.history.rows import DAMAGE, count_calls, insert_suite, write_plan
 from workbench.numerals import count_text, counted, score_text
 from workbench.trajectory.events import JsonValue
 
-# The shards in histories: batches that have some runs of a plan, which `merging` puts together.
-
 PLANNED = "FROM batches JOIN plans ON batch = id WHERE uid IS NOT NULL"
-"""The batches that have some runs of a plan, in SQL."""
+"""SQL of the batches that are shards or were merged from shards: only these keep a plan."""
 
 _SHARDS = f"SELECT id, uid, settings, ended_at {PLANNED} AND (? IS NULL OR id = ?) ORDER BY id"
 
 
 @dataclass(frozen=True)
 class StoredShard:
-    """A batch of a history that has some runs of a plan: one shard, or several that were merged, where `ref` is `None`.
+    """A batch of a history that has some runs of a plan: one shard, or several that were merged.
 
-    `shards` says which: each which one of how many."""
+    `ref` is the shard, `None` for a merged batch. `shards` are its shards as pairs of index, from 1, and number of
+    shards in the plan. `goes_on` says that a program is still adding runs to it."""
 
     file: Path
     number: int
@@ -50,14 +49,16 @@ class StoredShard:
     goes_on: bool
 
     def __str__(self) -> str:
-        which = f"{self.ref}, " if self.ref is not None else ""
-        return f"{which}batch {self.number} of {self.file}"
+        batch = f"batch {self.number} of {self.file}"
+        if self.ref is None:
+            return batch
+        return f"{self.ref}, {batch}"
 
 
 def shards_in(file: Path, only: int | None = None) -> list[StoredShard]:
-    """Return the batches of a history that have runs of a plan, the oldest first, or the `only` one of a number.
+    """Return the shards and merged batches of a history, the oldest first.
 
-    Raises HistoryError."""
+    `only` is the number of the one batch to return. Raises HistoryError for a missing history and a damaged batch."""
     with as_history_errors(file):
         if not file.exists():
             raise HistoryError(f"there is no history {file}")
@@ -75,6 +76,7 @@ def shards_in(file: Path, only: int | None = None) -> list[StoredShard]:
                 merged = MergedShards(ref.plan_id, ((ref.index, ref.of),))
             if merged is None:
                 raise ValueError("which shard it is cannot be read")
+            # A batch without an end may have been cut off: only a claim proves that a program still writes to it.
             goes_on = ended_at is None and claimed(file, number)
             found.append(StoredShard(file, number, columns.text(uid), ref, merged.plan_id, merged.shards, goes_on))
         except DAMAGE as error:
@@ -83,17 +85,22 @@ def shards_in(file: Path, only: int | None = None) -> list[StoredShard]:
 
 
 def what_differs(one: StoredShard, other: StoredShard) -> list[str]:
-    """Return a difference that makes two shards those of different plans, `None` if there is none.
+    """Return the differences between the plans of two shards, an empty list if the plan is the same.
 
     Raises HistoryError."""
     (settings, outline), (others, another) = _plan_of(one), _plan_of(other)
-    found = [f"ids {one.plan_id} and {other.plan_id}"] if one.plan_id != other.plan_id else []
+    found = []
+    if one.plan_id != other.plan_id:
+        found.append(f"ids {one.plan_id} and {other.plan_id}")
     paths = sorted({path for path, _ in {*outline.suites} ^ {*another.suites}})
     found += [f"suite {path}" for path in paths]
     for kind in ("models", "judges"):
         here, there = settings.get(kind), others.get(kind)
         if isinstance(here, dict) and isinstance(there, dict):
-            found += [f"{kind[:-1]} {name}" for name in {**here, **there} if here.get(name) != there.get(name)]
+            for name in {**here, **there}:
+                if here.get(name) != there.get(name):
+                    found.append(f"{kind[:-1]} {name}")
+    # Another suite has other cases: naming both would report one difference twice.
     if not paths and (outline.shapes, outline.blocks) != (another.shapes, another.blocks):
         found.append("cases, repeats, variants or graders")
     if any(settings.get(key) != others.get(key) for key in ("execute", "execute_all")):
@@ -112,18 +119,19 @@ def _plan_of(shard: StoredShard) -> tuple[dict[str, JsonValue], Outline]:
 
 @contextmanager
 def reading(file: Path) -> Iterator[sqlite3.Connection]:
-    """Open a history for reading, as it is at one moment."""
+    """Open a history for reading; all statements see the state of one moment."""
     with as_history_errors(file):
         connection = open_for_reading(file)
     if connection is None:
         raise HistoryError(f"{file} has no batch any more")
     with closing(connection):
+        # Without a transaction, each statement would see the writes that other programs made since the last one.
         connection.execute("BEGIN")
         yield connection
 
 
 MAX_NAMED = 20
-"""Up to so many runs with a second result are named."""
+"""The most runs with a second result that a merge reports by name; the others are counted."""
 
 _VERDICT = ("status", "score", "reason", "broken", "options", "metrics", "arguments")
 _MADE = ("run_id", "began_ms", "ended_ms")
@@ -135,11 +143,14 @@ _FIGURES = (
 _ASKED = ("suite", "case_id", "model", "repeat")
 _DETAILS = ("events", "outcome", "tools", "sample")
 _FOUND = ("place", *_ASKED, *_FIGURES)
+_TAKE_FIGURES = f"UPDATE runs SET {', '.join(f'{name} = ?' for name in _FIGURES)} WHERE id = ?"
+_TAKE_DETAILS = f"INSERT OR REPLACE INTO details (run, {', '.join(_DETAILS)}) VALUES (?, ?, ?, ?, ?)"
+# The values of `case_id` and `model` need no validation: they are compared with those of the plan.
 _READERS: Mapping[str, columns.Reader] = {
     name: columns.RUN.get(name, columns.text) for name in _FOUND if name not in ("case_id", "model")
 }
 _TO_MAKE = "CREATE TEMP TABLE to_make (place INTEGER PRIMARY KEY, shard TEXT NOT NULL, is_of_several INTEGER DEFAULT 0)"
-"""The runs that some of the shards were to make."""
+"""The places of the plan that some merged shard had to run, and whether more than one shard had to."""
 _ALSO_TO_MAKE = """INSERT INTO to_make (place, shard) VALUES (?, ?)
     ON CONFLICT DO UPDATE SET is_of_several = is_of_several OR shard <> excluded.shard"""
 _UNEVEN = """SELECT (SELECT count(*) FROM to_make WHERE is_of_several),
@@ -151,11 +162,11 @@ _LACKS = "count(*) FILTER (WHERE status IS NULL OR status = 'stopped')"
 class Merged:
     """The result of a merge.
 
-    `number` is the batch in the history, `taken` how many results are new in it; `second` counts runs that had
-    another result already, and some of them are `named`. `unfinished` names the shards with missing runs, `kept`
-    those that stay in the history beside it, and `damaged` the parts that were left out. `goes_on` tells that some
-    shard is still running. Where all shards were merged at once, `of_several` counts runs that more than one of them
-    had to make, and `of_none` those that none had."""
+    `number` is the merged batch, and `taken` the number of results that are new in it. `second` counts runs that
+    already had another result; `named` lists some of them. `unfinished` lists the shards with missing runs, `kept` the
+    shards that stay in the history beside the merged batch, and `damaged` the parts that were left out. `goes_on` says
+    that a shard is still running. Where all shards were merged at once, `of_several` counts the runs that more than
+    one shard had to make, and `of_none` the runs that no shard had to make."""
 
     number: int = 0
     taken: int = 0
@@ -183,12 +194,12 @@ class Merged:
 
 
 def merge(target: Path, shards: Sequence[StoredShard], here: Path, say: Say) -> Merged:
-    """Merge shards of one plan into one batch of a history.
+    """Merge shards of one plan into one batch of the history `target`.
 
-    Shards of that very history are taken out of it once all of their runs are in the batch. A suite that is not
-    where the shard had it is looked for in the project `here`.
+    Shards that are stored in `target` itself are removed from it once all of their runs are in the batch. A suite that
+    is missing at its recorded path is looked up in the project `here`. Damaged parts are left out and reported.
 
-    Raises HistoryError. Damaged parts are left out."""
+    Raises HistoryError."""
     merged = Merged()
     with as_history_errors(target), closing(open_for_writing(target, say)) as connection:
         connection.execute(_TO_MAKE)
@@ -200,23 +211,27 @@ def merge(target: Path, shards: Sequence[StoredShard], here: Path, say: Say) -> 
                     merged.add(_Merging(connection, target, source, shard, here).merge())
                 except DAMAGE as error:
                     merged.damaged.append(f"{shard} is damaged: {error}")
-        given = MergedShards(None, tuple({(each.ref.index, each.ref.of) for each in shards if each.ref is not None}))
+        refs = {(shard.ref.index, shard.ref.of) for shard in shards if shard.ref is not None}
+        given = MergedShards(None, tuple(refs))
+        # A run that no shard had to make is known only when all shards of the plan are here.
         if given.shards and not given.missing and not merged.damaged:
             merged.of_several, merged.of_none = connection.execute(_UNEVEN, (merged.number,)).fetchone()
     return merged
 
 
-# A plan that is split keeps an outline of all of its runs in each shard: suites by hash, cases, models, repeats, in the
-# order of the plan. The hash of the outline, of the settings that decide what is asked, and of the plan's id is the
-# `uid` by which shards find each other: equal on every machine, other for another suite text, model or batch.
+# The idea of merging: every shard of a split plan carries the outline of the whole plan, that is, its suites by hash,
+# cases, models and repeats in the order of the plan. Shards find each other by their `uid`, a hash of the outline, of
+# the settings that influence runs and of the plan's id. It is equal on every machine, and differs as soon as the text
+# of a suite, a model or the plan's id does.
 #
-# The first shard that comes makes the batch with every planned run, without results. Each shard then fills in its own:
-# a run is found by its place in the plan, and must be of the suite, case, model and repeat that the outline has there.
-# Merging is therefore the same in any order, and what was merged before changes nothing. A finished result replaces
-# none or a stopped one, never another finished one: it is reported if it differs. Figures and packed events are copied
-# as they are. All of a shard is one transaction, under a claim of the batch, so that no program resumes it meanwhile.
+# The first shard to be merged creates the batch with every planned run and no result. Each shard then fills in its own
+# runs: the place in the plan finds a run, and suite, case, model and repeat must be those of the outline at that place.
+# So the order of shards does not matter, and merging a shard twice changes nothing. A result fills an empty or a
+# stopped run; a finished run keeps its result, and a different second one is reported. Figures and compressed events
+# are copied without decompressing them. One transaction covers a whole shard, and a claim on the batch keeps other
+# programs from resuming it meanwhile.
 class _Merging:
-    """Merges one shard."""
+    """The merge of one shard into the batch of its plan."""
 
     def __init__(
         self,
@@ -233,7 +248,9 @@ class _Merging:
         self._shared: dict[int, int] = {}
 
     def merge(self) -> Merged:
-        """Merge it wholly or, where it raises, not at all."""
+        """Merge the whole shard.
+
+        Raises HistoryError and the errors of `DAMAGE`, and then nothing of the shard is merged."""
         wanted = "started_at, program, settings, name, suites, outline"
         shard = self._shard
         row = next(self._read(f"SELECT {wanted} {PLANNED} AND id = ?", shard.number), None)
@@ -244,6 +261,7 @@ class _Merging:
         of_source = _ids(row[4])
         planned, lacks = next(self._read(f"SELECT count(*), {_LACKS} FROM runs WHERE batch = ?", shard.number))
         merged = self._merged
+        # The number of the batch is known only within the transaction, so the claim on it cannot come first.
         with self._claimed_own() as own, transaction(self._target), ExitStack() as claims:
             number, of_target = self._batch(started_at, program, parsed_json(settings), outline, of_source)
             taken = claim_if_free(self._file, number)
@@ -260,7 +278,10 @@ class _Merging:
             if own and not (name or merged.second or merged.damaged):
                 self._target.execute("DELETE FROM batches WHERE id = ?", (shard.number,))
             elif own:
-                why = f"it is called {name!r}" if name else "not all that it has could be merged"
+                # A name was given by the user, and results that were not merged exist only here.
+                why = "some of its content could not be merged"
+                if name:
+                    why = f"it is called {name!r}"
                 merged.kept.append(f"{shard} stays beside it: {why}")
         merged.number = number
         merged.programs.add(program)
@@ -273,9 +294,9 @@ class _Merging:
         return merged
 
     def _read(self, statement: str, *values: int) -> Iterator[tuple[Any, ...]]:
-        """Rows of the shard's history.
+        """Yield rows of the shard's history.
 
-        Raises ValueError for a file that is damaged."""
+        Raises ValueError if the file is damaged, as it does for a damaged value, so that the merge leaves it out."""
         try:
             with as_history_errors(self._shard.file):
                 yield from self._source.execute(statement, values)
@@ -284,7 +305,9 @@ class _Merging:
 
     @contextmanager
     def _claimed_own(self) -> Iterator[bool]:
-        """Whether the shard is one of the target itself that nobody goes on with."""
+        """Claim a shard that is stored in the target itself, and yield whether it may be removed.
+
+        It may not be removed while a program adds runs to it."""
         if self._shard.file.resolve() != self._file.resolve():
             yield False
             return
@@ -301,7 +324,7 @@ class _Merging:
     def _batch(
         self, started_at: str, program: str, settings: dict[str, Any], outline: str, of_source: Sequence[int]
     ) -> tuple[int, list[int]]:
-        """Return the batch of the plan, which is made where there is none, and the ids of its suites."""
+        """Return the number of the merged batch, creating it for the first shard, and the ids of its suites."""
         shards = self._shard.shards
         for number, has_settings, suites, has_outline in self._target.execute(
             f"SELECT id, settings, suites, outline {PLANNED} AND uid = ?", (self._shard.uid,)
@@ -309,7 +332,8 @@ class _Merging:
             there = parsed_json(has_settings)
             merged = MergedShards.of_batch(there)
             if merged is None:
-                continue
+                continue  # a shard of the same plan in the target, not the merged batch
+            # The `uid` comes from a file, so equal ids do not prove equal plans.
             if unpacked(has_outline) != outline:
                 raise ValueError(f"its plan is another one than that of batch {number}")
             there["merged"] = MergedShards(merged.plan_id, tuple(sorted({*merged.shards, *shards}))).settings
@@ -339,6 +363,7 @@ class _Merging:
                 for (suite, model), planned in outline.parts.items()
             ],
         )
+        # The id of a run is replaced by that of its result; until then it only has to be unique in the batch.
         self._target.executemany(
             "INSERT INTO runs (batch, place, suite, case_id, case_name, model, model_of_suite, repeat, decided_by,"
             " is_fork, run_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)",
@@ -354,7 +379,7 @@ class _Merging:
         return number, suites
 
     def _suite(self, id_: int, path: str, hash_: str) -> int:
-        """Return the id in the target of a suite of the shard."""
+        """Copy a suite of the shard into the target, unless it is there, and return its id in the target."""
         wanted = "id, project, path, hash, name, cases, text, blocks"
         row = next(self._read(f"SELECT {wanted} FROM suites WHERE id = ?", id_), None)
         if row is None:
@@ -363,11 +388,11 @@ class _Merging:
         if (columns.text(row[2]), row[3]) != (path, hash_) or not isinstance(row[6], bytes):
             raise ValueError(f"its suite {path} is another one than in its plan")
         if not Path(project, path).exists() and (self._here / path).is_file():
-            project = str(self._here)  # another checkout
+            project = str(self._here)  # the shard ran in another checkout of the same project
         return insert_suite(self._target, stored_folder(self._file, Path(project)), row[2:])
 
     def _runs(self, number: int, suites: Mapping[int, int]) -> None:
-        """Take over the parts that the target lacks."""
+        """Copy the results of the shard that the target lacks."""
         figures = ", ".join(f"runs.{name}" for name in _FOUND)
         rows = self._read(
             f"SELECT {figures}, details.run, {', '.join(_DETAILS)} FROM runs LEFT JOIN details ON details.run = runs.id"
@@ -404,20 +429,16 @@ class _Merging:
             raise ValueError("its events are missing")
         there = dict(zip((*_MADE, *_VERDICT), known[5:], strict=True))
         if there["status"] not in (None, Status.STOPPED):
+            # The same run id and times are the same result, merged before; anything else was run a second time.
             if found["status"] != Status.STOPPED and any(there[name] != found[name] for name in _MADE):
                 self._second(found, there)
             return
         if there["status"] == found["status"]:
             return
-        shared = [self._shared_id(number, each) for each in details[2:]]
-        self._target.execute(
-            f"UPDATE runs SET {', '.join(f'{name} = ?' for name in _FIGURES)} WHERE id = ?",
-            (*(found[name] for name in _FIGURES), known[0]),
-        )
-        self._target.execute(
-            f"INSERT OR REPLACE INTO details (run, {', '.join(_DETAILS)}) VALUES (?, ?, ?, ?, ?)",
-            (known[0], *details[:2], *shared),
-        )
+        self._target.execute(_TAKE_FIGURES, (*(found[name] for name in _FIGURES), known[0]))
+        events, outcome, tools, sample = details
+        shared = self._shared_id(number, tools), self._shared_id(number, sample)
+        self._target.execute(_TAKE_DETAILS, (known[0], events, outcome, *shared))
         count_calls(self._target, (number, known[1], known[3]), found["arguments"])
         ended[known[1], known[3], found["status"]] += 1
         if there["status"] is not None:
@@ -425,7 +446,7 @@ class _Merging:
         self._merged.taken += 1
 
     def _second(self, found: Mapping[str, Any], there: Mapping[str, Any]) -> None:
-        """Another result of a run whose first one stays: one that differs is named."""
+        """Count a second result of a run, and name it, if its verdict differs from that of the first."""
         if all(found[name] == there[name] for name in _VERDICT):
             return
         self._merged.second += 1
@@ -449,7 +470,9 @@ class _Merging:
         return self._shared[id_]
 
     def _gradings(self, number: int) -> None:
-        """Take over regrades: the first ones of all shards are the first one of the batch, and so on."""
+        """Copy the regrades of the shard: the first regrade of every shard joins the first one of the batch, and so on.
+
+        Regrades have no identity across files, and their order in the batch is all that several shards share."""
         statement = "SELECT id, graded_at, program FROM gradings WHERE batch = ? ORDER BY id"
         theirs = list(self._read(statement, self._shard.number))
         ours = [row[0] for row in self._target.execute(statement, (number,))]
@@ -469,6 +492,7 @@ class _Merging:
                 " WHERE grading = ?",
                 id_,
             )
+            # Grades belong to one result: where another result of the run came first, they are left out.
             self._target.executemany(
                 f"INSERT OR IGNORE INTO regrades (grading, run, {verdicts})"
                 f" SELECT ?, id, {', '.join('?' * len((*_VERDICT, 'outcome')))} FROM runs"
@@ -477,7 +501,7 @@ class _Merging:
             )
 
     def _end(self, number: int, started_at: str) -> None:
-        """End the batch, which began with its first shard, once nothing is missing in it."""
+        """Mark the batch as ended once no run is missing; it began with the earliest of its shards."""
         missing, last_ms = self._target.execute(
             f"SELECT {_LACKS}, max(ended_ms) FROM runs WHERE batch = ?",
             (number,),
@@ -499,5 +523,6 @@ def _ids(text: str) -> list[int]:
 
 
 def _verdict(figures: Mapping[str, Any]) -> str:
-    score = f" {score_text(figures['score'])}" if isinstance(figures["score"], float) else ""
-    return f"{figures['status']}{score}"
+    if isinstance(figures["score"], float):
+        return f"{figures['status']} {score_text(figures['score'])}"
+    return f"{figures['status']}"

@@ -27,26 +27,27 @@ if TYPE_CHECKING:
 
 _LEVEL = 6
 _BEGINNING = 1 << 12
+# Only options that differ from these are stored, so they must stay as they are when the defaults of suites change.
 _ABSENT = Grading(repeat_rule="last", invalid_arguments="ignore")
-"""The rules by which the first version graded: the meaning of keys that a stored run lacks."""
+"""The grading options of the first version: the values of options that a stored run lacks."""
 
 
 class Packing:
-    """Compresses a text that comes in pieces, which are never in memory all at once.
+    """A compression of a text that comes in pieces and is never in memory as a whole.
 
-    `sample` is a text that resembles it; reading needs the same sample."""
+    `sample` is zlib's preset dictionary, a text that resembles the one to compress; decompression needs the same."""
 
     def __init__(self, sample: bytes = b"") -> None:
         self._zlib = zlib.compressobj(_LEVEL, zdict=sample) if sample else zlib.compressobj(_LEVEL)
         self._length = 0
         self._done = bytearray()
         self.beginning = b""
-        """The first bytes of the text."""
+        """The first bytes of the text, at most 4 KiB: later runs of the batch are compressed with them as sample."""
 
     def add(self, piece: str) -> None:
-        """Add a piece, which may hold lone surrogates.
+        """Add a piece of the text, which may hold lone surrogates.
 
-        Raises ValueError when the text gets too long."""
+        Raises ValueError if the text exceeds MAX_STORED_TEXT_BYTES."""
         data = piece.encode("utf-8", "surrogatepass")
         self._length += len(data)
         if self._length > MAX_STORED_TEXT_BYTES:
@@ -60,27 +61,28 @@ class Packing:
 
 
 def packed(text: str) -> bytes:
-    """Return a compressed text; lone surrogates are allowed.
+    """Compress a text, which may hold lone surrogates.
 
-    Raises ValueError when it is too long."""
+    Raises ValueError if the text exceeds MAX_STORED_TEXT_BYTES."""
     packing = Packing()
     packing.add(text)
     return packing.end()
 
 
 def unpacked(data: bytes, sample: bytes = b"") -> str:
-    """Return the text that was packed, with `sample` where it was packed with one.
+    """Decompress a text; `sample` is the one with which it was compressed.
 
-    Raises ValueError when the bytes are not one."""
+    Raises ValueError for bytes that are no compressed text."""
     return unpacked_bytes(data, sample).decode("utf-8", "surrogatepass")
 
 
 def unpacked_bytes(data: bytes, sample: bytes = b"") -> bytes:
-    """Return the bytes that were packed.
+    """Decompress bytes; `sample` is the one with which they were compressed.
 
-    Raises ValueError as `unpacked`."""
+    Raises ValueError for bytes that are not compressed or exceed MAX_STORED_TEXT_BYTES."""
     unpacking = zlib.decompressobj(zdict=sample) if sample else zlib.decompressobj()
     try:
+        # A file may come from anywhere: a few kilobytes of zlib can expand to gigabytes.
         content = unpacking.decompress(data, MAX_STORED_TEXT_BYTES + 1)
     except zlib.error as error:
         raise ValueError(f"cannot be unpacked: {error}") from error
@@ -90,7 +92,7 @@ def unpacked_bytes(data: bytes, sample: bytes = b"") -> bytes:
 
 
 def packed_outcome(result: RunResult) -> bytes:
-    """Return a compressed outcome.
+    """Compress the outcome of a run as JSON.
 
     Raises TypeError, ValueError or RecursionError for a value that JSON cannot express."""
     packing = Packing()
@@ -100,9 +102,9 @@ def packed_outcome(result: RunResult) -> bytes:
 
 
 def unpacked_outcome(data: bytes, sample: bytes = b"") -> dict[str, Any]:
-    """Return the JSON of an outcome.
+    """Decompress the outcome of a run and return it as parsed JSON.
 
-    Raises ValueError."""
+    Raises ValueError for damaged bytes and for JSON that is no object."""
     outcome = parsed_json(unpacked(data, sample))
     if not isinstance(outcome, dict):
         raise ValueError("must be an object")
@@ -110,76 +112,79 @@ def unpacked_outcome(data: bytes, sample: bytes = b"") -> dict[str, Any]:
 
 
 def unpacked_events(data: bytes, tools: str | None = None, sample: bytes = b"") -> list[Event]:
-    """Return the events of a run; `tools` are those of its first event, as JSON, where they are stored apart.
+    """Decompress the events of a run.
 
-    Raises ValueError."""
+    `tools` is the JSON of the tools of its first event where they are stored apart. Raises ValueError for damage."""
     text = unpacked(data, sample)
-    lines = list(map(parsed_json, text.split("\n"))) if text else []
+    lines = []
+    if text:
+        lines = list(map(parsed_json, text.split("\n")))
     if tools is not None:
         lines[0]["tools"] = parsed_json(tools)
     return list(map(event_from_json, lines))
 
 
 def packed_blocks(blocks: Blocks) -> bytes:
-    """Return the compressed places of a suite's cases."""
+    """Compress the positions of cases in the text of their suite."""
     return packed(compact_json(blocks))
 
 
 def unpacked_blocks(data: bytes) -> Blocks:
-    """Return the places of a suite's cases.
+    """Decompress the positions of cases in the text of their suite.
 
-    Raises ValueError."""
+    Raises ValueError for damage."""
     return tuple((case, first, end) for case, first, end in parsed_json(unpacked(data)))
 
 
 def grading_text(grading: Grading) -> str | None:
-    """Return the options of a run's grading as JSON, `None` for those of the first version."""
+    """Return the JSON of grading options that differ from those of the first version, `None` if none does."""
     if grading == _ABSENT:
         return None
-    absent, options = _plain(_ABSENT), _plain(grading)
+    absent, options = asdict(_ABSENT), asdict(grading)
     return compact_json({key: value for key, value in options.items() if value != absent[key]})
 
 
 def grading_from(text: str | None) -> Grading:
-    """Return the options of a run's grading.
+    """Read grading options as `grading_text` writes them.
 
-    Raises ValueError."""
+    Raises ValueError for unknown options and invalid values."""
     if text is None:
         return _ABSENT
     written = parsed_json(text)
     if not isinstance(written, dict):
         raise ValueError("the options of grading must be an object")
-    return _gradings().validate_json(compact_json({**_plain(_ABSENT), **written}), strict=True, extra="forbid")
-
-
-def _plain(grading: Grading) -> dict[str, Any]:
-    return asdict(grading)
+    return _gradings().validate_json(compact_json({**asdict(_ABSENT), **written}), strict=True, extra="forbid")
 
 
 @cache
 def _gradings() -> TypeAdapter[Grading]:
-    from pydantic import TypeAdapter  # on use: most runs are graded by the defaults
+    # Imported on use: most runs are graded by the defaults, and then nothing here needs pydantic.
+    from pydantic import TypeAdapter
 
     return TypeAdapter(Grading)
 
 
-# Packs finished runs for a history. What the runs of a batch have in common is stored once: the tools that they
-# were offered, and a sample of their text, by which zlib makes the others small.
+# The runs of a batch resemble one another: they offer the same tools and begin with the same prompts. So the history
+# stores the tools once for the batch, and the beginning of its first run as a sample: zlib replaces what a later run
+# shares with the sample by references to it.
 
 _CHUNK = 1 << 15
-"""Texts are searched and compressed in chunks of about so many characters: a long run is never in memory as a whole."""
+"""The number of characters that are searched and compressed at once: a long run is never in memory as a whole."""
 
 _LISTS_OF_TOOLS = 64
-"""How many lists of tools are remembered."""
+"""The number of lists of tools that a packer keeps, compressed, for the next runs."""
 
 _MAX_NUMBER = (1 << 63) - 1
+
+# Redacting takes a copy of the whole run, and few runs hold a secret. So the JSON text that is compressed anyway is
+# searched for secrets on its way, and only a run with a finding is redacted and compressed a second time.
 
 Search = Callable[[str], bool]
 """Returns whether a JSON text may hold a secret."""
 
 
 class RunRedaction(Protocol):
-    """The redaction and packing that runs of a batch pass before they are stored."""
+    """The redaction of the runs of a batch before they are stored."""
 
     def search(self, run: DoneRun) -> Search | None:
         """Return a search for secrets in the JSON texts of a run, `None` if the run has to be redacted in any case.
@@ -187,24 +192,22 @@ class RunRedaction(Protocol):
         A run in which it finds nothing may be stored unchanged."""
 
     def redacted(self, run: DoneRun) -> DoneRun:
-        """Return the run as it may be stored."""
+        """Return the run without secrets."""
 
 
 class NoRedaction:
-    """Lets every run pass as it is."""
+    """A redaction that leaves every run unchanged, for histories without secrets and runs redacted before."""
 
     def search(self, run: DoneRun) -> Search | None:
-        """Return a search that finds nothing."""
         return lambda _text: False
 
     def redacted(self, run: DoneRun) -> DoneRun:
-        """Return the run."""
         return run
 
 
 @dataclass(frozen=True, slots=True)
 class SharedText:
-    """A text that several runs of a batch have in common: its SHA-256, hexadecimal, and the text, compressed."""
+    """A compressed text that several runs of a batch have in common; `hash` is its SHA-256, hexadecimal."""
 
     hash: str
     packed: bytes
@@ -212,10 +215,10 @@ class SharedText:
 
 @dataclass(frozen=True, slots=True)
 class PackedRun:
-    """A finished run, compressed as it will be in the file.
+    """A finished run as it is stored: events and outcome compressed, figures by the names of their columns.
 
-    `values` are its figures by the names of their columns, `tools` the tools that its first event offers, `sample`
-    the text with which its events and its outcome were compressed."""
+    `tools` are the tools of its first event, and `sample` the text with which events and outcome were compressed;
+    both are shared with other runs of the batch."""
 
     run_id: str
     status: Status
@@ -226,37 +229,46 @@ class PackedRun:
     sample: SharedText | None = None
 
     def unpacked_events(self) -> tuple[Event, ...]:
-        """Return the events as they would be read from the file."""
-        sample = unpacked_bytes(self.sample.packed) if self.sample is not None else b""
-        return tuple(unpacked_events(self.events, unpacked(self.tools.packed) if self.tools else None, sample))
+        """Return the events as a history returns them after storing this run."""
+        tools = None
+        if self.tools:
+            tools = unpacked(self.tools.packed)
+        return tuple(unpacked_events(self.events, tools, self._sample_bytes()))
 
     def unpacked_texts(self) -> tuple[str, str]:
         """Return the JSON texts of its events, without tools, and of its outcome."""
-        sample = unpacked_bytes(self.sample.packed) if self.sample is not None else b""
+        sample = self._sample_bytes()
         return unpacked(self.events, sample), unpacked(self.outcome, sample)
+
+    def _sample_bytes(self) -> bytes:
+        if self.sample is None:
+            return b""
+        return unpacked_bytes(self.sample.packed)
 
 
 class _SecretFoundError(Exception):
-    """Raised for a text with a possible secret."""
+    """A text may hold a secret, so the run must be redacted before it is stored."""
 
 
 class RunPacker:
-    """Packs the runs of one batch.
+    """Redacts and compresses the runs of one batch.
 
-    To be used on one thread."""
+    Use it on one thread."""
 
     def __init__(self, redaction: RunRedaction | None = None) -> None:
-        self._redaction = redaction if redaction is not None else NoRedaction()
+        self._redaction: RunRedaction = NoRedaction()
+        if redaction is not None:
+            self._redaction = redaction
         self._tools: dict[tuple[str, tuple[str, ...]], tuple[tuple[ToolDefinition, ...], SharedText]] = {}
         self._sample_text = b""
         self._sample: SharedText | None = None
 
     def packed(self, run: DoneRun) -> PackedRun | None:
-        """Compress a run for the file.
+        """Redact and compress a run.
 
-        Returns `None` for one that was stopped before its first event without a reason, which counts as never begun.
+        Returns `None` for a run that was stopped before its first event without a reason: it counts as never begun.
 
-        Raises TypeError, ValueError or RecursionError for a value that cannot be written."""
+        Raises TypeError, ValueError or RecursionError for a value that cannot be stored."""
         if run.result.status == Status.STOPPED and run.result.error is None and not run.events:
             return None
         search = self._redaction.search(run)
@@ -271,32 +283,38 @@ class RunPacker:
         events, tools = self._without_tools(run.events)
         if self._sample_text and self._sample is None:
             self._sample = _shared(self._sample_text)
-        lines = map(event_to_line, events)
-        texts = [
-            self._packed_text((line if number == 0 else f"\n{line}" for number, line in enumerate(lines)), search),
-            self._packed_text(outcome_pieces(outcome_of(run.result)), search),
-        ]
+        packed_events, events_beginning = self._packed_text(_lines(events), search)
+        outcome, outcome_beginning = self._packed_text(outcome_pieces(outcome_of(run.result)), search)
+        # The first run is compressed without a sample and becomes that of the next ones.
         if self._sample is None:
-            self._sample_text = b"".join(beginning for _, beginning in texts)
+            self._sample_text = events_beginning + outcome_beginning
         values = figure_values(summary_of(run.result, began_ms=run.began_ms, ended_ms=run.ended_ms))
-        return PackedRun(run.run_id, run.result.status, values, texts[0][0], texts[1][0], tools, self._sample)
+        return PackedRun(run.run_id, run.result.status, values, packed_events, outcome, tools, self._sample)
 
     def _packed_text(self, pieces: Iterable[str], search: Search | None) -> tuple[bytes, bytes]:
-        """Return a compressed text, and its beginning."""
-        packing = Packing(self._sample_text if self._sample is not None else b"")
+        """Compress a text and return it with its beginning.
+
+        Raises _SecretFoundError if `search` finds something in it."""
+        packing = Packing()
+        if self._sample is not None:
+            packing = Packing(self._sample_text)
         for chunk in _chunks(pieces):
             if search is not None and search(chunk):
                 raise _SecretFoundError
             packing.add(chunk)
-            del chunk  # it may be large, and so may be the next one
+            # Otherwise this chunk would live until the next one is complete, and both may be large.
+            del chunk
         return packing.end(), packing.beginning
 
     def _without_tools(self, events: tuple[Event, ...]) -> tuple[tuple[Event, ...], SharedText | None]:
-        """Return events without the tools of the first one, and these."""
-        started = events[0].payload if events else None
+        """Return events whose first one lists no tools, and its tools."""
+        if not events:
+            return events, None
+        started = events[0].payload
         if not isinstance(started, RunStarted) or not started.tools:
             return events, None
-        # Runs that come from another process have equal tools, not the same ones.
+        # Definitions of tools are not hashable, so a cheap key finds the candidate, which is then compared: runs from
+        # another process have equal tools, but not the same objects.
         key = (started.suite_hash, tuple([tool.name for tool in started.tools]))
         known = self._tools.get(key)
         if known is None or known[0] != started.tools:
@@ -306,8 +324,18 @@ class RunPacker:
         return (replace(events[0], payload=replace(started, tools=())), *events[1:]), known[1]
 
 
+def _lines(events: Iterable[Event]) -> Iterator[str]:
+    separator = ""
+    for event in events:
+        yield f"{separator}{event_to_line(event)}"
+        separator = "\n"
+
+
 def figure_values(figures: RunSummary) -> Mapping[str, object]:
-    """Return the figures of a run by the names of their columns."""
+    """Return the figures of a run by the names of their columns in `runs`."""
+    repaired = None
+    if figures.repaired:
+        repaired = compact_json(figures.repaired)
     return {
         "status": figures.status,
         "score": figures.score,
@@ -325,27 +353,29 @@ def figure_values(figures: RunSummary) -> Mapping[str, object]:
         "asked": figures.asked,
         "metrics": metrics_text(figures),
         "arguments": arguments_text(figures),
-        "repaired": compact_json(figures.repaired) if figures.repaired else None,
+        "repaired": repaired,
     }
 
 
 def metrics_text(figures: RunSummary) -> str | None:
-    """Return the metrics of a run as they are stored."""
+    """Return the JSON of the metrics of a run, `None` if it has none."""
     if figures.metrics:
         return compact_json(dict(figures.metrics))
     return None
 
 
 def arguments_text(figures: RunSummary) -> str | None:
-    """Return the counts of calls with valid arguments as they are stored."""
+    """Return the JSON of the counts of calls with valid arguments, by tool, `None` if a run has none."""
     counts = {tool: numbers for tool, *numbers in figures.tool_arguments}
-    return compact_json(counts) if counts else None
+    if counts:
+        return compact_json(counts)
+    return None
 
 
 def _whole(number: int | None) -> int | None:
-    """Return a count that SQLite can hold; a provider's counts may be nonsense."""
     if number is None:
         return None
+    # A count comes from a provider and may be nonsense, but an integer of SQLite has 64 bits.
     return max(min(number, _MAX_NUMBER), -_MAX_NUMBER)
 
 
@@ -354,6 +384,7 @@ def _shared(content: bytes) -> SharedText:
 
 
 def _chunks(pieces: Iterable[str]) -> Iterator[str]:
+    # Every `del` drops a reference that would keep a large piece alive while the next one is made.
     held: list[str] = []
     size = 0
     for piece in pieces:

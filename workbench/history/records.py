@@ -1,4 +1,4 @@
-"""The records of a history: suites, batches, runs, as they are written and read."""
+"""The records of a history: suites, batches, runs and plans, as they are written and read."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 class HistoryError(Exception):
-    """A history cannot be used as asked.
+    """A history cannot be used as requested.
 
-    The message names the file and the way out."""
+    The message names the file and says what the user can do."""
 
 
 class OtherFileError(HistoryError):
-    """A file is no history; `what` says so without the way out."""
+    """A file is no history; `what` is the message without the advice."""
 
     def __init__(self, what: str, way_out: str = "name another with --history") -> None:
         super().__init__(f"{what}: {way_out}")
@@ -36,22 +36,24 @@ class OtherFileError(HistoryError):
 
 
 class DamagedError(HistoryError):
-    """A history's file has content that this program never writes."""
+    """A history has content that this program never writes."""
 
 
 Kind = Literal["runs", "fork", "reruns"]
-"""The kind of a batch: runs of cases, a fork of one run, or reruns of cases that broke in another batch. Only the first
-counts for cases."""
+"""The kind of a batch: runs of cases, a fork of one run, or reruns of cases that broke in another batch.
+
+Only batches of the kind `runs` count in the results of cases."""
 
 CONFIRMS = "confirms"
-"""In the settings of reruns: the number of the batch whose broken cases they make again."""
+"""Key in the settings of reruns: the number of the batch whose broken cases they run again."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewRun:
     """A planned run.
 
-    `run_id` is its id in the events; `by` the deciding grader where it differs from that of the case."""
+    `run_id` is its id in its events; `by` is the deciding grader, `None` for the grader that the case names.
+    `model_of_suite` says that the suite names the model."""
 
     run_id: str
     file: SuiteFile
@@ -75,21 +77,29 @@ def resumed_by(settings: Mapping[str, JsonValue]) -> ResumedBy:
 
 
 REACHED_BY = ("provider", "model", "base_url", "params")
-"""The settings of a model that influence its answers; its price, for one, does not."""
+"""The settings of a model that influence its answers, without those that do not, such as its price."""
 
 
 def what_is_asked(settings: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the settings of a batch that influence its runs, the same on all machines."""
-    reached: dict[str, JsonValue] = {}
+    """Return the settings of a batch that influence its runs; they are equal on all machines."""
+    asked: dict[str, JsonValue] = {}
     for kind in ("models", "judges"):
-        each = settings.get(kind)
-        reached[kind] = {
-            name: {key: value for key, value in one.items() if key in REACHED_BY}
-            for name, one in (each.items() if isinstance(each, dict) else ())
-            if isinstance(one, dict)
-        }
-    rule = {"repeat_rule": settings["repeat_rule"]} if "repeat_rule" in settings else {}
-    return {**reached, **{key: settings.get(key) for key in ("execute", "execute_all")}, **rule}
+        asked[kind] = _reached(settings.get(kind))
+    for key in ("execute", "execute_all"):
+        asked[key] = settings.get(key)
+    # Absent in batches of earlier versions, whose shards must keep their `uid`.
+    if "repeat_rule" in settings:
+        asked["repeat_rule"] = settings["repeat_rule"]
+    return asked
+
+
+def _reached(models: JsonValue) -> dict[str, JsonValue]:
+    reached: dict[str, JsonValue] = {}
+    if isinstance(models, dict):
+        for name, model in models.items():
+            if isinstance(model, dict):
+                reached[name] = {key: value for key, value in model.items() if key in REACHED_BY}
+    return reached
 
 
 StopRule = Literal["e-value", "looks", "gate"]
@@ -101,9 +111,9 @@ _WORSE_BY: Final = 0.1
 class Until:
     """The condition on which a batch stops early.
 
-    Models are compared by an e-value after each case, or at a few `looks`; or pass rates are held against a gate.
-    `seed` made the order of its runs. `gate` and `worse` are those of the caller; without `gate`, the suites' own
-    count."""
+    The `rule` compares models by an e-value after each case, compares them at a number of `looks`, or tests pass rates
+    against a gate. `seed` shuffled the runs. `gate` is the pass rate to reach, `None` for the gates of the suites, and
+    `worse` the pass rate treated as clearly too low, both 0..1."""
 
     rule: StopRule
     seed: int
@@ -113,7 +123,7 @@ class Until:
 
     @property
     def settings(self) -> dict[str, JsonValue]:
-        """It as the history stores it."""
+        """The condition in the form in which the settings of a batch keep it."""
         kept: dict[str, JsonValue] = {"rule": self.rule, "seed": self.seed}
         optional = {"looks": self.looks, "gate": self.gate, "worse": self.worse}
         return kept | {name: value for name, value in optional.items() if value is not None}
@@ -124,19 +134,20 @@ class Until:
         kept = settings.get("until")
         if not isinstance(kept, dict):
             return None
-        rule, seed, looks, gate, worse = (kept.get(name) for name in ("rule", "seed", "looks", "gate", "worse"))
-        named: StopRule | None = next((each for each in _RULES if each == rule), None)
-        if named is None or not isinstance(seed, int):
+        rule, seed, looks = kept.get("rule"), kept.get("seed"), kept.get("looks")
+        if rule not in _RULES or not isinstance(seed, int):
             return None
-        counts = isinstance(looks, int) and 1 <= looks <= MAX_LOOKS
-        if named == "looks" and not counts:
+        if not isinstance(looks, int):
+            looks = None
+        if rule == "looks" and (looks is None or not 1 <= looks <= MAX_LOOKS):
             return None
-        return cls(named, seed, looks if isinstance(looks, int) else None, _float_of(gate), _float_of(worse))
+        return cls(rule, seed, looks, _float_of(kept.get("gate")), _float_of(kept.get("worse")))
 
     def worse_than(self, gate: float) -> float:
-        """Return the pass rate that counts as clearly below a gate."""
+        """Return the pass rate treated as clearly below a gate: `worse`, or else 0.1 less than the gate."""
         if self.worse is not None:
             return self.worse
+        # Half of a low gate: a fixed distance would lead to a rate of zero or less.
         return max(gate - _WORSE_BY, gate / 2)
 
 
@@ -151,7 +162,7 @@ def _float_of(value: JsonValue) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class ShardRef:
-    """The place of a shard in its plan: which one, from 1, of how many.
+    """A shard of a plan: `index`, from 1, of `of` shards.
 
     `planned` is the number of runs in the whole plan; `plan_id` tells one batch of that plan from the next."""
 
@@ -162,7 +173,7 @@ class ShardRef:
 
     @classmethod
     def of_batch(cls, settings: Mapping[str, JsonValue]) -> ShardRef | None:
-        """Return which shard a batch with these settings is; `None` for one that is none."""
+        """Read the shard from the settings of a batch; `None` if the batch is no shard."""
         match settings.get("shard"):
             case {"index": int(index), "of": int(of), "planned": int(planned), "plan": str() | None as plan_id}:
                 if 1 <= index <= of and planned >= 0:
@@ -173,7 +184,7 @@ class ShardRef:
 
     @property
     def settings(self) -> dict[str, JsonValue]:
-        """The merge that the settings of its batch describe."""
+        """The shard in the form in which the settings of its batch keep it."""
         return {"index": self.index, "of": self.of, "planned": self.planned, "plan": self.plan_id}
 
     def __str__(self) -> str:
@@ -182,46 +193,52 @@ class ShardRef:
 
 @dataclass(frozen=True, slots=True)
 class MergedShards:
-    """From which shards of a plan a batch was merged: which one of how many, each; `plan_id` as in `ShardRef`."""
+    """The shards of a plan that were merged into a batch, as pairs of index and number of shards.
+
+    `plan_id` tells one batch of the plan from the next."""
 
     plan_id: str | None
     shards: tuple[tuple[int, int], ...]
 
     @classmethod
     def of_batch(cls, settings: Mapping[str, JsonValue]) -> MergedShards | None:
-        """Return the shards from which a batch with these settings was merged; `None` for one that was not."""
+        """Read the merged shards from the settings of a batch; `None` if the batch was not merged."""
         match settings.get("merged"):
             case {"plan": str() | None as plan_id, "shards": list(shards)}:
-                found = []
-                for each in shards:
-                    if isinstance(each, list) and len(each) == 2:
-                        found.append((each[0], each[1]))
-                known = tuple((index, of) for index, of in found if type(index) is type(of) is int)
+                known = []
+                for shard in shards:
+                    match shard:
+                        case [int(index), int(of)] if type(index) is type(of) is int:
+                            known.append((index, of))
                 return cls(plan_id, tuple(sorted(known)))
             case _:
                 return None
 
     @property
     def settings(self) -> dict[str, JsonValue]:
-        """The confirmation that the settings of its batch describe."""
-        return {"plan": self.plan_id, "shards": [list(each) for each in self.shards]}
+        """The merged shards in the form in which the settings of their batch keep them."""
+        return {"plan": self.plan_id, "shards": list(map(list, self.shards))}
 
     @property
     def of(self) -> int | None:
-        """How many shards there are, if all say the same."""
+        """The number of shards in the plan, `None` if the merged shards disagree on it."""
         numbers = {of for _, of in self.shards}
-        return numbers.pop() if len(numbers) == 1 else None
+        if len(numbers) == 1:
+            return numbers.pop()
+        return None
 
     @property
     def missing(self) -> tuple[int, ...]:
-        """Which shards are not among them, as far as that is known."""
+        """The indices of the shards that were not merged; none if the number of shards is unknown."""
+        if self.of is None:
+            return ()
         merged = {index for index, _ in self.shards}
-        return tuple(index for index in range(1, (self.of or 0) + 1) if index not in merged)
+        return tuple(index for index in range(1, self.of + 1) if index not in merged)
 
 
 @dataclass(frozen=True)
 class NewShard:
-    """The plan of a batch that is one shard: the places of its runs, all runs, and the suites in their order."""
+    """The plan of a shard: the places of its own runs, the outline of all runs, and the suites of the outline."""
 
     places: tuple[int, ...]
     outline: Outline
@@ -232,8 +249,8 @@ class NewShard:
 class NewBatch:
     """A new batch.
 
-    `started_at` is ISO 8601; `settings` are those it was started with, without secrets. `projects` gives the folder of
-    the project that each suite's file belongs to. `uid` identifies the plan of which it is `shard`, or the whole."""
+    `started_at` is ISO 8601; `settings` are the settings of its start, without secrets. `projects` maps the file of
+    each suite to the folder of its project. `uid` identifies the plan, of which the batch is a `shard` or the whole."""
 
     kind: Kind
     started_at: str
@@ -246,7 +263,7 @@ class NewBatch:
 
     @property
     def places(self) -> Sequence[int]:
-        """The place of each of its runs in the plan."""
+        """The places of its runs in the plan, in the order of `runs`."""
         if self.shard is not None:
             return self.shard.places
         return range(len(self.runs))
@@ -267,9 +284,9 @@ class DoneRun:
 
 @dataclass(frozen=True, slots=True)
 class SuiteRef:
-    """A suite as it was.
+    """One version of a suite, as it was when it ran.
 
-    `path` is that of its file below `project`, with slashes; `cases` is how many it had."""
+    `path` is the path of its file below the folder `project`, with slashes; `cases` is the number of its cases."""
 
     id: int
     project: str
@@ -280,9 +297,9 @@ class SuiteRef:
 
     @property
     def key(self) -> str:
-        """Identifies a suite of a history, as in `RunSummary`: two projects may each have one at the same path.
+        """The absolute path of its file, which identifies the suite in a history, as in `RunSummary`.
 
-        It is the resolved path of the file, and not to be shown."""
+        Use it for look-ups only: on another machine the file is elsewhere."""
         return posixpath.join(self.project, self.path)
 
     @property
@@ -293,9 +310,10 @@ class SuiteRef:
 
 @dataclass(frozen=True, slots=True)
 class BatchPart:
-    """The runs of one suite with one model in a batch; `cases` is how many of the suite's cases were planned.
+    """The runs of one suite with one model in a batch.
 
-    Planned runs that are not counted never finished."""
+    `planned` is the number of planned runs, `cases` the number of planned cases, and `counts` the number of runs of
+    each status. Planned runs that are in no count never finished."""
 
     suite: SuiteRef
     model: str
@@ -303,8 +321,9 @@ class BatchPart:
     cases: int
     counts: Mapping[Status, int]
     valid_calls: int = 0
-    """Those of the checked calls of its graded runs whose arguments are valid."""
+    """The number of calls with valid arguments among `checked_calls`."""
     checked_calls: int = 0
+    """The number of calls whose arguments were checked against the tool's schema, in graded runs."""
 
     @property
     def whole(self) -> bool:
@@ -313,16 +332,16 @@ class BatchPart:
 
 
 NAMED_AFTER = "named_after"
-"""In the settings of a batch: the number of the batch that lost its name to it."""
+"""Key in the settings of a batch: the number of the batch that lost its name to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchRow:
     """A batch in the list of batches.
 
-    `number` identifies it, and so does `name` if the user has given one. `ended_at` is `None` while it is going on,
-    and for one that was cut off. `damage` names the unreadable part; the batch then has no parts, and can only be
-    listed and removed."""
+    `number` identifies it, and so does `name` if the user has given one. `ended_at` is `None` while it is running and
+    if it was cut off. `damage` names the unreadable part of a damaged batch, which has no parts and can only be listed
+    and removed."""
 
     number: int
     name: str | None
@@ -337,34 +356,39 @@ class BatchRow:
 
     @property
     def resumed_by(self) -> ResumedBy:
-        """The command that resumes it where runs are missing: the one with which it was made."""
+        """The command that resumes it, which is the one that started it."""
         return resumed_by(self.settings)
 
     @property
     def shard(self) -> ShardRef | None:
-        """Which shard of a plan it is, if it is one."""
+        """The shard of a plan that this batch is, `None` if it is none."""
         return ShardRef.of_batch(self.settings)
 
     @property
     def merged(self) -> MergedShards | None:
-        """From which shards of a plan it was merged, if it was."""
+        """The shards from which this batch was merged, `None` if it was not."""
         return MergedShards.of_batch(self.settings)
 
     @property
     def named_after(self) -> int | None:
         """The number of the batch that lost its name to this one."""
-        number = self.settings.get(NAMED_AFTER)
-        return number if type(number) is int else None
+        return self._number(NAMED_AFTER)
 
     @property
     def confirms(self) -> int | None:
-        """The number of the batch whose broken cases were made again in this one."""
-        number = self.settings.get(CONFIRMS)
-        return number if type(number) is int else None
+        """The number of the batch whose broken cases were run again in this one."""
+        return self._number(CONFIRMS)
+
+    def _number(self, setting: str) -> int | None:
+        # `True` is an `int` for isinstance, but no number of a batch.
+        number = self.settings.get(setting)
+        if type(number) is int:
+            return number
+        return None
 
     @property
     def min_score(self) -> float | None:
-        """The mean score that all shards of its plan are to reach, if they were made with one."""
+        """The mean score, 0..1, that the shards of its plan must reach together, `None` without such a limit."""
         demanded = self.settings.get("min_score")
         if isinstance(demanded, float) and 0 <= demanded <= 1:
             return demanded
@@ -379,8 +403,11 @@ class BatchRow:
         return tuple(dict.fromkeys(part.suite for part in self.parts))
 
     def count(self, *statuses: Status) -> int:
-        """Return how many runs ended in one of these ways."""
-        return sum(part.counts[status] for part in self.parts for status in statuses)
+        """Return the number of runs with one of these statuses."""
+        total = 0
+        for part in self.parts:
+            total += sum(part.counts[status] for status in statuses)
+        return total
 
     @property
     def graded(self) -> int:
@@ -403,7 +430,7 @@ class BatchRow:
 
     @property
     def missing(self) -> int:
-        """How many runs never finished: resuming the batch makes them."""
+        """The number of runs that never finished; resuming the batch makes them."""
         return self.planned - self.count(*(status for status in Status if status.final))
 
 
@@ -411,7 +438,8 @@ class BatchRow:
 class RunRow:
     """A run of a batch; `place` is its place in the plan, from 0.
 
-    `figures` are those of the requested grading, `None` for a run that never finished."""
+    `figures` are its figures in the requested grading, `None` if it never finished. `by` is the deciding grader,
+    `None` for the grader that the case names."""
 
     id: int
     batch: int
@@ -433,7 +461,7 @@ class RunRow:
 
 
 class ModelUse(NamedTuple):
-    """A model that runs of a suite ask in a batch; `of_suite` is whether the suite names it."""
+    """A model that runs of a suite use in a batch; `of_suite` says that the suite names it."""
 
     suite: SuiteRef
     model: str
@@ -441,7 +469,7 @@ class ModelUse(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """The number of runs with a model that ended in one way; `cost_usd` is their cost, `None` if unknown."""
+    """The number of runs with one model and status; `cost_usd` is their total cost in US dollars, `None` if unknown."""
 
     model: str
     status: Status
@@ -450,7 +478,7 @@ class Tally(NamedTuple):
 
 
 class DatedPart(NamedTuple):
-    """How the runs of a suite with a model ended in a batch; `stops_early` says that it may stop early."""
+    """A part of a batch with the batch's number; `stops_early` says that the batch may stop early."""
 
     batch: int
     part: BatchPart
@@ -458,9 +486,10 @@ class DatedPart(NamedTuple):
 
 
 class CaseOutline(NamedTuple):
-    """A case of a batch: the first and last place of its runs in the plan, and how they ended, each with its model.
+    """A case of a batch, with the places of its first and last run in the plan.
 
-    `None` never finished."""
+    `ended` has model and status of each run, in the order of the plan; the status is `None` if the run never
+    finished."""
 
     suite: SuiteRef
     case_id: str
@@ -472,7 +501,7 @@ class CaseOutline(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Regrade:
-    """A regrade of a whole batch after it ran; `number` counts from 1 in its batch."""
+    """A regrade of a whole batch; `number` counts the regrades of the batch from 1. `graded_at` is ISO 8601."""
 
     id: int
     batch: int
@@ -482,21 +511,20 @@ class Regrade:
 
 
 SameSuites = Mapping[str, str]
-"""Maps the key of a suite in the earlier batch to that in the later one, where they may differ. Other suites have one
-key."""
+"""Maps the key of a suite in an earlier batch to the key of the same suite in a later batch."""
 
 
 def same_suites(earlier: Iterable[SuiteRef], later: Iterable[SuiteRef]) -> SameSuites:
-    """Return the suites that are the same in both batches.
+    """Map the suites of an earlier batch to the same suites of a later one, by `SuiteRef.key`.
 
-    They are the same where project and path are. In another checkout, or on another machine, the project differs: then
-    the path alone decides, if each batch has exactly one suite at that path."""
+    In another checkout, or on another machine, the project differs, so the path in the project decides. A path at
+    which one of the batches has several suites is left out: such suites are the same only if their keys are equal."""
     before, after = _alone(earlier), _alone(later)
     return {key: after[path] for path, key in before.items() if path in after}
 
 
 def _alone(suites: Iterable[SuiteRef]) -> dict[str, str]:
-    """Return the keys of suites by their paths, except paths that several have."""
+    """Return the keys of suites by their paths, without paths that several suites have."""
     keys: dict[str, set[str]] = {}
     for suite in suites:
         keys.setdefault(suite.path, set()).add(suite.key)
@@ -504,15 +532,17 @@ def _alone(suites: Iterable[SuiteRef]) -> dict[str, str]:
 
 
 VERSION = 1
-"""Goes up when the same options plan other runs, or in another order: their places then mean something else."""
+"""The version of outlines, which goes up when the same options plan other runs or another order of runs.
+
+Shards of different versions cannot be merged, because a place in the plan would mean different runs."""
 
 Shape = tuple[tuple[str, bool, str | None, int, int], ...]
-"""How a case is run: model, whether the suite names it, deciding grader, first repeat, how many of them."""
+"""The runs of a case: model, whether the suite names it, deciding grader, first repeat, number of repeats."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutlinedRun:
-    """One run of a plan; `suite` counts the suites of the plan from 0."""
+    """One run of a plan; `suite` is the index of its suite in the plan, from 0."""
 
     suite: int
     case_id: str
@@ -525,10 +555,11 @@ class OutlinedRun:
 
 @dataclass(frozen=True)
 class Outline:
-    """The runs of a plan in their order.
+    """The runs of a plan in their order, in a form that is small enough to store with every shard.
 
-    `suites` are paths in their projects, with slashes, and hashes; `shapes` are the ways in which cases are run;
-    `blocks` are cases that follow one another: suite, shape, ids and names."""
+    `suites` are pairs of path in the project, with slashes, and hash. `shapes` are the different sets of runs that
+    cases have. `blocks` are cases in a row with one suite and one shape: index of the suite, index of the shape, pairs
+    of id and name."""
 
     suites: tuple[tuple[str, str], ...]
     shapes: tuple[Shape, ...]
@@ -536,42 +567,36 @@ class Outline:
 
     @classmethod
     def of(cls, runs: Iterable[OutlinedRun], suites: Iterable[tuple[str, str]]) -> Outline:
-        """Return the outline of all runs of a plan."""
+        """Make the outline of the runs of a plan."""
         shapes: dict[Shape, int] = {}
-        cases = (
-            (suite, shapes.setdefault(_shape(of_case), len(shapes)), case_id, name)
-            for (suite, case_id, name), of_case in groupby(
-                runs, key=lambda run: (run.suite, run.case_id, run.case_name)
-            )
-        )
-        blocks = tuple(
-            (suite, shape, tuple((case_id, name) for _, _, case_id, name in of_block))
-            for (suite, shape), of_block in groupby(cases, key=lambda case: case[:2])
-        )
-        return cls(tuple(suites), tuple(shapes), blocks)
+        blocks: list[tuple[int, int, list[tuple[str, str]]]] = []
+        of_cases = groupby(runs, key=lambda run: (run.suite, run.case_id, run.case_name))
+        for (suite, case_id, name), of_case in of_cases:
+            shape = shapes.setdefault(_shape(of_case), len(shapes))
+            if not blocks or blocks[-1][:2] != (suite, shape):
+                blocks.append((suite, shape, []))
+            blocks[-1][2].append((case_id, name))
+        return cls(tuple(suites), tuple(shapes), tuple((suite, shape, tuple(cases)) for suite, shape, cases in blocks))
 
     @classmethod
     def read(cls, text: str) -> Outline:
-        """Return the outline in a text.
+        """Read an outline from its JSON text.
 
-        Raises ValueError."""
+        Raises ValueError for another version and for damage."""
         try:
             content = parsed_json(text)
             if content["version"] != VERSION:
                 raise ValueError(f"its plan has version {content['version']}, and this Workbench reads {VERSION}")
-            outline = cls(
-                tuple((_text(path), _text(hash_)) for path, hash_ in content["suites"]),
-                tuple(tuple(map(_way, shape)) for shape in content["shapes"]),
-                tuple(
-                    (suite, shape, tuple((_text(case_id), _text(name)) for case_id, name in cases))
-                    for suite, shape, cases in content["blocks"]
-                ),
-            )
-            if not all(
-                type(suite) is type(shape) is int and 0 <= suite < len(outline.suites) and shape >= 0
-                for suite, shape, _ in outline.blocks
-            ):
-                raise ValueError("its plan names a suite that it does not contain")
+            suites = _text_pairs(content["suites"])
+            shapes = tuple(tuple(map(_way, shape)) for shape in content["shapes"])
+            blocks = []
+            for suite, shape, cases in content["blocks"]:
+                blocks.append((suite, shape, _text_pairs(cases)))
+                # A shape that is missing raises a LookupError where the runs are counted.
+                if not (type(suite) is type(shape) is int and 0 <= suite < len(suites) and shape >= 0):
+                    raise ValueError("its plan names a suite that it does not contain")
+            outline = cls(suites, shapes, tuple(blocks))
+            # A few bytes can describe any number of repeats, and merging writes a row for each run.
             if outline.planned > MAX_PLANNED_RUNS:
                 raise ValueError("its plan has too many runs")
         except (TypeError, LookupError) as error:
@@ -580,18 +605,20 @@ class Outline:
 
     @property
     def text(self) -> str:
-        """The outline as JSON, the same on all machines."""
+        """The outline as JSON, which is equal on all machines."""
         return compact_json({"version": VERSION, "suites": self.suites, "shapes": self.shapes, "blocks": self.blocks})
 
     @property
     def planned(self) -> int:
-        """How many runs there are."""
-        of_shape = [sum(count for *_, count in shape) for shape in self.shapes]
-        return sum(of_shape[shape] * len(cases) for _, shape, cases in self.blocks)
+        """The number of runs in the plan."""
+        total = 0
+        for _, shape, cases in self.blocks:
+            total += len(cases) * sum(count for *_, count in self.shapes[shape])
+        return total
 
     @property
     def parts(self) -> dict[tuple[int, str], int]:
-        """How many runs each suite has with each model, in the order of the plan."""
+        """The number of runs of each suite with each model, in the order of the plan."""
         found: dict[tuple[int, str], int] = {}
         for suite, shape, cases in self.blocks:
             for model, _, _, _, count in self.shapes[shape]:
@@ -600,11 +627,12 @@ class Outline:
 
     @property
     def cases(self) -> dict[tuple[int, str], int]:
-        """How many cases each suite has with each model."""
+        """The number of cases of each suite with each model."""
         found: dict[tuple[int, str], set[str]] = {}
         for suite, shape, cases in self.blocks:
-            for model in {model for model, *_ in self.shapes[shape]}:
-                found.setdefault((suite, model), set()).update(case_id for case_id, _ in cases)
+            ids = {case_id for case_id, _ in cases}
+            for model, *_ in self.shapes[shape]:
+                found.setdefault((suite, model), set()).update(ids)
         return {part: len(ids) for part, ids in found.items()}
 
     def runs(self) -> Iterator[OutlinedRun]:
@@ -616,14 +644,15 @@ class Outline:
                         yield OutlinedRun(suite, case_id, name, model, of_suite, by, repeat)
 
     def uid(self, settings: Mapping[str, JsonValue], plan_id: str | None) -> str:
-        """Return the id of a batch of this plan, the same wherever parts of it are run.
+        """Return the id of a batch of this plan, which is equal on every machine that runs a shard of it.
 
-        `settings` are those that influence runs; `plan_id` tells one batch of the same plan from the next."""
+        `settings` are the settings that influence runs; `plan_id` tells one batch of the same plan from the next."""
         what = compact_json({"plan": self.text, "settings": settings, "id": plan_id})
         return hashlib.sha256(what.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def _shape(runs: Iterable[OutlinedRun]) -> Shape:
+    # Repeats in a row with one model and one grader become one entry.
     found: list[tuple[str, bool, str | None, int, int]] = []
     for run in runs:
         if found and found[-1][:3] == (run.model, run.model_of_suite, run.by) and sum(found[-1][3:]) == run.repeat:
@@ -637,7 +666,14 @@ def _way(way: tuple[str, bool, str | None, int, int]) -> tuple[str, bool, str | 
     model, of_suite, by, first, count = way
     if not (type(first) is type(count) is int and first >= 0 and count > 0 and type(of_suite) is bool):
         raise TypeError("repeats are whole numbers")
-    return _text(model), of_suite, None if by is None else _text(by), first, count
+    grader = None
+    if by is not None:
+        grader = _text(by)
+    return _text(model), of_suite, grader, first, count
+
+
+def _text_pairs(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    return tuple((_text(first), _text(second)) for first, second in pairs)
 
 
 def _text(value: str) -> str:

@@ -1,6 +1,6 @@
-"""Writes single entries of a history as rows of its tables.
+"""Writes and reads the rows of a history.
 
-Each function is called within a transaction of its caller."""
+Writing functions are called within a transaction of their caller."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from workbench.history.packing import (
     unpacked_bytes,
 )
 from workbench.history.records import DamagedError, NewBatch, RunRow, SuiteRef
-from workbench.suite.suite_file import CutText, SuiteFile, case_blocks
+from workbench.suite.suite_file import Blocks, CutText, SuiteFile, case_blocks
 from workbench.trajectory.trajectory import TrajectoryError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class NewSuite:
-    """A suite of a new batch, in the project that is stored as `folder`."""
+    """A suite of a new batch; `folder` is its project's folder as the history stores it."""
 
     def __init__(self, history: Path, file: SuiteFile, project: Path) -> None:
         self.folder = stored_folder(history, project)
@@ -48,21 +48,21 @@ class NewSuite:
 
     @cached_property
     def row(self) -> tuple[Any, ...]:
-        """Its columns from the path on; of a large suite this takes seconds."""
+        """The columns of its row from the path on; finding the cases of a large suite takes seconds."""
         file = self._file
         assert file.suite is not None
-        blocks = case_blocks(file)
-        return (
-            *(self.path, file.hash, stored(file.suite.name), len(file.suite.cases), packed(file.text)),
-            packed_blocks(blocks) if blocks is not None else None,
-        )
+        positions = None
+        if (blocks := case_blocks(file)) is not None:
+            positions = packed_blocks(blocks)
+        text = packed(file.text)
+        return self.path, file.hash, stored(file.suite.name), len(file.suite.cases), text, positions
 
     def known(self, connection: sqlite3.Connection) -> int | None:
-        """Return its id, `None` where it is not there yet."""
+        """Return the id of its row, `None` if the history has none."""
         return _known_suite(connection, self.folder, self.path, self._file.hash)
 
     def id(self, connection: sqlite3.Connection) -> int:
-        """Return its id, after writing it where it is not there yet."""
+        """Return the id of its row, writing the row if the history has none."""
         known = self.known(connection)
         if known is not None:
             return known
@@ -70,31 +70,38 @@ class NewSuite:
 
 
 class NewPlan:
-    """The plan of a new batch for the file `history`, made before the transaction because a large one takes seconds."""
+    """The plan of a new batch: its parts and the rows of its suites.
+
+    It is prepared before the transaction, which it would hold up for seconds if the plan is large."""
 
     def __init__(self, connection: sqlite3.Connection, history: Path, batch: NewBatch) -> None:
         self.batch = batch
-        files = {run.file.path: run.file for run in batch.runs}
-        planned = Counter((run.file.path, run.model) for run in batch.runs)
-        cases = Counter(
-            (path, model) for path, model, _ in {(run.file.path, run.model, run.case_id) for run in batch.runs}
-        )
+        files: dict[Path, SuiteFile] = {}
+        planned: Counter[tuple[Path, str]] = Counter()
+        cases: dict[tuple[Path, str], set[str]] = {}
+        for run in batch.runs:
+            part = run.file.path, run.model
+            files[run.file.path] = run.file
+            planned[part] += 1
+            cases.setdefault(part, set()).add(run.case_id)
         if batch.shard is not None:
             files |= {file.path: file for file in batch.shard.files}
+            # A shard has the parts of the whole plan, also those of which it makes no run. A suite without parts would
+            # be removed with the next batch, and the outline names it.
             for of_plan, model in batch.shard.outline.parts:
                 planned.setdefault((batch.shard.files[of_plan].path, model), 0)
-        self.parts = [(path, stored(model), runs, cases[path, model]) for (path, model), runs in planned.items()]
-        """Of each suite with each model: how many runs and cases are planned."""
+        self.parts: list[tuple[Path, str | bytes | None, int, int]] = []
+        """Suite, model, and the numbers of planned runs and cases."""
+        for (path, model), runs in planned.items():
+            self.parts.append((path, stored(model), runs, len(cases.get((path, model), ()))))
         self.suites = {path: NewSuite(history, file, batch.projects[path]) for path, file in files.items()}
         for suite in self.suites.values():
             if suite.known(connection) is None:
-                assert suite.row
+                assert suite.row  # computes the row, which is cached
 
 
 def begin_batch(connection: sqlite3.Connection, history: Path, batch: NewBatch) -> int:
-    """Write a batch with its whole plan into the file `history`.
-
-    Returns the batch's number."""
+    """Write a batch with its whole plan into the file `history` and return the batch's number."""
     plan = NewPlan(connection, history, batch)
     number = start_batch(connection, plan)
     plan_runs(connection, number, plan, 0, len(batch.runs))
@@ -102,9 +109,7 @@ def begin_batch(connection: sqlite3.Connection, history: Path, batch: NewBatch) 
 
 
 def start_batch(connection: sqlite3.Connection, plan: NewPlan) -> int:
-    """Write a batch, of whose plan `plan_runs` writes the runs.
-
-    Returns the batch's number."""
+    """Write a batch without the runs of its plan, which `plan_runs` writes, and return the batch's number."""
     batch = plan.batch
     number = connection.execute(
         "INSERT INTO batches (kind, started_at, program, settings, planned, uid) VALUES (?, ?, ?, ?, ?, ?)",
@@ -122,12 +127,12 @@ def start_batch(connection: sqlite3.Connection, plan: NewPlan) -> int:
 
 
 def planned_runs(connection: sqlite3.Connection, number: int) -> int:
-    """Return how many runs of the plan of a batch are written."""
+    """Return the number of runs of a batch's plan that are already written."""
     return int(connection.execute("SELECT count(*) FROM runs WHERE batch = ?", (number,)).fetchone()[0])
 
 
 def plan_runs(connection: sqlite3.Connection, number: int, plan: NewPlan, start: int, end: int) -> None:
-    """Write runs of the plan of a batch, from one up to another one, counted from 0."""
+    """Write the runs of a batch's plan with the indices `start` to `end`, without the last one."""
     ids = {path: suite.id(connection) for path, suite in plan.suites.items()}
     batch = plan.batch
     connection.executemany(
@@ -144,7 +149,7 @@ def plan_runs(connection: sqlite3.Connection, number: int, plan: NewPlan, start:
 
 
 def write_plan(connection: sqlite3.Connection, batch: int, suites: Sequence[int], outline: Outline) -> None:
-    """Write the whole plan of a shard; `suites` are the ids of those of the outline."""
+    """Write the outline of a shard's whole plan; `suites` are the row ids of the outline's suites, in its order."""
     connection.execute(
         "INSERT INTO plans (batch, suites, outline) VALUES (?, ?, ?)",
         (batch, compact_json(suites), packed(outline.text)),
@@ -152,9 +157,9 @@ def write_plan(connection: sqlite3.Connection, batch: int, suites: Sequence[int]
 
 
 def reopen_batch(connection: sqlite3.Connection, number: int) -> str:
-    """Mark a batch as going on again.
+    """Mark a batch as running again and return the time when it began.
 
-    Returns when it began. Raises LookupError when there is none."""
+    Raises LookupError if there is no such batch."""
     row = connection.execute("SELECT started_at FROM batches WHERE id = ?", (number,)).fetchone()
     if row is None:
         raise LookupError(f"batch {number} is not in it")
@@ -163,7 +168,7 @@ def reopen_batch(connection: sqlite3.Connection, number: int) -> str:
 
 
 def is_batch(connection: sqlite3.Connection, number: int, started_at: str) -> bool:
-    """Return whether there is a batch of that number that began at that time."""
+    """Return whether the batch of this number is the one that began at `started_at`."""
     found = connection.execute("SELECT 1 FROM batches WHERE id = ? AND started_at = ?", (number, started_at)).fetchone()
     return found is not None
 
@@ -174,10 +179,10 @@ def end_batch(connection: sqlite3.Connection, number: int, ended_at: str) -> Non
 
 
 def write_run(connection: sqlite3.Connection, batch: int, place: int, run: PackedRun) -> None:
-    """Write the outcome of a planned run.
+    """Write the result of a planned run.
 
-    A row that has one already is left unchanged, because another program was first. Raises LookupError when its batch
-    no longer exists."""
+    A run that already has a result other than `stopped` keeps it, because another program was first. Raises
+    LookupError if the batch no longer exists."""
     row = connection.execute(
         "SELECT id, suite, model, status FROM runs WHERE batch = ? AND place = ?", (batch, place)
     ).fetchone()
@@ -200,9 +205,11 @@ def write_run(connection: sqlite3.Connection, batch: int, place: int, run: Packe
             _shared(connection, batch, run.sample),
         ),
     )
+    # Parts hold the counts of statuses, so that a list of batches reads no run: each result keeps them up to date.
     ended = run.status.column
-    made_again = f", {before} = {before} - 1" if before == Status.STOPPED else ""
-    counted = f"{ended} = {ended} + 1{made_again}"
+    counted = f"{ended} = {ended} + 1"
+    if before == Status.STOPPED:
+        counted += f", {before} = {before} - 1"
     if before != run.status:
         connection.execute(
             f"UPDATE parts SET {counted} WHERE batch = ? AND suite = ? AND model = ?", (batch, suite, model)
@@ -211,22 +218,23 @@ def write_run(connection: sqlite3.Connection, batch: int, place: int, run: Packe
 
 
 def count_calls(connection: sqlite3.Connection, part: tuple[Any, ...], arguments: object) -> None:
-    """Add the checked calls of a run to those of its part: batch, suite and model.
+    """Add the checked calls of a run to the counts of its part.
 
-    `arguments` is the column of its row."""
+    `part` is batch, suite and model; `arguments` is the column of the run's row."""
     if arguments is None:
         return
     counts = columns.tool_arguments(arguments)
-    numbers = sum(tool.valid for tool in counts), sum(tool.checked for tool in counts)
+    valid = sum(tool.valid for tool in counts)
+    checked = sum(tool.checked for tool in counts)
     connection.execute(
         "UPDATE parts SET valid_calls = valid_calls + ?, checked_calls = checked_calls + ?"
         " WHERE batch = ? AND suite = ? AND model = ?",
-        (*numbers, *part),
+        (valid, checked, *part),
     )
 
 
 def _shared(connection: sqlite3.Connection, batch: int, text: SharedText | None) -> int | None:
-    """Return the id of a text that runs of a batch have in common; it is written with the first of them."""
+    """Return the id of a text that runs of a batch share, writing the text with the first of them."""
     if text is None:
         return None
     known = connection.execute("SELECT id FROM shared WHERE batch = ? AND hash = ?", (batch, text.hash)).fetchone()
@@ -238,9 +246,10 @@ def _shared(connection: sqlite3.Connection, batch: int, text: SharedText | None)
 
 
 def insert_suite(connection: sqlite3.Connection, folder: str, row: Sequence[Any]) -> int:
-    """Write a suite of the project stored as `folder`, unless it is there, and return its id.
+    """Write a suite, unless the history has it, and return its id.
 
-    `row` is path, hash, name, number of cases, text and blocks."""
+    `folder` is the folder of its project as the history stores it; `row` is path, hash, name, number of cases, text
+    and blocks."""
     if (known := _known_suite(connection, folder, *row[:2])) is not None:
         return known
     added = connection.execute(
@@ -258,16 +267,16 @@ def _known_suite(connection: sqlite3.Connection, folder: str, path: Any, hash_: 
     return int(known[0]) if known is not None else None
 
 
-# Reads the rows of a history: each as what it says or as damage, several as of one moment.
-
+# SQLite stores any type in any column, and a history may come from another machine. Every value is validated when it is
+# read, and any error of reading it is reported as damage of the row.
 DAMAGE = (
     *(ValueError, TypeError, AttributeError, LookupError, ArithmeticError),
     *(RecursionError, TrajectoryError),
 )
-"""The errors that reading damaged values raises."""
+"""The errors that reading a damaged value raises."""
 
 _TEXTS_AT_HAND = 16
-"""So many unpacked texts of suites, and of texts that runs share, are kept for the next run."""
+"""The number of decompressed texts of suites, and of texts shared by runs, that are kept for the next run."""
 
 _SUITE = "SELECT id, project, path, hash, name, cases FROM suites"
 
@@ -275,9 +284,10 @@ _Text = TypeVar("_Text")
 
 
 def values_in(table: str, column: str) -> str:
-    """Return a statement that finds the values of a column that begins an index, in one step of the index for each.
+    """Return a statement for the distinct values of a column that is the first of an index.
 
-    Its time does not depend on the number of rows."""
+    It takes one step in the index for each value, however many rows have it, where SQLite's `SELECT DISTINCT` reads
+    all rows. NULL is left out."""
     return f"""
     WITH RECURSIVE each({column}) AS (
         SELECT min({column}) FROM {table}
@@ -287,16 +297,16 @@ def values_in(table: str, column: str) -> str:
 
 
 class StoredRows:
-    """The rows of a `History`."""
+    """The part of a `History` that reads and validates rows."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
         self._connection = open_for_reading(file)
         self._as_of: int | None = None
-        """The state of the file in which the following was read."""
+        """The `data_version` of the file at which the following caches were filled."""
         self._suites: dict[int, SuiteRef] = {}
         self._damaged_suites: dict[Any, str] = {}
-        """Why some of them cannot be read, by their ids."""
+        """The reasons why suites cannot be read, by the ids of the suites."""
         self._cut_texts: dict[int, CutText] = {}
         self._shared_texts: dict[int, bytes] = {}
 
@@ -312,20 +322,18 @@ class StoredRows:
             self._connection.close()
             self._connection = None
 
-    # Runs
-
     def _runs(self, statement: str, values: Sequence[Any], damaged: Say | None = None) -> list[RunRow]:
-        """Return runs.
-
-        Damaged ones are reported to `damaged`; without it, raises DamagedError."""
         return list(self._each_run(statement, values, damaged))
 
     def _each_run(self, statement: str, values: Sequence[Any], damaged: Say | None = None) -> Iterator[RunRow]:
-        """Yield runs, as of one moment."""
+        """Yield the runs that a statement selects, in the state of one moment.
+
+        Damaged runs are reported to `damaged`; without it, they raise DamagedError."""
         with self._at_one_moment(), as_history_errors(self.file):
             for row in self._cursor(statement, values):
                 try:
-                    try:  # without a context manager, which takes its time for each run
+                    # Not `_damage_of`: entering a context manager for each run takes too long for large batches.
+                    try:
                         run = self._run(columns.read(columns.RUN, row))
                     except DAMAGE as error:
                         raise self._damaged(f"a run of batch {row[1]}", error) from error
@@ -354,8 +362,6 @@ class StoredRows:
             *(id_, batch, place, suite, case_id, case_name, model, bool(of_suite), repeat, by, bool(is_fork), summary)
         )
 
-    # Suites, and what runs share
-
     def _suite(self, id_: int) -> SuiteRef:
         if id_ not in self._suites and id_ not in self._damaged_suites:
             self._take_suites(self._stored(f"{_SUITE} WHERE id = ?", (id_,)))
@@ -364,17 +370,19 @@ class StoredRows:
         return self._suites[id_]
 
     def _versions(self, key: str) -> list[int]:
-        """Return the ids of a suite as it was at any time; `key` is a `SuiteRef.key`."""
+        """Return the row ids of all versions of a suite; `key` is a `SuiteRef.key`."""
         found: list[tuple[Any, ...]] = []
+        # A project is stored relative to the history where it can be, and `key` is absolute: so each stored project is
+        # resolved, which are few, and not each suite.
         for (written,) in self._stored(values_in("suites", "project"), ()):
             try:
                 project = folder_of_stored(self.file, columns.path(written))
-            except ValueError:  # its suites are damaged
+            except ValueError:  # a damaged project: its suites are left out
                 continue
             paths = (key, key.removeprefix(project).removeprefix("/"))
             found += self._stored(f"{_SUITE} WHERE project = ? AND path IN (?, ?)", (written, *paths))
         self._take_suites(found)
-        return [row[0] for row in found if row[0] in self._suites and self._suites[row[0]].key == key]
+        return [id_ for id_, *_ in found if id_ in self._suites and self._suites[id_].key == key]
 
     def _take_suites(self, rows: Sequence[tuple[Any, ...]]) -> None:
         for row in rows:
@@ -386,19 +394,21 @@ class StoredRows:
                 self._suites[id_] = SuiteRef(id_, folder_of_stored(self.file, project), *others)
 
     def _cut_text(self, suite: int) -> CutText:
-        """Return the text of a suite, to cut cases out of it.
+        """Return the text of a suite with the positions of its cases.
 
-        Raises ValueError when it cannot be read."""
+        Raises ValueError if it cannot be read."""
         if suite not in self._cut_texts:
-            text, blocks = self._stored("SELECT text, blocks FROM suites WHERE id = ?", (suite,))[0]
-            cut = CutText(unpacked(text), unpacked_blocks(blocks) if blocks is not None else ())
-            _keep(self._cut_texts, suite, cut)
+            text, packed_positions = self._stored("SELECT text, blocks FROM suites WHERE id = ?", (suite,))[0]
+            blocks: Blocks = ()
+            if packed_positions is not None:
+                blocks = unpacked_blocks(packed_positions)
+            _keep(self._cut_texts, suite, CutText(unpacked(text), blocks))
         return self._cut_texts[suite]
 
     def _shared_text(self, id_: int | None) -> bytes | None:
-        """Return a text that several runs share; `id_` is how a run refers to it.
+        """Return a text that several runs share, by its row id.
 
-        Raises ValueError when it is missing or cannot be read."""
+        Raises ValueError if it is missing or cannot be read."""
         if id_ is None:
             return None
         if id_ not in self._shared_texts:
@@ -408,12 +418,10 @@ class StoredRows:
             _keep(self._shared_texts, id_, unpacked_bytes(found[0][0]))
         return self._shared_texts[id_]
 
-    # Rows
-
     def _rows(
         self, what: str, wanted: Mapping[str, columns.Reader], statement: str, values: Sequence[Any]
     ) -> list[list[Any]]:
-        """Return rows whose every column has a valid value; `what` describes them in errors."""
+        """Return the validated rows that a statement selects; `what` describes them in errors."""
         found = self._stored(statement, values)
         with self._damage_of(what):
             return [columns.read(wanted, row) for row in found]
@@ -425,14 +433,15 @@ class StoredRows:
     def _cursor(self, statement: str, values: Sequence[Any]) -> sqlite3.Cursor | tuple[()]:
         if self._connection is None:
             return ()
-        bound = []
-        for value in values:
-            bound.append(columns.stored(value) if isinstance(value, str) else value)
+        bound = list(values)
+        for index, value in enumerate(values):
+            if isinstance(value, str):
+                bound[index] = columns.stored(value)
         return self._connection.execute(statement, bound)
 
     @contextmanager
     def _at_one_moment(self) -> Iterator[None]:
-        """Read within it are consistent, although another program may begin and remove batches meanwhile."""
+        """Read the state of one moment within it, although other programs may begin and remove batches meanwhile."""
         connection = self._connection
         if connection is None or connection.in_transaction:
             yield
@@ -444,12 +453,13 @@ class StoredRows:
                 self._forget_what_changed(connection)
             yield
         finally:
-            if connection.in_transaction:  # SQLite may have ended it itself, over an error
+            # SQLite itself ends a transaction on some errors. Nothing was written, so a rollback loses nothing.
+            if connection.in_transaction:
                 with as_history_errors(self.file):
-                    connection.execute("ROLLBACK")  # nothing was written
+                    connection.execute("ROLLBACK")
 
     def _forget_what_changed(self, connection: sqlite3.Connection) -> None:
-        """Forget what another program may have changed: numbers of removed rows may have been reused."""
+        """Clear the caches if another program wrote: the ids of rows that it removed may belong to new ones."""
         (state,) = connection.execute("PRAGMA data_version").fetchone()
         if state != self._as_of:
             self._as_of = state
@@ -458,15 +468,15 @@ class StoredRows:
 
     @contextmanager
     def _damage_of(self, what: str) -> Iterator[None]:
-        """Raise DamagedError for values that SQLite accepts and that mean nothing here."""
+        """Raise DamagedError for values that SQLite accepts and a history never has; `what` names the row."""
         try:
             yield
         except DAMAGE as error:
             raise self._damaged(what, error) from error
 
     @contextmanager
-    def _told_of(self, what: str) -> Iterator[None]:
-        """Raise the damage that SQLite found, naming the part that was being read."""
+    def _reading(self, what: str) -> Iterator[None]:
+        """Add the name of the row that is being read to the damage that SQLite finds."""
         try:
             yield
         except DamagedError as error:
@@ -477,6 +487,7 @@ class StoredRows:
 
 
 def _keep(texts: dict[int, _Text], id_: int, text: _Text) -> None:
+    # Dictionaries keep their order: the first key is the one that was added first.
     if len(texts) >= _TEXTS_AT_HAND:
         del texts[next(iter(texts))]
     texts[id_] = text

@@ -1,4 +1,4 @@
-"""All runs of a batch in columns: some hundred thousand fit into memory."""
+"""Keeps all runs of a batch in columns, so that some hundred thousand fit into memory."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ from workbench.grading.lazy import Codes, Lazy
 from workbench.grading.run_summary import RunSummary
 from workbench.history.records import RunRow
 
+# An array has no `None`, so these stand for it: no time, score or count has such a value.
 _NO_NUMBER = float("nan")
 _NO_COUNT = -(1 << 63)
-"""The number that stands for `None` in a column: no time, no score, and no count of a provider."""
 
 _NUMBERS = ("score", "latency_ms", "first_token_ms", "cost_usd", "began_ms", "ended_ms", "loop_ms")
 _COUNTS = ("input_tokens", "output_tokens")
 
 
 class RunTable(Lazy[RunRow]):
-    """Runs of a history, in their order."""
+    """The runs of a batch in their order; a row is made when it is asked for."""
 
     def __init__(self, runs: Iterable[RunRow] = ()) -> None:
+        # Most runs share their suite, model and options with others, so `Codes` keeps each combination once and a
+        # number for each run.
         self._ids, self._places = array("q"), array("q")
         self._kinds: Codes[tuple[Any, ...]] = Codes()
         self._cases: Codes[tuple[str, str]] = Codes()
@@ -33,7 +35,7 @@ class RunTable(Lazy[RunRow]):
             self.append(run)
 
     def append(self, run: RunRow) -> None:
-        """Add a run; its figures are those of the same case, model and repeat."""
+        """Add a run; its figures must be those of the same case, model and repeat."""
         figures = run.figures
         self._ids.append(run.id)
         self._places.append(run.place)
@@ -53,11 +55,11 @@ class RunTable(Lazy[RunRow]):
         self._kinds.append((*of_run, kind))
         self._reasons.append(figures.reason)
         for column, name in zip(self._numbers, _NUMBERS, strict=True):
-            value = getattr(figures, name)
-            column.append(_NO_NUMBER if value is None else value)
+            number: float | None = getattr(figures, name)
+            column.append(_NO_NUMBER if number is None else number)
         for counts, name in zip(self._counts, _COUNTS, strict=True):
-            value = getattr(figures, name)
-            counts.append(_NO_COUNT if value is None else value)
+            count: int | None = getattr(figures, name)
+            counts.append(_NO_COUNT if count is None else count)
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -68,15 +70,13 @@ class RunTable(Lazy[RunRow]):
         return RunRow(id_, batch, place, suite, *self._cases[index], model, of_suite, repeat, by, is_fork, figures)
 
     def figures_at(self, index: int) -> RunSummary | None:
-        """Return the figures of the run at an index from 0, `None` where it never finished."""
+        """Return the figures of the run at an index from 0, `None` if it never finished."""
         _, _, model, _, repeat, _, is_fork, kind = self._kinds[index]
         if kind is None:
             return None
         key, status, asked, is_broken, grading, metrics, arguments, repaired = kind
-        score, latency, first, cost, began, ended, loop = [
-            None if (value := column[index]) != value else value for column in self._numbers
-        ]
-        sent, got = [None if (value := column[index]) == _NO_COUNT else value for column in self._counts]
+        score, latency, first, cost, began, ended, loop = [_number(column[index]) for column in self._numbers]
+        sent, got = [_count(column[index]) for column in self._counts]
         assert latency is not None
         of_case = (key, *self._cases[index], model, repeat, status, score, self._reasons[index])
         of_model = (latency, first, sent, got, cost, asked, is_broken, grading)
@@ -84,29 +84,41 @@ class RunTable(Lazy[RunRow]):
 
     @property
     def figures(self) -> Sequence[RunSummary]:
-        """The figures of the runs that are over, in their order."""
+        """The figures of the finished runs, in their order."""
         return _Figures(self, self._finished)
 
     def over(self) -> Iterator[int]:
-        """Yield the indices of the runs that are over."""
+        """Yield the indices of the finished runs."""
         return self._kinds.where(lambda kind: kind[-1] is not None)
 
     @property
     def unfinished(self) -> frozenset[tuple[str, str, str]]:
-        """Suite, case and model of the runs that are not over."""
+        """Key of the suite, id of the case and model of the runs that never finished."""
         rows = map(self.at, self._kinds.where(lambda kind: kind[-1] is None))
         return frozenset((run.suite.key, run.case_id, run.model) for run in rows)
 
     def of_cases(self, ids: Collection[str]) -> Iterator[RunRow]:
-        """Yield the runs of cases with such ids."""
+        """Yield the runs of the cases with these ids."""
         return map(self.at, self._cases.where(lambda case: case[0] in ids))
+
+
+def _number(value: float) -> float | None:
+    # NaN alone differs from itself.
+    return None if value != value else value
+
+
+def _count(value: int) -> int | None:
+    return None if value == _NO_COUNT else value
 
 
 class _Figures(Lazy[RunSummary]):
     def __init__(self, runs: RunTable, finished: int) -> None:
         self._runs = runs
         self._finished = finished
-        self._over = array("L", runs.over()) if finished < len(runs) else range(len(runs))
+        # The figures of a complete batch have the indices of its runs, which need no memory.
+        self._over: Sequence[int] = range(len(runs))
+        if finished < len(runs):
+            self._over = array("L", runs.over())
 
     def __len__(self) -> int:
         return self._finished

@@ -1,4 +1,4 @@
-"""Writes batches into a history while they go on, on a thread of its own, so that a slow disk delays no run.
+"""Writes batches into a history while they run, on a thread of its own, so that a slow disk delays no run.
 
 Runs that end shortly after one another are committed together."""
 
@@ -35,20 +35,18 @@ from workbench.history.rows import (
 )
 from workbench.numerals import count_text
 
-# A history's file while batches are written to it: opened on demand, and again when it is damaged, removed or
-# replaced meanwhile. Batches that are going on begin again in the new file.
-
+# Other programs cannot write during a step, so a step must be short.
 PLANNED_AT_ONCE = 5_000
-"""So many runs of a plan are written in one step: other programs wait for it."""
+"""The number of runs of a plan that are written in one step."""
 
 
 @dataclass(eq=False)
 class BatchHandle:
-    """A batch being recorded.
+    """A batch that is being recorded.
 
-    `number` identifies it in the history, `None` until it is written; `places` are the places of its runs by their ids;
-    `started_at` is the ISO 8601 time when it began, also where it is resumed. `claim` keeps other programs from
-    resuming it; a command that resumes a batch may have claimed it before. `resumed_by` is that command."""
+    `number` is its number in the history, `None` until it is written; `places` are the places of its runs in the plan
+    by their ids; `started_at` is the ISO 8601 time when it first began. `claim` keeps other programs from resuming
+    it. `resumed_by` is the command that resumes it."""
 
     number: int | None = None
     places: dict[str, int] = field(default_factory=dict)
@@ -56,25 +54,25 @@ class BatchHandle:
     claim: Claim | None = field(default=None, repr=False)
     resumed_by: ResumedBy = "run"
     _written: bytearray = field(default_factory=bytearray, repr=False)
-    """For each place, whether its run was written, as far as one was."""
+    """A byte for each place, 1 if its run was written; as long as the last written place demands."""
 
     def has(self, run_id: str) -> bool:
-        """Return whether a run is in the history for certain."""
+        """Return whether a run was certainly stored."""
         place = self.places[run_id]
         return place < len(self._written) and bool(self._written[place])
 
     def wrote(self, run_id: str) -> None:
-        """Note that a run is in the history."""
+        """Mark a run as stored."""
         place = self.places[run_id]
         self._written.extend(bytes(max(place + 1 - len(self._written), 0)))
         self._written[place] = 1
 
     def lost(self) -> None:
-        """No run is in the history any more."""
+        """Mark all runs as not stored: the file with them is gone."""
         self._written.clear()
 
     def release(self) -> None:
-        """Release the batch for others."""
+        """Let other programs claim the batch."""
         if self.claim is not None:
             self.claim.release()
             self.claim = None
@@ -82,7 +80,7 @@ class BatchHandle:
 
 @dataclass(frozen=True)
 class BeginBatch:
-    """Start a batch with this plan."""
+    """Write a new batch with its plan."""
 
     handle: BatchHandle
     batch: NewBatch
@@ -90,7 +88,7 @@ class BeginBatch:
 
 @dataclass(frozen=True)
 class ResumeBatch:
-    """Continue a batch of the history."""
+    """Reopen a batch that the history already has."""
 
     handle: BatchHandle
 
@@ -105,7 +103,7 @@ class WriteRun:
 
 @dataclass(frozen=True)
 class EndBatch:
-    """End a batch; `ended_at` is ISO 8601."""
+    """Mark a batch as ended; `ended_at` is ISO 8601."""
 
     handle: BatchHandle
     ended_at: str
@@ -115,9 +113,10 @@ Entry = BeginBatch | ResumeBatch | WriteRun | EndBatch
 
 
 class OpenHistory:
-    """Use it on one thread.
+    """The file of a history while batches are written to it, opened on demand.
 
-    `say` is told when the file is renamed or made again."""
+    The file may be damaged, removed or replaced meanwhile. It is then opened or made again, `say` gets a message, and
+    batches that began here are written to the new file. Use it on one thread."""
 
     def __init__(self, file: Path, say: Say) -> None:
         self._file = file
@@ -126,20 +125,21 @@ class OpenHistory:
         self._identity: tuple[int, int] | None = None
         self._suspect = False
         self._going_on: dict[BatchHandle, tuple[str, NewBatch | None]] = {}
-        """When each batch began, which distinguishes it from another one of its number, and its plan where it began
-        here."""
+        """The start time of each running batch, and its plan if it is new.
+
+        Numbers of batches are not unique across files: the time tells a batch from another one of the same number."""
         self._written: Counter[BatchHandle] = Counter()
         self.lost: Counter[BatchHandle] = Counter()
-        """How many runs were written here and lost with a file that was removed."""
+        """The numbers of runs that were written and then lost with a removed file."""
 
     def write(self, entries: Sequence[Entry]) -> None:
-        """Write an entry, or several runs, completely or not at all.
+        """Write one entry, or several runs, completely or not at all.
 
-        Raises HistoryError when it may work later, and any other exception when it never will."""
+        Raises HistoryError if a later attempt may succeed, and any other exception if none can."""
         try:
             self._write(entries)
         except DamagedError:
-            # SQLite will find the damage when it checks the file, which is then renamed.
+            # Opening a suspect file checks all of it: SQLite finds the damage there, and the file is renamed.
             self.close()
             self._suspect = True
             self._write(entries)
@@ -173,7 +173,6 @@ class OpenHistory:
                     self._going_on.pop(handle, None)
 
     def _write_within(self, connection: sqlite3.Connection, entry: Entry) -> None:
-        """Write an entry within a transaction."""
         handle = entry.handle
         match entry:
             case ResumeBatch():
@@ -186,9 +185,9 @@ class OpenHistory:
                 raise TypeError("a batch begins in a transaction of its own")
 
     def _begin(self, connection: sqlite3.Connection, handle: BatchHandle, batch: NewBatch) -> None:
-        """Write the plan of a batch: a large one in steps, between which other programs write.
+        """Write the plan of a batch in steps, between which other programs can write.
 
-        After a failure it continues from the last step."""
+        After a failure, the next call continues after the last complete step."""
         plan = NewPlan(connection, self._file, batch)
         if handle.number is None or not is_batch(connection, handle.number, batch.started_at):
             self._start(connection, handle, plan)
@@ -204,8 +203,8 @@ class OpenHistory:
             with transaction(connection):
                 number = start_batch(connection, plan)
                 plan_runs(connection, number, plan, 0, PLANNED_AT_ONCE)
-                # It must never look like one that was cut off. Where another program has this number claimed, that is
-                # of a file that was here before.
+                # The claim comes before the commit: a batch that is visible without a claim looks cut off. If another
+                # program has claimed this number, it means the batch of an earlier file of this name.
                 handle.claim = claim_if_free(self._file, number)
         except BaseException:
             handle.release()
@@ -243,7 +242,7 @@ class OpenHistory:
 
 @contextmanager
 def _never_again() -> Iterator[None]:
-    """Raise for a value that SQLite can never store, which is no problem of the file."""
+    """Raise ValueError for a value that SQLite can never store, in place of an error of the file."""
     try:
         yield
     except (sqlite3.DataError, sqlite3.IntegrityError, sqlite3.InterfaceError, sqlite3.ProgrammingError) as error:
@@ -278,16 +277,17 @@ RETRY_S = 1.0
 LOOK_S = 1.0
 """How often a waiting thread checks whether the writer is still alive, in seconds."""
 
+# Each commit waits for the disk, so committing several runs at once is what keeps up with many short ones.
 GATHER_S = 0.05
-"""How long a run waits for others that are committed with it, in seconds: each commit waits for the disk."""
+"""How long a finished run waits for others to be committed with it, in seconds."""
 
 MAX_AT_ONCE = 64
-"""How many runs are committed together at most."""
+"""The most runs that are committed together."""
 
 
 @dataclass(frozen=True)
 class _Done:
-    """A finished run, which may be compressed already."""
+    """A finished run with the future of its caller; the run may be compressed already."""
 
     handle: BatchHandle
     run: DoneRun | PackedRun
@@ -295,29 +295,29 @@ class _Done:
 
 
 class HistoryWriter:
-    """One history that is written to for as long as the program runs.
+    """The writer of one history, on a thread of its own, until the program ends.
 
-    No failure stops a run: `say` is told once, on the writer's thread, and a failed entry is tried again with the
-    next one, and at the end. Waiting entries are in memory, compressed. Usable from any thread."""
+    No failure stops a run: `say` gets each message once, on the writer's thread, and a failed entry is retried with
+    the next one and at the end. Waiting entries are kept in memory, compressed. Usable from any thread."""
 
     def __init__(self, file: Path, say: Say) -> None:
         self.file = file
         self._say = say
         self._given: queue.SimpleQueue[Entry | _Done | threading.Event | None] = queue.SimpleQueue()
         self._in_a_hurry = threading.Event()
-        """Whether something was given that is not to wait for more runs."""
+        """Set if an entry waits that should be written without gathering more runs."""
         self._packers: dict[BatchHandle, RunPacker] = {}
         self._waiting: deque[Entry] = deque()
-        """Entries that are not written so far, in order."""
+        """Entries that are not written yet, in order."""
         self._alone = 0
-        """How many of them, from the first, are written each by itself: together they could not be written."""
+        """The number of entries, from the first, that are written one by one, because writing them together failed."""
         self._settling: list[threading.Event] = []
         self._runs_waiting: list[Future[None]] = []
-        """Futures of entries whose callers wait for them to be written."""
+        """Futures of callers that wait until their run is written."""
         self._beginning: dict[BatchHandle, Future[None]] = {}
-        """Futures of callers that wait until resuming their batch is written."""
+        """Futures of callers that wait until their batch is reopened."""
         self._runs_given: Counter[BatchHandle] = Counter()
-        """For every batch, 0 at first."""
+        """The number of recorded runs of every batch; each batch has a key from its begin on."""
         self._runs_written: Counter[BatchHandle] = Counter()
         self._open = OpenHistory(self.file, self._tell)
         self._said: set[str] = set()
@@ -327,12 +327,10 @@ class HistoryWriter:
         self._thread.start()
 
     def begin(self, batch: NewBatch, redaction: RunRedaction | None = None) -> BatchHandle:
-        """Record a new batch: its plan is written at once.
+        """Record a new batch, writing its plan at once.
 
         `redaction` redacts its runs, on the writer's thread."""
-        places = {}
-        for place, run in zip(batch.places, batch.runs, strict=True):
-            places[run.run_id] = place
+        places = dict(zip((run.run_id for run in batch.runs), batch.places, strict=True))
         handle = BatchHandle(places=places, started_at=batch.started_at, resumed_by=resumed_by(batch.settings))
         self._runs_given[handle] = 0
         self._packers[handle] = RunPacker(redaction)
@@ -340,10 +338,12 @@ class HistoryWriter:
         return handle
 
     def resume(self, handle: BatchHandle, redaction: RunRedaction | None = None) -> None:
-        """Record further runs of an existing batch; blocks until that is written.
+        """Reopen an existing batch to record further runs, and block until that is written.
 
-        `handle` has its number, and the places of the runs to come, which `redaction` redacts. Raises HistoryError if a
-        program already continues that batch, or it cannot be written: its runs would be made for the history alone."""
+        `handle` has the number of the batch and the places of the runs to come, which `redaction` redacts. Raises
+        HistoryError if a program is running that batch or the history cannot be written."""
+        # Other failures to write only lose the record of a run. Here the missing runs are made for the history alone,
+        # so without it they would be paid for in vain: resuming waits for the result.
         if handle.claim is None and handle.number is not None:
             handle.claim = claim(self.file, handle.number)
         begun = self._beginning[handle] = Future()
@@ -364,10 +364,10 @@ class HistoryWriter:
 
         Call it for all runs of one batch on one thread.
 
-        The future is done when the run is written, or when waiting is of no use: unwritten runs are lost when the
-        program is killed. It cannot be cancelled."""
+        The future is done when the run is stored, or when waiting is of no use because the history cannot be written
+        for now. A run that is not stored yet is lost if the program is killed. The future cannot be cancelled."""
         settled: Future[None] = Future()
-        settled.set_running_or_notify_cancel()
+        settled.set_running_or_notify_cancel()  # a running future refuses to be cancelled
         if self._failed_at is not None or self._closing_at is not None:
             settled.set_result(None)
         self._runs_given[handle] += 1
@@ -381,21 +381,19 @@ class HistoryWriter:
         self._give(EndBatch(handle, ended_at))
 
     def missing(self, handle: BatchHandle) -> int:
-        """Return how many of a batch's recorded runs are not in the history, as far as is known."""
+        """Return the number of a batch's recorded runs that are not known to be stored."""
         return self._runs_given[handle] - self._runs_written[handle] + self._open.lost[handle]
 
     def settle(self, timeout_s: float) -> bool:
-        """Wait until everything recorded so far is written.
-
-        Returns whether it was. Blocks."""
+        """Block until everything recorded so far is written, and return whether it is within `timeout_s` seconds."""
         written = threading.Event()
         self._give(written)
         return self._thread.is_alive() and written.wait(timeout_s)
 
     def close(self) -> bool:
-        """Write the rest.
+        """Write the waiting entries, and return whether all of them could be written.
 
-        Returns whether all of it could be written. Blocks for some seconds at most; may be called more than once."""
+        Blocks for CLOSE_TIMEOUT_S at most; may be called more than once."""
         if self._closing_at is None:
             self._closing_at = time.monotonic()
             self._give(None)
@@ -405,7 +403,6 @@ class HistoryWriter:
         return not self._thread.is_alive() and not self._waiting and self._runs_given == self._runs_written
 
     def _give(self, given: Entry | threading.Event | None) -> None:
-        """Give the thread its next entries at once."""
         self._given.put(given)
         self._in_a_hurry.set()
 
@@ -418,7 +415,7 @@ class HistoryWriter:
             if goes_on and (self._failed_at is None or may_retry or self._beginning):
                 self._write_waiting(file)
             self._let_go_on()
-        # What has failed since the end began would only fail again, and take time.
+        # A write that has failed since the program began to quit would only fail again, and take time.
         if self._failed_at is None or self._closing_at is None or self._failed_at < self._closing_at:
             self._write_waiting(file)
         self._tell_what_is_missing()
@@ -427,9 +424,7 @@ class HistoryWriter:
             handle.release()
 
     def _take(self) -> bool:
-        """Wait for entries and take all there are.
-
-        Returns whether more may come."""
+        """Block for the next entry, take all that are queued, and return whether more may come."""
         given = self._given.get()
         if isinstance(given, _Done):
             self._in_a_hurry.wait(GATHER_S)
@@ -449,7 +444,7 @@ class HistoryWriter:
         return False
 
     def _let_go_on(self) -> None:
-        """Release waiting callers: their entries are written, or cannot be for now."""
+        """Release the callers that wait for runs: their runs are written, or cannot be for now."""
         while self._runs_waiting:
             self._runs_waiting.pop().set_result(None)
 
@@ -481,6 +476,7 @@ class HistoryWriter:
                 self._tell(f"{error}; what is not stored yet is tried again")
                 return
             except Exception as error:
+                # One of several runs can never be stored: one by one, the others are.
                 if len(entries) > 1:
                     self._alone = len(entries)
                     continue
@@ -499,28 +495,27 @@ class HistoryWriter:
             self._settling.pop().set()
 
     def _next_entries(self) -> list[Entry]:
-        """Return the first entry that waits, or the runs that are committed together."""
+        """Return the first waiting entry, or the runs at the front that are committed together."""
         runs = list(takewhile(lambda entry: isinstance(entry, WriteRun), islice(self._waiting, MAX_AT_ONCE)))
         if len(runs) > 1 and not self._alone:
             return runs
         return [self._waiting[0]]
 
     def _count(self, entry: Entry) -> None:
-        """Count an entry as written."""
         self._runs_written[entry.handle] += isinstance(entry, WriteRun)
         if isinstance(entry, ResumeBatch):
             self._runs_given[entry.handle] = 0
             self._beginning.pop(entry.handle).set_result(None)
 
     def _give_up(self, entry: Entry, error: Exception) -> None:
-        """Give up an entry that can never be written."""
+        """Drop an entry that can never be written; a batch that cannot be reopened fails its caller."""
         if isinstance(entry, ResumeBatch):
             self._beginning.pop(entry.handle).set_exception(self._cannot_go_on(entry, error))
         else:
             self._leave_out(error)
 
     def _refuse_to_go_on(self, error: HistoryError) -> None:
-        """Nothing can be written for now: batches that are about to be resumed are refused."""
+        """Refuse batches that wait to be resumed, because nothing can be written for now."""
         for entry in self._waiting:
             if isinstance(entry, ResumeBatch):
                 self._beginning.pop(entry.handle).set_exception(error)
@@ -533,15 +528,17 @@ class HistoryWriter:
         return HistoryError(f"batch {number} in the history {self.file} cannot continue: {_why(error)}")
 
     def _leave_out(self, error: Exception) -> None:
-        """Drop an entry that can never be written, and continue with the rest."""
         self._tell(f"the history {self.file} cannot store everything: {_why(error)}")
 
     def _tell_what_is_missing(self) -> None:
         missing: Counter[tuple[int | None, ResumedBy]] = Counter()
         for handle in tuple(self._runs_given):
             missing[handle.number, handle.resumed_by] += self.missing(handle)
+        # The plus sign drops the batches of which nothing is missing.
         for (number, command), runs in (+missing).items():
-            message = f"1 run{_of(number)} is" if runs == 1 else f"{count_text(runs)} runs{_of(number)} are"
+            message = f"{count_text(runs)} runs{_of(number)} are"
+            if runs == 1:
+                message = f"1 run{_of(number)} is"
             self._tell(f"{message} not in the history {self.file}{self._way_out(number, command)}")
 
     def _way_out(self, number: int | None, command: ResumedBy) -> str:
@@ -563,4 +560,6 @@ def _why(error: Exception) -> str:
 
 
 def _of(number: int | None) -> str:
-    return "" if number is None else f" of batch {number}"
+    if number is None:
+        return ""
+    return f" of batch {number}"

@@ -1,7 +1,7 @@
-"""Warnings about well-formed settings that will not do what they say.
+"""Warnings about valid settings that contradict each other, have no effect or cannot work.
 
-Such settings contradict each other, have no effect, name unknown tools or judges that are not models, hold invalid
-dates or patterns that may search for too long, or cannot be expressed for `arcade_compatible`."""
+Among them are unknown tools, judges that are not models, invalid dates, patterns that may search for too long, and
+settings that `arcade_compatible` cannot express."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DEFAULT_GRADING = Grading()
 
 
 def advice(suite: Suite, case_indices: Sequence[int]) -> Iterator[Finding]:
-    """Return findings on a well-formed suite; `case_indices` are its cases' places in the file."""
+    """Yield warnings about a valid suite; `case_indices` are the indices of its cases in the file."""
     if suite.execute and not suite.servers:
         yield warning(("execute",), "there is nothing to execute: the suite has no server")
     yield from _thresholds(suite, None, ())
@@ -51,15 +51,18 @@ def _case_advice(suite: Suite, case: Case, place: Place) -> Iterator[Finding]:
     for at, call in case.written_calls():
         yield from _checks_advice(call.args, (*place, *at, "args"))
     for name, check in case.answer_checks:
-        key = () if name is None else (name,)
-        yield from _check_advice(check, (*place, "response", *key))
+        at_check: Place = (*place, "response")
+        if name is not None:
+            at_check = (*at_check, name)
+        yield from _check_advice(check, at_check)
     if _written(suite, case, "arcade_compatible"):
         yield from _arcade_rules(calls)
 
 
 def _blank_requests(case: Case, place: Place) -> Iterator[Finding]:
-    requests = [(place, case.user)]
-    requests += [((*place, "steps", number), step.user) for number, step in enumerate(case.steps)]
+    requests: list[tuple[Place, str | None]] = [(place, case.user)]
+    for number, step in enumerate(case.steps):
+        requests.append(((*place, "steps", number), step.user))
     for at, user in requests:
         if user is not None and not user.strip():
             hint = "write the request, or leave `user` out of a later step to let the model go on"
@@ -69,17 +72,19 @@ def _blank_requests(case: Case, place: Place) -> Iterator[Finding]:
 def _blank_keywords(case: Case, place: Place) -> Iterator[Finding]:
     for index, keyword in enumerate(case.response_contains):
         if not keyword.strip():
-            what = "blank" if keyword else "empty, and every answer has it"
-            yield warning((*place, "response_contains", index), f"the keyword is {what}", "write a word, or remove it")
+            message = "the keyword is blank" if keyword else "the keyword is empty, and every answer has it"
+            yield warning((*place, "response_contains", index), message, "write a word, or remove it")
 
 
 def _says_nothing(
     grading: Grading, case: Case, place: Place, calls: list[tuple[Place, ExpectedCall]]
 ) -> Iterator[Finding]:
-    """Find expectations that the deciding grader ignores: an order of calls, arguments that all weigh nothing."""
+    """Find expectations that the deciding grader ignores: the order of calls, and arguments without any weight."""
+    grader = f"`{grading.by}`"
     flexible = grading.by == "accuracy" and grading.accuracy.mode == "flexible"
+    if flexible:
+        grader = "`accuracy` in flexible mode"
     if len(case.ordered) > 1 and (grading.by in ("critics", "dimensions") or flexible):
-        grader = "`accuracy` in flexible mode" if flexible else f"`{grading.by}`"
         message = f"{grader} ignores the order of calls"
         hint = 'list them as `unordered`, or grade the case by "trajectory"'
         yield warning((*place, "ordered"), message, hint)
@@ -91,10 +96,11 @@ def _says_nothing(
 
 
 def _written(suite: Suite, case: Case, option: str) -> bool | None:
-    """Return an option of `critics` as the case or else the suite writes it; `None` when neither does."""
-    of_case: bool | None = getattr(case.grading.critics, option)
-    of_suite: bool | None = getattr(suite.grading.critics, option)
-    return of_suite if of_case is None else of_case
+    """Return an option of `critics` as the case or else the suite writes it, `None` if neither does."""
+    written: bool | None = getattr(case.grading.critics, option)
+    if written is None:
+        written = getattr(suite.grading.critics, option)
+    return written
 
 
 def _thresholds(suite: Suite, case: Case | None, place: Place) -> Iterator[Finding]:
@@ -121,7 +127,7 @@ def _first(*values: float | None) -> float:
 def _contradictions(
     suite: Suite, case: Case, place: Place, calls: list[tuple[Place, ExpectedCall]]
 ) -> Iterator[Finding]:
-    """Find settings that are both written out and work against each other."""
+    """Find written settings of a case that contradict each other."""
     if case.steps and case.limits.max_rounds is not None:
         message = "`max_rounds` does not limit a chain: each of its steps is one request"
         yield warning((*place, "limits", "max_rounds"), message, "remove it")
@@ -155,7 +161,7 @@ def _contradictions(
 
 
 def _extra_calls(suite: Suite, case: Case, place: Place) -> Iterator[Finding]:
-    """Find rules about surplus calls that are written and cannot hold."""
+    """Find written rules of extra calls that have no effect or contradict the case."""
     own, of_table = case.extra_calls, case.grading.extra_calls
     rule, at = own, (*place, "extra_calls")
     if own is None:

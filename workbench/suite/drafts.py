@@ -1,9 +1,4 @@
-"""Drafts: unsaved changes of suites, written down while they are typed and recovered after any end of the program.
-
-A journal is one file of JSON lines. The first names the suite and holds the text on which the changes are based; each
-further one replaces a part of the text. A program locks the journals it writes: those that are not locked were left
-behind.
-"""
+"""Keeps drafts, the unsaved changes of suites, on the disk while they are typed, to recover them after a crash."""
 
 from __future__ import annotations
 
@@ -22,20 +17,21 @@ from pathlib import Path
 from workbench.dataclasses import dataclass
 from workbench.suite.files import FileState, absolute, flush_folder, resolved, state_of, why_not_written
 
-# Finds the one part in which a text differs from another, quickly in long texts, and applies it.
+# A draft is a journal, a file of JSON lines. The first line names the suite and holds the text on which the changes are
+# based; each further line replaces a part of the text, so that a key press writes a few bytes. A program locks the
+# journals that it writes, so a journal without a lock was left behind by a program that ended.
 
 
 def changed_part(old: str, new: str) -> tuple[int, int, int]:
-    """Return where two texts begin to differ, and where the difference ends in the old and in the new one."""
+    """Return the start of the difference of two texts, and its ends in the old text and in the new one."""
     start = _common(old, new, min(len(old), len(new)), from_end=False)
     same_at_end = _common(old, new, min(len(old), len(new)) - start, from_end=True)
     return start, len(old) - same_at_end, len(new) - same_at_end
 
 
 def _common(old: str, new: str, most: int, *, from_end: bool) -> int:
-    """Return how many characters two texts share at one end, at most `most`.
-
-    Bisection over slices, because comparing slices is fast."""
+    """Return the number of characters, up to `most`, that two texts share at their start or end."""
+    # Bisection: Python compares slices far faster than a loop compares characters.
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
@@ -43,15 +39,17 @@ def _common(old: str, new: str, most: int, *, from_end: bool) -> int:
             equal = old[len(old) - middle : len(old) - low] == new[len(new) - middle : len(new) - low]
         else:
             equal = old[low:middle] == new[low:middle]
-        low, high = (middle, high) if equal else (low, middle - 1)
+        if equal:
+            low = middle
+        else:
+            high = middle - 1
     return low
 
 
 def with_part(text: str, change: Mapping[str, object]) -> str:
     """Return a text with one part replaced: `cut` characters from `at` on by `put`.
 
-    Raises KeyError, TypeError or IndexError when the change does not fit this text.
-    """
+    Raises KeyError, TypeError or IndexError for a change that does not fit the text."""
     at, removed, put = change["at"], change["cut"], change["put"]
     if not (isinstance(at, int) and isinstance(removed, int) and isinstance(put, str)):
         raise TypeError("a change is two numbers and a text")
@@ -63,24 +61,22 @@ def with_part(text: str, change: Mapping[str, object]) -> str:
 VERSION = 1
 SUFFIX = ".draft"
 DAMAGED_SUFFIX = ".damaged"
-"""Appended to the name of a journal that cannot be read; it stays on the disk and is not read again."""
+"""Added to the name of a journal that cannot be read, which stays on the disk and is not read again."""
 
 SYNC_INTERVAL_S = 0.5
 """Seconds between two flushes to the disk."""
 
 
 class DraftError(Exception):
-    """A change could not be written down; the next one tries again.
-
-    The message says why, and the way out."""
+    """A change could not be backed up, and the next one tries again; the message gives the reason and advice."""
 
 
 @dataclass(frozen=True)
 class LeftDraft:
-    """Unsaved changes of an ended program: `base_text`, on the disk as `base_state`, became `text`.
+    """Unsaved changes of an ended program, which turned `base_text` into `text`.
 
-    `base_state` is `None` for a suite that was never saved; `changed_at` is the time of the last change in seconds
-    since 1970."""
+    `base_state` is the state of the file with the base text, `None` for a suite that was never saved. `changed_at` is
+    the time of the last change in seconds since 1970."""
 
     path: Path
     base_text: str
@@ -92,7 +88,7 @@ class LeftDraft:
 
 @dataclass(frozen=True)
 class LeftBehind:
-    """The leftovers of earlier programs: drafts, the latest first, and unreadable journals that were renamed."""
+    """The journals of ended programs: drafts, the latest first, and renamed files that cannot be read."""
 
     drafts: tuple[LeftDraft, ...] = ()
     damaged: tuple[Path, ...] = ()
@@ -107,7 +103,7 @@ class _Journal:
     text: str
     size: int
     is_new: bool = True
-    """Whether the folder was not flushed since the file was created."""
+    """Whether the folder may not yet have the file on the disk."""
 
 
 @dataclass
@@ -122,29 +118,25 @@ class _Flushing:
 
 
 class Drafts:
-    """The journals in one folder.
+    """The drafts of this program and of ended ones, as journals in one folder.
 
-    Every text given to `keep` can be recovered after the program was killed and, half a second later, after a power
-    failure.
+    A text given to `keep` can be recovered if the program is killed and, half a second later, after a power failure.
 
-    Use it from one thread. Relative paths are relative to the folder that was the current one at the start, even when
-    that no longer exists.
-    """
+    Use it from one thread. Relative paths are relative to the current folder at the start, even if that no longer
+    exists."""
 
     def __init__(self, folder: Path, *, sync_interval_s: float = SYNC_INTERVAL_S) -> None:
         self._folder = folder
         self._here = absolute(Path())
         self._journals: dict[Path, _Journal] = {}
         self._offered: dict[Path, int] = {}
-        """Journals of other programs that were found, locked until they are taken over or released."""
+        """Journals of ended programs with their descriptors, locked until they are taken over or released."""
         self._flushing = _Flushing()
         self._interval_s = sync_interval_s
         self._thread: threading.Thread | None = None
 
     def known_as(self, path: Path) -> Path:
-        """Return the one name of a file for drafts, however its folder is reached.
-
-        A link keeps its own name."""
+        """Return the path by which drafts know a file: links of its folder are resolved, and its own link is not."""
         path = self._here / path
         if path.name in ("", ".."):
             return resolved(path)
@@ -153,16 +145,19 @@ class Drafts:
     def places(self, root: Path) -> tuple[Path, ...]:
         """Return the folders of suites at or below a path, with links to folders resolved."""
         known = self.known_as(root)
-        return (known, resolved(known)) if known.is_dir() else (known,)
+        if known.is_dir():
+            return (known, resolved(known))
+        return (known,)
 
     def keep(self, path: Path, base_text: str, base_state: FileState | None, text: str) -> None:
-        """Write down the current text of a suite; `base_text` and `base_state` are the file as it was read.
+        """Back up the current text of a suite; `base_text` and `base_state` are the file as it was read.
 
-        Raises DraftError when that cannot be written."""
+        Raises DraftError if that cannot be written."""
         path = self.known_as(path)
         journal = self._journals.get(path)
         try:
             if journal is None or not _is_based_on(journal, base_text, base_state):
+                # The old journal is deleted only after the new one has the text, so that one of them always does.
                 fresh = self._begun(path, base_text, base_state)
                 self._journals[path] = fresh
                 if journal is not None:
@@ -175,16 +170,18 @@ class Drafts:
             raise self._refusal("unsaved changes cannot be backed up", error) from error
 
     def forget(self, path: Path) -> None:
-        """Delete the journal of a suite that was saved, or whose text is again that on the disk."""
+        """Delete the journal of a suite that has no unsaved changes any more."""
         journal = self._journals.pop(self.known_as(path), None)
         if journal is not None:
             self._end(journal)
 
     def left_behind(self, roots: Iterable[Path]) -> LeftBehind:
-        """Return the drafts of ended programs for suites at or below some paths, reserved until `close`.
+        """Return the drafts of ended programs for suites at or below some paths, and lock them until `close`.
 
-        Drafts equal to the file on the disk are removed. Raises DraftError if the folder cannot be read."""
-        places = tuple(place for root in roots for place in self.places(root))
+        Drafts that equal the file on the disk are removed. Raises DraftError if the folder cannot be read."""
+        places: tuple[Path, ...] = ()
+        for root in roots:
+            places += self.places(root)
         drafts: list[LeftDraft] = []
         damaged: list[Path] = []
         try:
@@ -199,8 +196,9 @@ class Drafts:
         return LeftBehind(tuple(sorted(drafts, key=lambda draft: -draft.changed_at)), tuple(damaged))
 
     def take_over(self, draft: LeftDraft) -> None:
-        """Continue a draft that was left behind: its journal becomes this program's own."""
+        """Continue a draft of an ended program: its journal becomes this program's own."""
         descriptor = self._offered.pop(draft.journal)
+        # The last line may be cut off, and the next change must begin a line of its own.
         size = _end_of_lines(_content(descriptor))
         os.ftruncate(descriptor, size)
         self.forget(draft.path)
@@ -209,30 +207,25 @@ class Drafts:
         )
 
     def throw_away(self, draft: LeftDraft) -> None:
-        """Delete a draft that was left behind."""
+        """Delete a draft of an ended program."""
         descriptor = self._offered.pop(draft.journal)
         draft.journal.unlink(missing_ok=True)
         os.close(descriptor)
 
     def close(self) -> None:
-        """Flush and release everything.
-
-        Journals that were not forgotten are left behind."""
+        """Flush all journals and release them; drafts that were not forgotten stay for the next program."""
         with self._flushing.changed:
             self._flushing.closed = True
             self._flushing.changed.notify()
         if self._thread is not None:
             self._thread.join()
             self._thread = None
-        descriptors = []
         for journal in self._journals.values():
-            descriptors.append(journal.descriptor)
-        for descriptor in (*descriptors, *self._offered.values()):
+            os.close(journal.descriptor)
+        for descriptor in self._offered.values():
             os.close(descriptor)
         self._journals.clear()
         self._offered.clear()
-
-    # Writing
 
     def _refusal(self, what: str, error: OSError) -> DraftError:
         return DraftError(f"{what}: {why_not_written(error, self._folder, 'save often')}")
@@ -290,7 +283,8 @@ class Drafts:
                         # The owner may close the journals' own descriptors meanwhile.
                         descriptors.append(os.dup(descriptor))
                         flushing.waiting.discard(descriptor)
-                except OSError as error:  # too many open files: the rest waits for the next time
+                except OSError as error:
+                    # Too many open files: the remaining descriptors wait for the next round.
                     flushing.failure = error
             try:
                 for descriptor in descriptors:
@@ -308,12 +302,10 @@ class Drafts:
             with flushing.changed:
                 flushing.changed.wait_for(lambda: flushing.closed, self._interval_s)
 
-    # Reading
-
     def _found(self, file: Path, places: tuple[Path, ...]) -> LeftDraft | None:
-        """Return the draft in a journal, locked, or `None`.
+        """Lock a journal and return its draft.
 
-        It is `None` if a program holds it, it is about another suite, or nothing would be lost without it."""
+        Returns `None` if a program holds it, if it is of another suite, or if it equals the file on the disk."""
         if file in self._offered or any(journal.file == file for journal in self._journals.values()):
             return None
         try:
@@ -348,9 +340,8 @@ def _is_based_on(journal: _Journal, text: str, state: FileState | None) -> bool:
 
 
 def _write(journal: _Journal, line: dict[str, object]) -> None:
-    """Write one line by one call, so that the program cannot end in the middle.
-
-    On failure, nothing of it remains."""
+    """Write one line, or nothing if that fails."""
+    # One call writes the whole line, so that the end of the program does not cut it.
     content = json.dumps(line, separators=(",", ":")).encode("ascii") + b"\n"
     try:
         if os.write(journal.descriptor, content) < len(content):
@@ -373,9 +364,10 @@ def _end_of_lines(content: bytes) -> int:
 
 
 def _read(file: Path, content: bytes, changed_at: float) -> LeftDraft | None:
-    """Return the draft in a journal; text after the last whole line was cut off by the end of the program.
+    """Read the draft in a journal; `None` if its first line is incomplete or of another version.
 
-    `None` where not even the first line is whole, or a later version wrote it. Raises _DamagedError."""
+    Raises _DamagedError for content that this program never writes."""
+    # Text after the last line end is a line that the end of the program cut off.
     lines = content[: _end_of_lines(content)].split(b"\n")[:-1]
     if not lines:
         return None
@@ -384,7 +376,9 @@ def _read(file: Path, content: bytes, changed_at: float) -> LeftDraft | None:
         if head["draft"] != VERSION:
             return None
         path, base, written = Path(head["path"]), head["base"], head["state"]
-        state = None if written is None else FileState(str(written[0]), int(written[1]), int(written[2]))
+        state = None
+        if written is not None:
+            state = FileState(str(written[0]), int(written[1]), int(written[2]))
         text = base
         for line in lines[1:]:
             text = with_part(text, json.loads(line))

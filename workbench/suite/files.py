@@ -1,4 +1,4 @@
-"""Write files completely or not at all, under locks, and say why writing fails."""
+"""Writes files completely or not at all, locks files, and explains why writing failed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from workbench.dataclasses import dataclass
 
 
 def absolute(path: Path) -> Path:
-    """Return an absolute path; the path unchanged when the current folder no longer exists."""
+    """Return the absolute path, or the path unchanged if the current folder no longer exists."""
     try:
         return path.absolute()
     except OSError:
@@ -28,7 +28,7 @@ def absolute(path: Path) -> Path:
 
 
 def resolved(path: Path) -> Path:
-    """Return the resolved path; the path unchanged when links form a loop or the current folder no longer exists."""
+    """Return the resolved path, or the path unchanged if links form a loop or the current folder no longer exists."""
     try:
         return path.resolve()
     except (OSError, RuntimeError):
@@ -51,31 +51,37 @@ def _from(path: str, folder: Path) -> str:
 
 
 def from_repository(path: str) -> str:
-    """Return a path relative to its Git repository, as services that show a repository name files.
+    """Return a path relative to its Git repository, the form in which CI services name files.
 
     Outside a repository it is relative to the current folder."""
     root = repository_of(resolved(Path(path)).parent)
-    return from_here(path) if root is None else _from(path, root)
+    if root is None:
+        return from_here(path)
+    return _from(path, root)
 
 
 def is_outside(path: str) -> bool:
-    """Return whether a path of `from_repository` leads out of the folder that it is relative to."""
+    """Return whether a path from `from_repository` leads out of its repository or the current folder."""
     return path.startswith(("../", "/")) or Path(path).is_absolute()
 
 
 @lru_cache(maxsize=1024)
 def repository_of(folder: Path) -> Path | None:
-    """Return the root of the Git repository that an absolute folder is in, `None` where there is none."""
-    return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
+    """Return the root of the Git repository of an absolute folder, `None` if it is in none."""
+    for parent in (folder, *folder.parents):
+        # A folder in a repository, a file in a worktree or a submodule.
+        if (parent / ".git").exists():
+            return parent
+    return None
 
 
 def shown_name(path: Path) -> str:
-    """Return the name of a folder, also for the current one."""
+    """Return the name of a folder, also of the current one (`.`), whose path has no name."""
     return resolved(path).name or str(path)
 
 
 def flush_folder(folder: Path) -> None:
-    """Flush a folder's list of files to the disk.
+    """Flush a folder's list of files to the disk, without which a new or renamed file can be lost in a power failure.
 
     Raises OSError."""
     descriptor = os.open(folder, os.O_RDONLY)
@@ -94,17 +100,14 @@ _LOCK_AGAIN_S = 0.005
 
 @contextmanager
 def locked(file: Path, timeout_s: float) -> Iterator[None]:
-    """Hold a lock that one thread of one program can hold at a time, on a file that exists for this purpose alone.
+    """Hold a lock on a file that exists for this purpose alone; one thread of one program can hold it at a time.
 
-    The system releases it when the program ends in any way. Blocks.
-
-    Raises LockedError when it stays held for too long, and OSError.
-    """
+    Blocks. The system releases the lock when the program ends in any way. Raises LockedError if another holder keeps it
+    for longer than `timeout_s` seconds, and OSError."""
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:
-        never = (
-            threading.Event()
-        )  # there is no notification of a released lock, so it is tried again after a short wait
+        # Nothing reports that a lock was released, so locking is retried after a short wait.
+        never = threading.Event()
         deadline = time.monotonic() + timeout_s
         while not _lock(descriptor):
             if time.monotonic() >= deadline:
@@ -116,9 +119,7 @@ def locked(file: Path, timeout_s: float) -> Iterator[None]:
 
 
 def _lock(descriptor: int) -> bool:
-    """Lock an open file.
-
-    Returns `False` when it is locked elsewhere. Closing the file releases the lock."""
+    """Try to lock an open file, and return whether it worked; closing the file releases the lock."""
     try:
         if sys.platform == "win32":
             import msvcrt
@@ -136,7 +137,7 @@ def _lock(descriptor: int) -> bool:
 
 
 def why_not_written(error: OSError, folder: Path, way_out: str) -> str:
-    """Return why nothing could be written in a folder, and the way out: that of the reason, or else `way_out`."""
+    """Return the reason why nothing could be written in a folder, with advice; `way_out` is the general advice."""
     match error.errno:
         case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
             return f"the disk is full; make room, or {way_out}"
@@ -148,14 +149,11 @@ def why_not_written(error: OSError, folder: Path, way_out: str) -> str:
             return f"{error.strerror or error} in the folder {folder}; {way_out}"
 
 
-# Saves a suite's text: completely or not at all, and never over what another program wrote meanwhile.
-
-
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """A file as it was read or written: the SHA-256 of its bytes in hex (`SuiteFile.hash`), its size and time.
+    """The state of a file: the SHA-256 of its bytes in hex, its size in bytes and its modification time in nanoseconds.
 
-    Size in bytes and modification time in nanoseconds show quickly that it may have changed; -1 if unknown."""
+    A different size or time shows quickly that the file may have changed; -1 if unknown."""
 
     hash: str
     size: int = -1
@@ -163,13 +161,11 @@ class FileState:
 
 
 class SavingError(Exception):
-    """A file was not saved and is unchanged.
-
-    The message names the reason and the way out, in one sentence."""
+    """A file was not saved and is unchanged; the message gives the reason and advice."""
 
 
 class ChangedOnDiskError(SavingError):
-    """A file is not in the expected state; `found` is its present state, `None` when it no longer exists."""
+    """Another program changed the file; `found` is its present state, `None` if it no longer exists."""
 
     def __init__(self, message: str, found: FileState | None) -> None:
         super().__init__(message)
@@ -177,9 +173,9 @@ class ChangedOnDiskError(SavingError):
 
 
 def state_of(path: Path, known: FileState | None = None) -> FileState | None:
-    """Return the present state of a file; `None` when there is none.
+    """Return the present state of a file, `None` if there is no such file.
 
-    It is not read when size and time are those of `known`. Raises OSError when it cannot be read."""
+    The file is not read if its size and time are those of `known`. Raises OSError if it cannot be read."""
     try:
         status = path.stat()
         if known is not None and (known.size, known.mtime_ns) == (status.st_size, status.st_mtime_ns):
@@ -190,14 +186,13 @@ def state_of(path: Path, known: FileState | None = None) -> FileState | None:
 
 
 def save(path: Path, text: str, expected: FileState | None) -> FileState:
-    """Write a text as UTF-8, byte for byte; the file is replaced as a whole, and is on the disk on return.
+    """Save a text as UTF-8, replacing the file as a whole and flushing it to the disk.
 
-    `expected` is the file's state when it was read, compared by content; `None`: there must be no such file. Its mode
-    is kept, and a symbolic link stays one: its target is replaced. Other hard links keep the old content.
+    `expected` is the state in which the file was read, compared by content; `None` demands that there is no file. The
+    mode is kept. Of a symbolic link the target is replaced; other hard links keep the old content.
 
-    Raises ChangedOnDiskError when the file has changed, and SavingError when it cannot be written. Nothing is left
-    behind then.
-    """
+    Raises ChangedOnDiskError if another program changed the file, and SavingError if it cannot be written; both leave
+    the file as it is, and no temporary file."""
     try:
         content = text.encode("utf-8")
     except UnicodeEncodeError as error:
@@ -227,13 +222,14 @@ def _replaced(
             if before is not None:
                 _take_over(temporary, before)
             os.fsync(opened.fileno())
+        # The last moment to see a change by another program: writing and flushing may have taken seconds.
         _must_be(path, target, expected)
         temporary.replace(target)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             temporary.unlink()
         raise
-    # The new file is in place already, so a refusal changes nothing for the user.
+    # The new file is in place already, so failing to flush is no failure to save.
     with contextlib.suppress(OSError):
         flush_folder(target.parent)
     return _state(content, target.stat())
@@ -254,14 +250,13 @@ def _must_be(path: Path, target: Path, expected: FileState | None) -> None:
         return
     if expected is None:
         raise ChangedOnDiskError(f"{path} was not saved: the file already exists", found)
-    what = "deleted" if found is None else "changed on disk"
-    raise ChangedOnDiskError(f"{path} was not saved: it was {what} since it was read", found)
+    change = "deleted" if found is None else "changed on disk"
+    raise ChangedOnDiskError(f"{path} was not saved: it was {change} since it was read", found)
 
 
 def _take_over(temporary: Path, before: os.stat_result) -> None:
-    """Copy the owner, where that is allowed, and the mode.
-
-    The mode comes last, because changing the owner may clear bits."""
+    """Copy the mode of a file to its replacement, and the owner if that is allowed."""
+    # The mode comes last: the system clears some of its bits when the owner changes.
     status = temporary.stat()
     if (status.st_uid, status.st_gid) != (before.st_uid, before.st_gid):
         with contextlib.suppress(PermissionError):

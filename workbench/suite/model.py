@@ -1,6 +1,7 @@
-"""The suite as a document, with its options: frozen models of suite format 1.
+"""The models of suite format 1: a suite with its cases, tools, servers and options.
 
-A change makes a new document."""
+The models are frozen, so an edit makes a new document. The effective options of a case, with the defaults of its suite,
+are computed by `workbench.suite.settings`."""
 
 from __future__ import annotations
 
@@ -31,24 +32,21 @@ from workbench.limits import MAX_REPEATS
 if TYPE_CHECKING:
     from workbench.suite.problems import Place
 
-# The options of a suite as written: limits, grading, gates and aggregates; and what all models of the document
-# share. What they come to for a case, with the suite's defaults merged in, is computed by
-# `workbench.suite.settings`.
-
 GraderName = Literal["critics", "decision", "accuracy", "trajectory", "dimensions"]
 GRADERS: tuple[GraderName, ...] = get_args(GraderName)
 RepeatRule = Literal["every", "last", "mean", "majority"]
 REPEAT_RULES: tuple[RepeatRule, ...] = get_args(RepeatRule)
 
 InvalidArguments = Literal["fail", "note", "ignore"]
+"""The effect of a call whose arguments the tool's schema refuses: the run fails, gets an issue, or is unaffected."""
 WholeNumbers = Literal["as JSON", "as BFCL"]
-"""The effect on its run of a call whose arguments the tool's schema refuses: fail it, be an issue, or nothing."""
 
 ComparedBy = Literal["status", "score"]
-"""The question by which a comparison decides: which cases are good, or which score they reach."""
+"""The subject of a comparison: the statuses of cases, or their scores."""
 Statistic = Literal["mean", "median", "mode", "minimum", "maximum", "spread", "variance", "p95"]
 
 _Item = TypeVar("_Item")
+# Strict validation would refuse the list that TOML gives for a tuple.
 Items = Annotated[tuple[_Item, ...], Strict(False)]
 """A TOML array as a tuple."""
 
@@ -57,7 +55,7 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class Frozen(BaseModel):
-    """Immutable, strictly typed, and without unknown keys."""
+    """Base of all models of a suite: immutable, strictly typed, and without unknown keys."""
 
     # A whole suite is validated by one validator. Building one for each nested model, too, would be 14 % of the CPU
     # of `workbench history`, which reads no suite, and 5 % of a short run.
@@ -65,23 +63,25 @@ class Frozen(BaseModel):
 
 
 def values_of(model: BaseModel) -> dict[str, Any]:
-    """Return the values that are not `None`, those of nested models too.
+    """Return the values of a model that are not `None`, with nested models as dictionaries.
 
     Unlike `model_dump`, it builds no serializer."""
     values = {}
     for name, value in model:
-        if value is not None:
+        if isinstance(value, BaseModel):
+            values[name] = values_of(value)
+        elif value is not None:
             values[name] = value
-    return {name: values_of(value) if isinstance(value, BaseModel) else value for name, value in values.items()}
+    return values
 
 
 ExtraCallsRule = Literal["allow_read_only", "allow", "forbid"]
 EXTRA_CALLS_RULES: tuple[ExtraCallsRule, ...] = get_args(ExtraCallsRule)
 ExtraCalls = ExtraCallsRule | tuple[str, ...]
-"""Which calls beside the expected ones are free: those of read-only tools, all, none, or those of the listed tools."""
+"""The calls allowed beside the expected ones: those of read-only tools, of all tools, of none, or of listed tools."""
 
 NEW_SUITES_FREE: Final[ExtraCallsRule] = "allow_read_only"
-"""The rule that is written into new suites: a look-up passes, a second payment fails."""
+"""The rule of extra calls in new suites: a look-up passes, a second payment fails."""
 
 EXTRA_RULE: Final = "rule of extra calls"
 EXTRA_TOOLS: Final = "tools of extra calls"
@@ -98,7 +98,7 @@ WrittenExtraCalls = Annotated[
 
 
 class LimitsTable(Frozen):
-    """Limits as written; `None` means "not written here"."""
+    """Limits as written in a suite or a case; `None` means that the text does not set one."""
 
     max_rounds: Annotated[int, Field(ge=1)] | None = None
     max_tool_calls: Annotated[int, Field(ge=0)] | None = None
@@ -107,7 +107,7 @@ class LimitsTable(Frozen):
 
 
 class SuiteLimitsTable(LimitsTable):
-    """Limits of a suite: those of each run, and the US dollars that a batch may cost."""
+    """Limits of a suite: the limits of each run, and the cost of a batch in US dollars."""
 
     batch_cost_usd: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
 
@@ -155,18 +155,18 @@ class GradingTable(Frozen):
 
 
 GatePer = Literal["model", "batch"]
-"""Whose runs a gate or an aggregate covers: those of each model, or those of all models together."""
+"""The runs that a gate or an aggregate covers: those of each model by itself, or those of all models together."""
 
 
 EndpointFaults = Literal["fail", "error"]
-"""The effect of an endpoint's fault on its run: fail it as a fault of the model does, or end it in an error."""
+"""The status of a run after a fault of its endpoint: `fail`, as after a fault of the model, or `error`."""
 
 
 class Gate(Frozen):
-    """The suite's gate: the mean score, and the share of runs that passed or were warned.
+    """The gate of a suite: limits of the mean score and of the share of runs that passed or were warned.
 
-    Runs of cases with a tag of `quarantine` are graded, and decide nothing. With `endpoint_faults` "error", a run
-    that a fault of the endpoint fails is not graded."""
+    Runs of cases with a tag in `quarantine` are graded and do not count in the gate. With `endpoint_faults = "error"`,
+    a run that fails through a fault of its endpoint is not graded."""
 
     per: GatePer = "model"
     min_score: Unit | None = None
@@ -176,7 +176,7 @@ class Gate(Frozen):
 
 
 class StatisticsTable(Frozen):
-    """A number for some statistics; `None` means "not written here"."""
+    """Limits by statistic; `None` means no limit."""
 
     mean: float | None = None
     median: float | None = None
@@ -189,11 +189,10 @@ class StatisticsTable(Frozen):
 
 
 class Aggregate(Frozen):
-    """One line of a named group: statistics over the suite's runs, and what some of them must reach.
+    """Statistics of a measure over the runs of a suite, with limits for some of them.
 
-    `of` is a measure of runs, a grader, `GRADER.NUMBER`, or `response.NAME` for a named check of answers; with
-    `tags` only runs of cases that have one of them count.
-    """
+    `of` is a measure of runs, a grader, `GRADER.NUMBER`, or `response.NAME` for a named check of answers. With `tags`,
+    only runs of cases that have one of the tags count."""
 
     name: NonEmpty
     of: NonEmpty = "score"
@@ -204,9 +203,6 @@ class Aggregate(Frozen):
     above: StatisticsTable = StatisticsTable.model_construct()
     at_most: StatisticsTable = StatisticsTable.model_construct()
 
-
-# The suite as a document: frozen models of suite format 1. A change makes a new document. Its options are in
-# `workbench.suite.model`.
 
 __all__ = [
     "ANY_TOOL",
@@ -251,9 +247,9 @@ class Server(Frozen):
 
 
 class Subject(Frozen):
-    """A program that is evaluated in the place of a model.
+    """A program that is evaluated in place of a model.
 
-    `timeout_s` limits a run instead of `limits.timeout_s`."""
+    `timeout_s` replaces `limits.timeout_s` for its runs."""
 
     command: Annotated[Items[str], Field(min_length=1)]
     name: NonEmpty = "subject"
@@ -262,7 +258,7 @@ class Subject(Frozen):
 
     @property
     def as_server(self) -> Server:
-        """The subject as something that a suite starts, which needs the same of this machine as a server."""
+        """The subject in the form of a server: both are programs that the suite starts, and need the same trust."""
         return Server.model_construct(name=self.name, command=self.command, env=self.env)
 
 
@@ -270,14 +266,15 @@ class Annotations(Frozen):
     """MCP's hints about a tool, under their names in the protocol."""
 
     title: str | None = None
-    readOnlyHint: bool | None = None  # noqa: N815 (the wire's own spelling)
+    readOnlyHint: bool | None = None  # noqa: N815
     destructiveHint: bool | None = None  # noqa: N815
     idempotentHint: bool | None = None  # noqa: N815
     openWorldHint: bool | None = None  # noqa: N815
 
 
 def _json_schema(value: Any) -> Any:
-    """Accept a schema written as JSON text, the only way to write one that contains null."""
+    """Parse a schema that is written as JSON text."""
+    # TOML has no null, so a schema with one can only be written as text.
     if not isinstance(value, str):
         return value
     try:
@@ -306,9 +303,9 @@ class Tool(Frozen):
 
 
 class Mock(Frozen):
-    """Answers a tool call instead of a server: exactly one of `result`, `results`, `error` and `python`.
+    """An answer to calls of a tool in place of its server: exactly one of `result`, `results`, `error` and `python`.
 
-    With `unlisted`, there may intentionally be no tool of that name."""
+    `unlisted` says that the lack of a tool of this name is intended."""
 
     tool: NonEmpty
     when: Checks | None = None
@@ -321,7 +318,7 @@ class Mock(Frozen):
 
 
 class PriorCall(Frozen):
-    """A tool call inside a conversation that precedes the request."""
+    """A tool call in the conversation before the request."""
 
     id: NonEmpty
     tool: NonEmpty
@@ -329,7 +326,9 @@ class PriorCall(Frozen):
 
 
 class PriorMessage(Frozen):
-    """One message before the request: `user`, `assistant` (content, tool calls) or `tool` (the result of a call)."""
+    """A message of the conversation before the request.
+
+    `role` is `user`, `assistant` (with content or tool calls) or `tool` (the result of the call with the id `call`)."""
 
     role: Literal["user", "assistant", "tool"]
     content: str = ""
@@ -339,33 +338,36 @@ class PriorMessage(Frozen):
 
 
 ANY_TOOL: Final = "*"
-"""The tool of an expected call that may go to any tool."""
+"""The tool of an expected call that may be a call of any tool."""
 
 
 def tool_text(tool: str) -> str:
-    """Return the tool of an expected call for a person."""
-    return "any tool" if tool == ANY_TOOL else tool
+    """Return the tool of an expected call in words: its name, or "any tool"."""
+    if tool == ANY_TOOL:
+        return "any tool"
+    return tool
 
 
 @lru_cache(maxsize=1024)
 def comparable_name(name: str) -> str:
-    """Return a tool's name as `critics` and prohibitions compare it: lower case, with `-`, `_` and `.` alike."""
+    """Return a tool's name in the form that `critics` and disallowed calls compare: lower case, `-`, `_` and `.` alike.
+
+    >>> comparable_name("Get_Weather")
+    'get.weather'
+    """
     return name.replace("-", ".").replace("_", ".").lower()
 
 
 def same_tool(left: str, right: str) -> bool:
-    """Return whether two names mean the same tool, by the rule of Arcade evals."""
+    """Return whether two names are of the same tool by the rule of Arcade evals, which compares `comparable_name`s."""
     return left == right or comparable_name(left) == comparable_name(right)
 
 
 class ExpectedCall(Frozen):
-    """A call that must (or must not) happen.
+    """A call that must happen, or in `disallowed` must not.
 
-    `args` absent: arguments do not matter; empty: none are expected.
-
-    With `only_args`, no arguments other than those in `args` may be given. With `unlisted`, there may intentionally be
-    no tool of that name.
-    """
+    Without `args`, any arguments are right; empty `args` mean a call without arguments. With `only_args`, an argument
+    that `args` does not name is wrong. `unlisted` says that the lack of a tool of this name is intended."""
 
     tool: NonEmpty
     args: Checks | None = None
@@ -375,37 +377,37 @@ class ExpectedCall(Frozen):
 
     @property
     def is_any(self) -> bool:
-        """Whether a call of any tool fulfils it."""
+        """Whether a call of any tool is the expected one."""
         return self.tool == ANY_TOOL
 
     def means(self, tool: str) -> bool:
-        """Return whether a call of that tool may fulfil it."""
+        """Return whether a call of `tool` may be the expected one."""
         return self.is_any or same_tool(self.tool, tool)
 
     @property
     def tool_text(self) -> str:
-        """The tool, for a person."""
+        """The tool in words: its name, or "any tool"."""
         return tool_text(self.tool)
 
     @property
     def limits_args(self) -> bool:
-        """Whether there are arguments that must not be given."""
+        """Whether some arguments are wrong by their names."""
         return self.only_args or bool(self.forbidden_args)
 
     def unwanted(self, given: Collection[str]) -> list[str]:
-        """Return those of the given arguments that must not be given."""
+        """Return the names among `given` that must not be arguments of the call, forbidden ones first."""
         if not self.limits_args:
             return []
-        others = []
-        for name in given:
-            if self.only_args and name not in (self.args or {}):
-                others.append(name)
-        forbidden = [name for name in self.forbidden_args if name in given]
-        return [*forbidden, *(name for name in others if name not in forbidden)]
+        unwanted = [name for name in self.forbidden_args if name in given]
+        if self.only_args:
+            for name in given:
+                if name not in (self.args or {}) and name not in unwanted:
+                    unwanted.append(name)
+        return unwanted
 
 
 class AnyOrder(Frozen):
-    """One position of the ordered list that several calls fill in any order."""
+    """A group of calls at one position of the ordered list, expected in any order among themselves."""
 
     any_order: Annotated[Items[ExpectedCall], Field(min_length=1)]
 
@@ -424,7 +426,7 @@ OrderedItem = Annotated[
 
 
 class Step(Frozen):
-    """One model request of a chain, with the one call that is expected of it (none without `tool`)."""
+    """One model request of a chain, with the call that is expected in answer to it, if `tool` names one."""
 
     user: str | None = None
     system: str | None = None
@@ -437,10 +439,11 @@ class Step(Frozen):
 
     @property
     def expected_call(self) -> ExpectedCall | None:
-        """The call it expects, `None` if it expects none; a new object each time."""
+        """The expected call, `None` without `tool`; a new object each time."""
         if self.tool is None:
             return None
-        return ExpectedCall.model_construct(  # of what was validated; a validator of its own would take long to build
+        # The values are validated already, and building a validator for this model alone takes long.
+        return ExpectedCall.model_construct(
             tool=self.tool,
             args=self.args,
             forbidden_args=self.forbidden_args,
@@ -450,7 +453,11 @@ class Step(Frozen):
 
 
 def derived_id(name: str) -> str:
-    """Return the id of a case that writes none: lower case, with `-` for runs of other characters, trimmed."""
+    """Return the id of a case without one, derived from its name.
+
+    >>> derived_id("Refund: Order 7")
+    'refund-order-7'
+    """
     return re.sub(r"[\W_]+", "-", name.lower()).strip("-") or "case"
 
 
@@ -460,7 +467,7 @@ def _placed(items: Iterable[_Item], place: Place) -> Iterator[tuple[Place, _Item
 
 
 class Case(Frozen):
-    """One request, with the expected tool calls and the checks of the final answer."""
+    """A request to the model, or a chain of them, with the expected tool calls and the checks of the final answer."""
 
     id: NonEmpty
     name: NonEmpty
@@ -497,13 +504,13 @@ class Case(Frozen):
         return raw
 
     def expected_calls(self) -> tuple[ExpectedCall, ...]:
-        """Return the expected calls: the ordered list, then the unordered one; for a chain, those of its steps.
+        """Return the expected calls: the ordered list, then the unordered one; for a chain, the calls of its steps.
 
-        Groups are flattened in place. The same case returns the same objects."""
+        Groups are flattened. The same case returns the same objects."""
         return _expected_calls(self)
 
     def placed_expected_calls(self) -> Iterator[tuple[Place, ExpectedCall]]:
-        """Yield the expected calls outside steps, with their places in the case."""
+        """Yield the expected calls, except those of steps, with their places in the case."""
         for index, item in enumerate(self.ordered):
             if isinstance(item, AnyOrder):
                 yield from _placed(item.any_order, ("ordered", index, "any_order"))
@@ -512,9 +519,9 @@ class Case(Frozen):
         yield from _placed(self.unordered, ("unordered",))
 
     def written_calls(self) -> Iterator[tuple[Place, ExpectedCall | Step]]:
-        """Return everything that describes a call, with its place: expected calls, disallowed ones and steps.
-
-        Trust relies on this: it includes everything that may hold a check on arguments."""
+        """Yield everything that describes a call, with its place: expected calls, disallowed calls and steps."""
+        # `suite.trust` finds the Python functions of checks by this method: it must include every place for checks on
+        # arguments.
         yield from self.placed_expected_calls()
         yield from _placed(self.disallowed, ("disallowed",))
         yield from _placed(self.steps, ("steps",))
@@ -529,10 +536,12 @@ class Case(Frozen):
 
     @property
     def answer_checks(self) -> tuple[tuple[str | None, Check], ...]:
-        """The checks of the final answer with their names, `None` for the only one that has no name."""
+        """The checks of the final answer with their names; a single check without a name has `None`."""
         if isinstance(self.response, dict):
             return tuple(self.response.items())
-        return ((None, self.response),) if self.response is not None else ()
+        if self.response is not None:
+            return ((None, self.response),)
+        return ()
 
     @property
     def checks_answer(self) -> bool:
@@ -551,30 +560,28 @@ class Case(Frozen):
 
     @property
     def expects_calls_or_none(self) -> bool:
-        """Whether the case has expectations of calls, or expects none."""
+        """Whether the case expects calls, or expects that there are none."""
         return bool(self.ordered or self.unordered or self.steps or self.expect_no_calls)
 
     @property
     def expects_nothing_yet(self) -> bool:
-        """Whether runs are not graded: the case says that it expects nothing yet, and expects nothing.
+        """Whether runs are not graded: the case has `expect_nothing_yet` and no expectation.
 
-        In a chain that says so, steps without a tool expect nothing either."""
-        return (
-            self.expect_nothing_yet
-            and not any(getattr(self, key) for key in EXPECTATIONS)
-            and all(step.tool is None for step in self.steps)
-        )
+        In such a chain, a step without a tool is no expectation either."""
+        if not self.expect_nothing_yet or any(getattr(self, key) for key in EXPECTATIONS):
+            return False
+        return all(step.tool is None for step in self.steps)
 
     @property
     def expects_nothing(self) -> bool:
-        """Whether no run of it can show a mistake, although it does not say that it expects nothing yet."""
+        """Whether the case has no expectation, so that every run passes, and no `expect_nothing_yet` to say so."""
         if self.expect_nothing_yet or self.steps or self.extra_calls not in (None, "allow"):
             return False
         return not any(getattr(self, key) for key in EXPECTATIONS if key != "extra_calls")
 
     @property
     def why_no_expected_calls(self) -> str:
-        """The reason of graders that need expected calls, for a case without any."""
+        """The reason that graders of expected calls give for a case without any."""
         says_more = self.disallowed or self.checks_answer or self.extra_calls is not None
         if says_more:
             return "this case has no expected calls"
@@ -585,24 +592,26 @@ EXPECTATIONS = (
     *("ordered", "unordered", "disallowed", "extra_calls", "expect_no_calls"),
     *("response_contains", "response"),
 )
-"""The keys by which a case that is no chain expects something."""
+"""The keys of expectations in a case that is no chain."""
 
 
 def _all_expected_calls(case: Case) -> tuple[ExpectedCall, ...]:
-    return (
-        *(call for step in case.steps if (call := step.expected_call) is not None),
-        *(call for _, call in case.placed_expected_calls()),
-    )
+    calls = []
+    for step in case.steps:
+        if (call := step.expected_call) is not None:
+            calls.append(call)
+    calls += [call for _, call in case.placed_expected_calls()]
+    return tuple(calls)
 
 
 _expected_calls: ByIdentity[Case, tuple[ExpectedCall, ...]] = ByIdentity(_all_expected_calls)
 
 
 class ToolChange(Frozen):
-    """A variant's changes to one tool, whoever defines it.
+    """A variant's changes to one tool of the suite, a case or a server.
 
-    `name` and `arguments` (old names to new ones) rename; expectations and mocks follow by themselves. `hidden`
-    offers it no more."""
+    `name` renames the tool, and `arguments` its arguments (old names to new ones); expectations and mocks are renamed
+    with them. A `hidden` tool is not offered."""
 
     tool: NonEmpty
     name: NonEmpty | None = None
@@ -613,10 +622,10 @@ class ToolChange(Frozen):
 
 
 class Variant(Frozen):
-    """A declared difference: the changes under which the suite is run as this variant.
+    """A variant of a suite: changes with which the suite is run, to compare it with other variants.
 
-    `servers` and `tools` replace those of the same name and add the others, `mocks` are asked before all others.
-    `offer` replaces each case's `offer`. `names` says which tool stands for an expected one (old name to new one)."""
+    `servers` and `tools` replace those of the same name and add the others; `mocks` take precedence over all others.
+    `offer` replaces the `offer` of each case. `names` maps the tools of expectations to the tools that replace them."""
 
     name: NonEmpty
     description: str = ""
@@ -654,12 +663,15 @@ class Suite(Frozen):
 
 
 def started_by(suite: Suite) -> tuple[Server, ...]:
-    """Return everything that a suite starts or reaches: its servers, its variants' servers, and its subject as one."""
-    of_variants = tuple(server for variant in suite.variants for server in variant.servers)
-    subject = () if suite.subject is None else (suite.subject.as_server,)
-    return (*suite.servers, *subject, *of_variants)
+    """Return the servers of a suite, its subject in the form of a server, and the servers of its variants."""
+    started = list(suite.servers)
+    if suite.subject is not None:
+        started.append(suite.subject.as_server)
+    for variant in suite.variants:
+        started += variant.servers
+    return tuple(started)
 
 
 def written_tools(suite: Suite, case: Case) -> tuple[Tool, ...]:
-    """Return the tools defined for a case: the suite's, and its own, which replace those of the same name."""
+    """Return the tools that a suite defines for a case; a tool of the case replaces the suite's of the same name."""
     return tuple({tool.name: tool for tool in (*suite.tools, *case.tools)}.values())

@@ -1,7 +1,7 @@
-"""Finds the line of each key, array element and table header of a TOML text.
+"""Finds the lines of keys, array elements and table headers in a TOML text.
 
-`tomllib` gives values without positions. This scanner reads a text that `tomllib` has accepted; values are skipped, not
-interpreted.
+`tomllib` gives values without positions. This scanner reads a text that `tomllib` has accepted, so it need not check
+the text, and it skips values without interpreting them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import tomllib
 from bisect import bisect_right
 from collections.abc import Mapping
 from functools import cached_property
-from itertools import takewhile
 
 from workbench.dataclasses import dataclass
 from workbench.startup import late_pattern
@@ -20,10 +19,10 @@ from workbench.suite.problems import Place
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A table header.
+    """A table header in a TOML text.
 
-    `first_line` is that of the comment lines directly above it, or its own; `last_line` is where the last pair under it
-    ends, before any other header."""
+    `first_line` is the line of the first comment directly above it, or its own. `last_line` is the line where the last
+    value under it ends, before any other header."""
 
     place: Place
     line: int
@@ -33,10 +32,10 @@ class Header:
 
 @dataclass(frozen=True)
 class Positions:
-    """Lines count from 1.
+    """The lines of the parts of a TOML text, from 1.
 
-    `ends` has the last line of each element of a top-level array that is written inline; `head_end` is the line where
-    the last pair above all headers ends, 0 when there is none."""
+    `lines` are the first lines of keys and elements. `ends` are the last lines of elements of inline top-level arrays.
+    `head_end` is the line where the last value above all headers ends, 0 if there is none."""
 
     lines: Mapping[Place, int]
     ends: Mapping[Place, int]
@@ -44,10 +43,10 @@ class Positions:
     last_line: int
     head_end: int = 0
     are_known: bool = True
-    """Whether the scanner could follow the text; otherwise every place has line 1, and there are no headers."""
+    """Whether the scanner understood the text; otherwise every place has line 1, and there are no headers."""
 
     def line(self, place: Place) -> int:
-        """Return the line of a place, or of the nearest enclosing place that is written in the file."""
+        """Return the line of a place, or of the nearest place around it that is written in the text."""
         while place:
             if (line := self.lines.get(place)) is not None:
                 return line
@@ -58,33 +57,36 @@ class Positions:
         """Return the first and last line of an element of a top-level array of tables, such as `("cases", 3)`.
 
         The comment lines directly above a header belong to its element, which extends to the next header that is not
-        below it. Raises KeyError when there is no such element.
-        """
+        below it. Raises KeyError if there is no such element."""
         number = self._numbers.get(place)
         if number is None:
             return self.lines[place], self.ends[place]
-        after = (self.headers[n] for n in range(number + 1, len(self.headers)))
-        following = (header for header in after if header.place[: len(place)] != place)
-        last = next((header.first_line - 1 for header in following), self.last_line)
+        last = self.last_line
+        for following in range(number + 1, len(self.headers)):
+            header = self.headers[following]
+            if header.place[: len(place)] != place:
+                last = header.first_line - 1
+                break
         return self.headers[number].first_line, last
 
     @cached_property
     def _numbers(self) -> dict[Place, int]:
-        """The index of the first header of each place, computed once because a big suite is asked for all of them."""
+        """The index of the first header of each place; it is cached because all cases of a big suite are looked up."""
         return {header.place: number for number, header in reversed(tuple(enumerate(self.headers)))}
 
 
 def scan(text: str) -> Positions:
-    """Find every key, array element and header of a text that `tomllib` accepts.
+    """Find the lines of keys, array elements and headers in a text that `tomllib` accepts.
 
-    If the scanner cannot follow a text that `tomllib` accepts, no position is known (`are_known`): a missing line
-    number must not keep the user from the file's content."""
+    If the scanner does not understand the text, `are_known` of the result is false."""
+    # An error here would keep the user from a file that is valid, for the sake of line numbers.
     try:
         return _Scanner(text).scan()
     except (ValueError, LookupError):
         return Positions({}, {}, (), 1, are_known=False)
 
 
+# Possessive quantifiers (`++`, `*+`) never give back what they matched, so no text makes these patterns slow.
 _GAP = late_pattern(r"(?:[ \t\r\n]++|#[^\n]*+)*")
 _BLANK = late_pattern(r"[ \t]*+")
 _KEY = late_pattern(r"""[A-Za-z0-9_-]++|"(?:[^"\\\n]++|\\.)*"|'[^'\n]*+'""")
@@ -108,9 +110,9 @@ class _Scanner:
         self._ends: dict[Place, int] = {}
         self._headers: list[tuple[Place, int, int]] = []
         self._ends_of_tables: list[int] = []
-        """Where the pairs above all headers end, and those under each header but the last."""
+        """The lines where the values above all headers end, and the values under each header but the last."""
         self._lengths: dict[Place, int] = {}
-        """How many elements each array of tables has so far."""
+        """The number of elements of each array of tables so far."""
 
     def scan(self) -> Positions:
         table: Place = ()
@@ -118,13 +120,14 @@ class _Scanner:
             start = self._position
             gap = self._skip(_GAP)
             if self._position >= len(self._text):
-                self._ends_of_tables.append(self._line(start) if start else 0)
+                self._ends_of_tables.append(self._end_line(start))
                 last_line = len(self._newlines) + (not self._text.endswith("\n"))
                 head_end, *ends = self._ends_of_tables
                 headers = tuple(Header(*found, end) for found, end in zip(self._headers, ends, strict=True))
                 return Positions(self._lines, self._ends, headers, last_line, head_end)
             if self._text[self._position] == "[":
-                self._ends_of_tables.append(self._line(start) if start else 0)
+                self._ends_of_tables.append(self._end_line(start))
+                # The first line of the gap is the rest of the last value's line, the last one that of the header.
                 whole_lines = gap.split("\n")[bool(start) : -1]
                 table = self._header(whole_lines)
             else:
@@ -137,8 +140,16 @@ class _Scanner:
         self._position = match.end()
         return match[0]
 
-    def _line(self, position: int | None = None) -> int:
-        return bisect_right(self._newlines, (self._position if position is None else position) - 1) + 1
+    def _line(self) -> int:
+        return self._line_at(self._position)
+
+    def _line_at(self, position: int) -> int:
+        return bisect_right(self._newlines, position - 1) + 1
+
+    def _end_line(self, position: int) -> int:
+        if position:
+            return self._line_at(position)
+        return 0
 
     def _key(self) -> list[str]:
         parts = [_key_text(self._skip(_KEY))]
@@ -150,11 +161,12 @@ class _Scanner:
     def _header(self, lines_above: list[str]) -> Place:
         line = self._line()
         is_array = self._text.startswith("[[", self._position)
-        self._position += 2 if is_array else 1
+        brackets = 2 if is_array else 1
+        self._position += brackets
         self._skip(_BLANK)
         *parents, name = self._key()
         self._skip(_BLANK)
-        self._position += 2 if is_array else 1
+        self._position += brackets
         place: Place = ()
         for parent in parents:
             place = self._entered((*place, parent), line)
@@ -169,13 +181,16 @@ class _Scanner:
         return place
 
     def _entered(self, place: Place, line: int) -> Place:
-        """Enter a table that a header passes through: for an array of tables, its last element."""
+        """Return the place that a key inside a header names: for an array of tables, its last element."""
         self._lines.setdefault(place, line)
         length = self._lengths.get(place)
-        return place if length is None else (*place, length - 1)
+        if length is None:
+            return place
+        return (*place, length - 1)
 
     def _pair(self, table: Place) -> None:
         line = self._line()
+        # Most keys are plain, and one pattern for key and equals sign is faster than three.
         if plain := _PLAIN_KEY.match(self._text, self._position):
             self._position = plain.end()
             place = (*table, plain[1])
@@ -228,8 +243,12 @@ class _Scanner:
 
 
 def _comments_at_end(lines: list[str]) -> int:
-    comments = (line.lstrip().startswith("#") for line in reversed(lines))
-    return sum(1 for _ in takewhile(bool, comments))
+    count = 0
+    for line in reversed(lines):
+        if not line.lstrip().startswith("#"):
+            break
+        count += 1
+    return count
 
 
 def _key_text(token: str) -> str:

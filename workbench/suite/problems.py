@@ -1,4 +1,4 @@
-"""Problems of a suite file: their places, their messages, and the words in which messages are put."""
+"""Problems of a suite file with their places and messages, and helpers to write such messages."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Severity = Literal["error", "warning"]
 
 @dataclass(frozen=True)
 class Problem:
-    """One problem of a suite file: what, where, and what to do about it.
+    """One problem of a suite file, with its place and a hint on how to solve it.
 
-    The place is a file, a line from 1, and a path such as `cases[3].ordered[0].args.city`. A suite with an error cannot
-    run; a warning only informs."""
+    `line` counts from 1; `where` is a path such as `cases[3].ordered[0].args.city`. A suite with an error cannot run;
+    a warning does not prevent a run."""
 
     file: Path
     line: int | None
@@ -49,19 +49,23 @@ _BARE_KEY = late_pattern(r"[A-Za-z0-9_-]+")
 
 
 def written(place: Iterable[str | int]) -> str:
-    """Return a place for a person: `cases[3].ordered[0].args.city`, unusual keys in quotes."""
+    """Return a place as text: `cases[3].ordered[0].args.city`, with quotes around unusual keys."""
     text = ""
     for part in place:
         if isinstance(part, int):
             text += f"[{part}]"
+            continue
+        if text:
+            text += "."
+        if _BARE_KEY.fullmatch(part):
+            text += part
         else:
-            key = part if _BARE_KEY.fullmatch(part) else json.dumps(part, ensure_ascii=False)
-            text += f".{key}" if text else key
+            text += json.dumps(part, ensure_ascii=False)
     return text
 
 
 def keys_of(place: Place) -> tuple[str, ...]:
-    """Return a place without its indices, which tells the kind of element there."""
+    """Return a place without its indices, which is the same for all elements of an array."""
     return tuple(part for part in place if isinstance(part, str))
 
 
@@ -70,7 +74,7 @@ _MAX_QUOTE_CHARS = 40
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A problem before its line is known."""
+    """A problem whose line is not known yet."""
 
     place: Place
     message: str
@@ -87,11 +91,15 @@ def described(value: object) -> str:
     """Return a TOML value in plain words: `the text "Paris"`, `the number 5`, `a list`."""
     match value:
         case bool():
-            return "true" if value else "false"
+            return str(value).lower()
+        case "":
+            return "an empty text"
         case str():
-            return f"the text {quoted(value)}" if value else "an empty text"
+            return f"the text {quoted(value)}"
+        case int() | float() if abs(value) < 1e15:
+            return f"the number {value}"
         case int() | float():
-            return f"the number {value}" if abs(value) < 1e15 else "a number"
+            return "a number"
         case datetime() | date() | time():
             return "a date or time"
         case list():
@@ -103,7 +111,7 @@ def described(value: object) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a text in quotes on one line, shortened when it is long."""
+    """Return a text in quotes on one line, cut after 40 characters."""
     line = " ".join(text.split())
     if len(line) <= _MAX_QUOTE_CHARS:
         return f'"{line}"'
@@ -111,18 +119,24 @@ def quoted(text: str) -> str:
 
 
 def code(names: Iterable[str], joined: str = ", ") -> str:
-    """Return names in backticks."""
+    """Return names in backticks, with `joined` between them."""
     return joined.join(f"`{name}`" for name in names)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return a question about the nearest known name; empty when none is near."""
+    """Return a hint with the most similar known name, "" if none is similar."""
     nearest = get_close_matches(name, list(known), n=1, cutoff=0.6)
-    return f"did you mean `{nearest[0]}`?" if nearest else ""
+    if nearest:
+        return f"did you mean `{nearest[0]}`?"
+    return ""
+
+
+# Rules read TOML whose types are not checked yet. These two skip values of other types, whose problems are reported
+# elsewhere.
 
 
 def tables(value: object) -> Iterator[tuple[int, dict[str, object]]]:
-    """Return the tables of an array, each with its index; nothing when the value is not an array."""
+    """Yield the tables of an array, each with its index; none if the value is no array."""
     if isinstance(value, list):
         for index, element in enumerate(value):
             if isinstance(element, dict):
@@ -130,14 +144,16 @@ def tables(value: object) -> Iterator[tuple[int, dict[str, object]]]:
 
 
 def table(value: object) -> dict[str, object]:
-    """Return a table unchanged; an empty one for anything else."""
-    return value if isinstance(value, dict) else {}
+    """Return a table unchanged, and an empty table for any other value."""
+    if isinstance(value, dict):
+        return value
+    return {}
 
 
 def at_line(problem: Problem, word: str) -> str:
-    """Describe a problem with its line: `line 1: the file is empty`, `line 13 is not TOML`.
+    """Return the message of a problem with its line: `line 1: the file is empty`, `line 13 is not TOML`.
 
-    `word` is the word for line."""
+    `word` is the word before the number."""
     if not problem.line:
         return problem.message
     if problem.message.startswith("is "):

@@ -1,4 +1,4 @@
-"""Finds suite files: a folder of suite files is a project, searched recursively."""
+"""Finds the suite files of a project, which is a folder that is searched recursively."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from workbench.settings_name import SETTINGS_NAME
 from workbench.startup import late_pattern
 from workbench.suite.files import absolute
 
+# The overlap is longer than a usual line `format = 1` with its white space, so that none is lost between two chunks.
 _CHUNK_BYTES = 1 << 16
 _OVERLAP_BYTES = 256
 
@@ -20,7 +21,7 @@ _NAMES_FORMAT = late_pattern(rb"""\n(?:\xef\xbb\xbf)?[ \t]*(?:format|"format"|'f
 _BEGINS_WITH_FORMAT = late_pattern(
     rb"""(?:\xef\xbb\xbf)?(?:[ \t]*+(?:#[^\n]*+)?\r?\n)*+[ \t]*+(?:format|"format"|'format')[ \t]*=[ \t]*[0-9]"""
 )
-"""The usual beginning: its first key is `format`, a number."""
+"""The usual beginning of a suite: its first key is `format`, a number."""
 
 
 INSTALLED_NAMES = frozenset({"dist-packages", "node_modules", "site-packages"})
@@ -32,9 +33,9 @@ _MAX_NAMED = 3
 
 
 class Search:
-    """A search for suites: its place, and its findings so far.
+    """A search for suites, with its progress and results so far.
 
-    Another thread may read it, and stop it."""
+    Another thread may read and stop it."""
 
     def __init__(self) -> None:
         self.folder: Path | None = None
@@ -46,12 +47,12 @@ class Search:
         self.is_stopped = False
 
     def stop(self) -> None:
-        """End the search early: the findings so far are its result."""
+        """End the search early; its result is the suites found so far."""
         self.is_stopped = True
 
     @property
     def progress_message(self) -> str | None:
-        """How far the search is; `None` while it does not search."""
+        """The progress in words, `None` before and after the search."""
         folder = self.folder
         if folder is None:
             return None
@@ -59,18 +60,19 @@ class Search:
 
     @property
     def skipped_message(self) -> str | None:
-        """How many folders were not searched, and which; `None` if there are none."""
+        """The folders that were skipped, in words; `None` if there are none."""
         if not self.skipped:
             return None
         names = [str(folder) for folder in self.skipped[:_MAX_NAMED]]
         more = len(self.skipped) - len(names)
-        names += [f"{count_text(more)} more"] if more else []
+        if more:
+            names.append(f"{count_text(more)} more")
         return f"{counted(len(self.skipped), 'folder')} of installed packages not searched: {', '.join(names)}"
 
     def files_below(self, root: Path, endings: tuple[str, ...]) -> Iterator[Path]:
-        """Yield the files below a folder whose names end so.
+        """Yield the files below a folder whose names have one of the endings.
 
-        Hidden folders, links to folders and installed packages are skipped, but not the folder itself."""
+        Hidden folders, links to folders and installed packages are skipped, except the folder itself."""
         top = os.fspath(root)
         for parent, folders, files in os.walk(top):
             if self.is_stopped:
@@ -81,6 +83,7 @@ class Search:
                 folders.clear()
                 continue
             self.folder = folder
+            # `os.walk` goes into the folders that remain in its own list.
             folders[:] = [name for name in folders if not name.startswith(".")]
             for name in files:
                 if name.endswith(endings):
@@ -98,36 +101,37 @@ class Search:
 
 
 def is_installed(name: str, files: Container[str]) -> bool:
-    """Return whether a folder holds installed packages: by its name, or because it is a virtual environment."""
+    """Return whether a folder holds installed packages, by its name or by the mark of a virtual environment."""
     return name in INSTALLED_NAMES or _MARKS_ENVIRONMENT in files
 
 
 def find_suites(paths: Iterable[Path], search: Search | None = None) -> tuple[Path, ...]:
     """Return the suite files that paths name, in the order of the paths, each once.
 
-    A folder is searched recursively and sorted, as `Search` does; other TOML files are skipped, and so are settings,
-    which `*.toml` names too. Any other path is returned as it is, existing or not.
-    """
+    A folder stands for the suites below it, sorted. Settings files are left out, since a shell's `*.toml` includes
+    them. Any other path is returned, existing or not, so that loading it reports the problem."""
     search = search or Search()
     found: dict[Path, Path] = {}
     for path in paths:
-        for suite in search.suites_below(path) if path.is_dir() else (path,):
+        suites = [path]
+        if path.is_dir():
+            suites = search.suites_below(path)
+        for suite in suites:
             if not is_settings(suite):
                 found.setdefault(absolute(suite), suite)
     return tuple(found.values())
 
 
 def is_settings(path: Path) -> bool:
-    """Return whether a path is a `workbench.toml` that is no suite."""
+    """Return whether a path is a `workbench.toml` with settings and not a suite of that name."""
     return path.name == SETTINGS_NAME and path.is_file() and not is_suite(path)
 
 
 def is_suite(path: Path) -> bool:
-    """Return whether a TOML file has a `format`; one that does not parse, whether a line begins with `format =`.
+    """Return whether a TOML file is a suite: it has the key `format`, and not as a table.
 
-    A table of that name, as other tools' settings have it, is no format. A file that cannot be read counts, so that
-    loading it says why.
-    """
+    A file that is not TOML is a suite if a line begins with `format =`, and a file that cannot be read is one, so that
+    loading reports the problem."""
     try:
         is_one = _by_its_lines(path)
         if is_one is None:
@@ -138,10 +142,9 @@ def is_suite(path: Path) -> bool:
 
 
 def _by_its_lines(path: Path) -> bool | None:
-    """Return whether a file is a suite, by its lines; `None` if only parsing can tell.
-
-    It is one if its first key is `format`, and none if no line begins with `format =`. So most files need not be parsed
-    twice, and a big one is not held in memory."""
+    """Return whether a file is a suite, by its lines; `None` if only parsing can tell."""
+    # A suite usually begins with `format`, and other TOML files have no such line. So most files are not parsed here,
+    # and a big one is never in memory as a whole.
     tail = b""
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK_BYTES):

@@ -1,7 +1,4 @@
-"""Suites written as TOML the way a person would: short values on one line, expected calls as blocks.
-
-tomli-w expands every list and makes sections of tables, and tomlkit has no layout; here both depend on the place. So
-the layout is below, and the values are written by the standard library: texts as JSON, which TOML reads the same."""
+"""Writes suites as TOML in the layout of hand-written ones: short values on one line, expected calls as blocks."""
 
 from __future__ import annotations
 
@@ -17,55 +14,67 @@ from workbench.checks.check import CheckBase
 from workbench.checks.value_kinds import Equals
 from workbench.suite.shape import ARRAYS_OF_TABLES, TABLES
 
+# The libraries for TOML do not have this layout: tomli-w puts every element of a list on a line of its own and every
+# table under a header, and tomlkit leaves the layout to its caller. So the layout is decided here, by the place of a
+# value in the suite. Texts are written as JSON, whose escapes TOML reads alike.
+
 Table = dict[str, object]
 Keys = tuple[str, ...]
-"""Keys from the top of the file, without indices: the kind of element there."""
+"""Keys from the top of the file, without indices, which are the same for all elements of an array."""
 
 _WIDEST_LINE = 100
 _AS_IT_IS = frozenset('"\n\t')
-"""Characters that need no escape between triple quotes."""
+"""Characters that are written between triple quotes without an escape."""
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _IN_BRACKETS = frozenset({("cases", "ordered", "any_order"), ("cases", "messages", "tool_calls")})
-"""Arrays of tables that read better with one line for each element than as blocks."""
+"""Arrays of tables that are written in brackets, with one line for each element, and not as blocks."""
 _UNDER_HEADERS = frozenset(
-    (*owner, "tools", *keys) for owner in ((), ("cases",)) for keys in (("parameters",), ("parameters", "properties"))
+    {
+        ("tools", "parameters"),
+        ("tools", "parameters", "properties"),
+        ("cases", "tools", "parameters"),
+        ("cases", "tools", "parameters", "properties"),
+    }
 )
-"""Tables that have a header however short they are, in addition to those at the top of the file."""
+"""Tables that always have a header, in addition to those at the top of the file."""
 
 
 def suite_text(document: Mapping[str, object]) -> str:
-    """Return a whole suite as text, ending with a line end.
+    """Return a suite as TOML, ending with a line end.
 
-    Raises ValueError for a value that TOML cannot express, such as null."""
+    Raises ValueError for a value that TOML lacks, such as null."""
     return "\n".join(_table_lines((), document)).lstrip("\n") + "\n"
 
 
 def block_text(keys: Keys, table: Mapping[str, object], *, of_array: bool) -> str:
-    """Return a table under its header, `[keys]` or `[[keys]]`, with everything below it, without a final line end.
+    """Return a table under its header, `[keys]` or `[[keys]]`, with all tables below it, without a final line end.
 
-    Raises ValueError as `suite_text` does."""
+    Raises ValueError for a value that TOML lacks."""
     return "\n".join([header(keys, of_array=of_array), *_table_lines(keys, table)])
 
 
 def header(keys: Keys, *, of_array: bool) -> str:
-    """Return the line that opens a table."""
+    """Return the header of a table, `[keys]` or `[[keys]]`."""
     name = ".".join(map(key_text, keys))
-    return f"[[{name}]]" if of_array else f"[{name}]"
+    if of_array:
+        return f"[[{name}]]"
+    return f"[{name}]"
 
 
 def pair_text(keys: Keys, value: object) -> str:
-    """Return one key, the last of `keys`, with its value, over several lines where that reads better."""
+    """Return the last of `keys` with its value: `key = value`, on several lines if the value is long."""
     return f"{key_text(keys[-1])} = {value_text(keys, value)}"
 
 
 def value_text(keys: Keys, value: object) -> str:
-    """Return the text behind the equals sign of a pair."""
+    """Return a value as it is written after the equals sign, on several lines if it is long."""
     if isinstance(value, str) and "\n" in value:
         return _long_text(value)
     if isinstance(value, list | tuple) and value:
         in_lines = keys in _IN_BRACKETS and len(value) > 1
         if in_lines or not fits_one_line(keys, value):
-            return "[\n" + "".join(f"  {one_line(element)},\n" for element in value) + "]"
+            elements = "".join(f"  {one_line(element)},\n" for element in value)
+            return f"[\n{elements}]"
     return one_line(value)
 
 
@@ -75,7 +84,7 @@ def one_line(value: object) -> str:
     Raises ValueError for a value that TOML lacks."""
     match value:
         case bool():
-            return "true" if value else "false"
+            return str(value).lower()
         case str():
             return _short_text(value)
         case int() | float():
@@ -86,7 +95,9 @@ def one_line(value: object) -> str:
             return f"[{', '.join(map(one_line, value))}]"
         case dict():
             pairs = ", ".join(f"{key_text(key)} = {one_line(inner)}" for key, inner in value.items())
-            return f"{{ {pairs} }}" if pairs else "{}"
+            if pairs:
+                return f"{{ {pairs} }}"
+            return "{}"
         case None:
             raise ValueError("TOML has no null: for an argument that is null, write { equals_null = true }")
         case _:
@@ -94,12 +105,14 @@ def one_line(value: object) -> str:
 
 
 def key_text(key: str) -> str:
-    """Return a key, in quotes where it needs them."""
-    return key if _BARE_KEY.fullmatch(key) else f'"{_escaped(key)}"'
+    """Return a key, in quotes if it needs them."""
+    if _BARE_KEY.fullmatch(key):
+        return key
+    return f'"{_escaped(key)}"'
 
 
 def stands_under_header(keys: Keys, value: object) -> bool:
-    """Return whether a value is written as one or more tables with headers of their own rather than behind its key."""
+    """Return whether a value is written as tables with headers, and not after its key."""
     if isinstance(value, list):
         return keys in ARRAYS_OF_TABLES - _IN_BRACKETS and is_list_of_tables(value)
     if not isinstance(value, dict) or not value:
@@ -108,7 +121,7 @@ def stands_under_header(keys: Keys, value: object) -> bool:
 
 
 def fits_one_line(keys: Keys, value: object) -> bool:
-    """Return whether a pair reads well on one line."""
+    """Return whether a key and its value fit on one line of 100 characters."""
     return not _has_line_break(value) and len(key_text(keys[-1])) + 3 + len(one_line(value)) <= _WIDEST_LINE
 
 
@@ -118,27 +131,30 @@ def is_list_of_tables(value: object) -> TypeGuard[list[Table]]:
 
 
 def elements_of(value: object) -> list[Table]:
-    """Return the tables of a value under headers: those of a list, or itself."""
+    """Return the tables of a value that is written under headers: the tables of a list, or the value itself."""
     if is_list_of_tables(value):
         return value
-    return [value] if isinstance(value, dict) else []
+    if isinstance(value, dict):
+        return [value]
+    return []
 
 
 def stands_apart(keys: Keys) -> bool:
-    """Return whether a blank line precedes a header.
-
-    None separates an expected call, or a tool, from the tables inside it."""
+    """Return whether a blank line precedes a header."""
+    # No blank line separates an expected call, or a tool, from the tables inside it.
     inside = (keys[:length] for length in range(1, len(keys)))
     return not any(outer in ARRAYS_OF_TABLES and outer != ("cases",) for outer in inside) or keys in ARRAYS_OF_TABLES
 
 
 def rank(keys: Keys) -> int:
-    """Return the rank of the last of `keys` among the keys of its table; unknown keys are last."""
+    """Return the position of the last of `keys` in its table: that of its field in the model; unknown keys are last."""
     known = TABLES.get(keys[:-1])
     if known is None:
         return 0
     names = list(known[1].model_fields)
-    return names.index(keys[-1]) if keys[-1] in names else len(names)
+    if keys[-1] in names:
+        return names.index(keys[-1])
+    return len(names)
 
 
 def _table_lines(keys: Keys, table: Mapping[str, object]) -> Iterator[str]:
@@ -162,6 +178,7 @@ def _has_line_break(value: object) -> bool:
 
 
 def _short_text(text: str) -> str:
+    # Between apostrophes nothing needs an escape, which patterns and JSON are easier to read in.
     if ('"' in text or "\\" in text) and "'" not in text and text.isprintable():
         return f"'{text}'"
     return f'"{_escaped(text)}"'
@@ -171,18 +188,19 @@ def _long_text(text: str) -> str:
     lines = text.split("\n")
     if "\\" in text and "'''" not in text and not text.endswith("'") and all(map(str.isprintable, lines)):
         return f"'''\n{text}'''"
-    parts = re.split(r'(["\n\t])', text)
-    inner = "".join(part if part in _AS_IT_IS else _escaped(part) for part in parts)
+    inner = ""
+    for part in re.split(r'(["\n\t])', text):
+        inner += part if part in _AS_IT_IS else _escaped(part)
     inner = inner.replace('"""', '""\\"')
+    # A quotation mark at the end would join the closing ones.
     if (len(text) - len(text.rstrip('"'))) % 3:
         inner = inner[:-1] + '\\"'
     return f'"""\n{inner}"""'
 
 
 def _escaped(text: str) -> str:
-    """Return a text as it stands between double quotes.
-
-    The escapes of JSON are escapes of TOML; invisible characters are escaped too, so that a review shows them."""
+    """Return a text with the escapes that it needs between double quotes."""
+    # The escapes of JSON are escapes of TOML too. Invisible characters are escaped, so that a review shows them.
     escaped = json.dumps(text, ensure_ascii=False)[1:-1]
     if escaped.isprintable():
         return escaped
@@ -195,23 +213,25 @@ def _visible_character(character: str) -> str:
     number = ord(character)
     if 0xD800 <= number <= 0xDFFF:
         raise ValueError("a text contains half of a character (a lone surrogate), which UTF-8 cannot encode")
-    return f"\\u{number:04x}" if number <= 0xFFFF else f"\\U{number:08x}"
+    if number <= 0xFFFF:
+        return f"\\u{number:04x}"
+    return f"\\U{number:08x}"
 
 
-# Converts the frozen models back to plain data as a person writes it: no defaults filled in, checks in their short
-# form. A model does not remember everything: whether an id was written or derived from the name (it is written),
-# whether a float was written as an integer (`5` for `5.0`), and that a schema was JSON text (only one with null
-# needs to be).
+# Models are converted back to the data that a person writes, without defaults and with checks in their short form. Some
+# of the original text is lost in a model: an id that was derived from the name is written, `5.0` becomes `5`, and a
+# schema becomes JSON text only if it has a null.
 
 _ANY_JSON = frozenset({"equals", "one_of", "equals_text", "result", "results", "mock_result"})
-"""Fields whose numbers are the author's own: there 5 and 5.0 are two values."""
+"""Fields with values of the author's choice, in which 5 and 5.0 are different."""
 
 
 def to_toml_data(model: BaseModel) -> Table:
-    """Return a suite, a case or any part of one as plain data; loading it gives an equal model.
+    """Return a suite, a case or another part of a suite as plain data; loading the data gives an equal model.
 
     Raises ValueError for a null inside a value, which TOML lacks."""
     names = list(type(model).model_fields)
+    # The kind of a check comes before its options.
     if isinstance(model, CheckBase):
         names.sort(key=lambda name: name != model.kind)
     data: Table = {}
@@ -221,8 +241,10 @@ def to_toml_data(model: BaseModel) -> Table:
             continue
         if name == "parameters" and _holds_null(value):
             data[name] = json.dumps(value, ensure_ascii=False)
+        elif name in _ANY_JSON:
+            data[name] = _plain(value)
         else:
-            data[name] = _plain(value if name in _ANY_JSON else _short(value))
+            data[name] = _plain(_short(value))
     return data
 
 
@@ -243,7 +265,7 @@ def _plain(value: object) -> object:
 
 
 def _short(value: object) -> object:
-    """Return numbers of the format without `.0`, as people write them."""
+    """Return a number of the suite's format without `.0`, as people write it."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return int(value)
     if isinstance(value, tuple):

@@ -1,11 +1,10 @@
-"""Rules that no single type can express, for everything in a suite but its cases: servers, tools, mocks and checks.
+"""Rules of suites that the types of single values cannot express, such as keys that exclude each other.
 
-They read the TOML as it was written, and find as many problems as possible even where its shape is wrong."""
+They read the parsed TOML, not the models, so that they find their problems even if some value has a wrong type."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
@@ -34,47 +33,57 @@ NUMBERS: dict[GraderName, tuple[str, ...]] = {
 RUN_MEASURES: Final = ("score", "latency_ms", "tokens", "cost_usd", "valid_arguments")
 """The measures of every run, whatever graded it: `analysis.measures` defines them."""
 
-MEASURES: tuple[str, ...] = (
-    *RUN_MEASURES,
-    *GRADERS,
-    *(f"{grader}.{number}" for grader, numbers in NUMBERS.items() for number in numbers),
-)
+
+def _quantities() -> Iterator[str]:
+    for grader, numbers in NUMBERS.items():
+        for number in numbers:
+            yield f"{grader}.{number}"
+
+
+MEASURES: tuple[str, ...] = (*RUN_MEASURES, *GRADERS, *_quantities())
 """The values of `of` in every suite: the deciding grader's score, the model's latency, its tokens (input and
-output), their cost in US dollars, the share of calls with valid arguments, one grader's score, one of its
-numbers."""
+output), their cost in US dollars, the share of calls with valid arguments, the score of one grader, and one of its
+quantities."""
 
 NAMED_MEASURE: Final = "response."
-"""How the measures begin that a suite has in addition: the named checks of its answers."""
+"""The prefix of the measures of one suite: the named checks of its answers."""
 
 
 _SHARES: Final = (
     "trajectory.all_pass",
-    *(f"dimensions.{name}" for name in ("precision", "recall", "parameters", "content")),
+    *("dimensions.precision", "dimensions.recall", "dimensions.parameters", "dimensions.content"),
 )
-"""The quantities of formulas that are scores by themselves."""
+"""The quantities of graders that are scores themselves, 0..1."""
 
 
 def is_score(of: str) -> bool:
-    """Return whether a measure is a score, so that its lower limit says how many cases may fail.
+    """Return whether a measure is a score, whose lower limit replaces the statuses of cases in the exit code.
 
-    Any other demand is a budget, which comes on top of the statuses."""
+    A limit of any other measure is a budget, in addition to the statuses."""
     return of == "score" or of in GRADERS or of in _SHARES or of.startswith(NAMED_MEASURE)
 
 
 def replaces_statuses(suite: Suite) -> bool:
-    """Return whether a suite has gates on its runs together, so that a single failed case does not decide."""
+    """Return whether the suite limits the scores of all runs together, so that a single failed case does not decide."""
     gate = suite.gate
-    return (gate.min_score, gate.min_pass_rate) != (None, None) or any(
-        is_score(each.of) and any(value is not None for table in (each.at_least, each.above) for _, value in table)
-        for each in suite.aggregates
-    )
+    if gate.min_score is not None or gate.min_pass_rate is not None:
+        return True
+    for aggregate in suite.aggregates:
+        limits = [*aggregate.at_least, *aggregate.above]
+        if is_score(aggregate.of) and any(value is not None for _, value in limits):
+            return True
+    return False
 
 
 def measures_of(cases: object) -> tuple[str, ...]:
-    """Return everything that `of` can name in a suite with these cases, as written."""
-    checks = (table(case.get("response")) for _, case in tables(cases))
-    names = dict.fromkeys(name for each in checks if each and not check_names_in(each) for name in each)
-    return (*MEASURES, *(f"{NAMED_MEASURE}{name}" for name in names))
+    """Return all values that `of` can have in a suite with these cases, which are parsed TOML."""
+    measures = dict.fromkeys(MEASURES)
+    for _, case in tables(cases):
+        response = table(case.get("response"))
+        # A table with the name of a check is one check without a name.
+        if response and not check_names_in(response):
+            measures |= dict.fromkeys(f"{NAMED_MEASURE}{name}" for name in response)
+    return tuple(measures)
 
 
 _SUBJECT_NAME = late_pattern(r"(?!offline\Z)[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -160,7 +169,7 @@ def twice(elements: object, key: str, place: Place, plural: str) -> Iterator[Fin
 
 
 def exactly_one(element: dict[str, object], names: tuple[str, ...], place: Place, what: str) -> Iterator[Finding]:
-    """Check keys of which a table must have exactly one; presence decides, whatever the value."""
+    """Check keys of which a table must have exactly one; `what` names the table in messages."""
     given = [name for name in element if name in names]
     if not given:
         yield Finding(place, f"{what} needs one of {code(names)}")
@@ -170,7 +179,7 @@ def exactly_one(element: dict[str, object], names: tuple[str, ...], place: Place
 
 
 def goes_only_with(element: dict[str, object], options: dict[str, str], place: Place) -> Iterator[Finding]:
-    """Check keys that have a meaning only together with another one."""
+    """Check keys that need another key; `options` maps the key to the needed one."""
     for option, needed in options.items():
         if option in element and needed not in element:
             yield Finding((*place, option), f"`{option}` needs `{needed}`", "remove it")
@@ -196,10 +205,12 @@ def _subject_rules(raw: dict[str, object], subject: dict[str, object]) -> Iterat
         message = f"{quoted(name)} cannot be the name of a subject"
         yield Finding((*place, "name"), message, "use letters, digits, . _ and -, but not offline")
     hint = "remove it; --model NAME still runs the cases on a model"
-    tables_of = [((), raw), *((("cases", index), case) for index, case in tables(raw.get("cases")))]
-    for at, table_ in tables_of:
-        if "models" in table_:
-            yield Finding((*at, "models"), "`models` beside `subject`: the subject takes the place of models", hint)
+    message = "`models` beside `subject`: the subject takes the place of models"
+    if "models" in raw:
+        yield Finding(("models",), message, hint)
+    for index, case in tables(raw.get("cases")):
+        if "models" in case:
+            yield Finding(("cases", index, "models"), message, hint)
 
 
 def _server_rules(server: dict[str, object], place: Place) -> Iterator[Finding]:
@@ -272,12 +283,12 @@ def _tool_rules(tool: dict[str, object], place: Place) -> Iterator[Finding]:
 
 
 def _schema_findings(schema: dict[str, object]) -> Iterable[Finding]:
-    """Return the findings on a schema, with places inside it.
-
-    Results are cached, because everything outside a case is checked again with every key typed in it."""
+    """Return the findings on a schema, with places inside it."""
+    # The app reads a suite again with each key that is typed in a case, and checking schemas takes longest: so results
+    # are cached by the text of the schema. A schema with dates, or nested too deeply, has no such text.
     try:
         return _findings_of_text(json.dumps(schema))
-    except (TypeError, ValueError, RecursionError):  # dates, and schemas that are nested too deeply
+    except (TypeError, ValueError, RecursionError):
         return _schema_rules(schema, ())
 
 
@@ -293,7 +304,8 @@ def _schema_rules(schema: dict[str, object], place: Place) -> Iterator[Finding]:
         yield Finding((*place, "type"), 'must be "object", because arguments have names', 'write type = "object"')
     if is_plainly_valid(schema):
         return
-    from jsonschema import Draft202012Validator  # on use: most schemas are plain
+    # Imported on use: loading jsonschema takes long, and most schemas are plainly valid.
+    from jsonschema import Draft202012Validator
     from jsonschema.validators import validator_for
 
     dialect: Any = validator_for(schema, default=Draft202012Validator)
@@ -344,7 +356,7 @@ def mock_rules(mocks: object, place: Place) -> Iterator[Finding]:
 
 
 def checks_rules(checks: object, place: Place) -> Iterator[Finding]:
-    """Check the checks of `args` or `when`, by argument name."""
+    """Check the checks of `args` or `when`, which are tables by argument name."""
     for name, value in table(checks).items():
         if name in SWALLOWED and not _is_check(value):
             hint = f"write it above the header of `{place[-1]}`; for an argument of that name, {{ equals = … }}"
@@ -358,7 +370,7 @@ def _is_check(value: object) -> bool:
 
 
 def check_rules(value: dict[str, object], place: Place, *, of_answer: bool = False) -> Iterator[Finding]:
-    """Check one table that is a check, or is taken for one."""
+    """Check a table that is a check, or that may be meant as one."""
     names = check_names_in(value)
     if not names:
         if value and all(key in OPTION_NAMES for key in value):
@@ -397,7 +409,7 @@ def _expected_rules(kind: type[CheckBase], expected: object, place: Place, of_an
 
 
 def _part_rules(part: object, place: Place, of_answer: bool) -> Iterator[Finding]:
-    """Check one part of a check that combines several, whose parts share one weight."""
+    """Check one part of a combined check, whose parts share its options, such as the weight."""
     if not isinstance(part, dict):
         return
     yield from check_rules(part, place, of_answer=of_answer)
@@ -408,12 +420,8 @@ def _part_rules(part: object, place: Place, of_answer: bool) -> Iterator[Finding
 
 def weight_rules(args: object, place: Place) -> Iterator[Finding]:
     """Check that either every argument of a call has a weight or none has; `weight = 0` is a weight."""
-    weighted = Counter(_has_weight(value) for value in table(args).values())
-    if weighted[True] and weighted[False]:
-        without = []
-        for name, value in table(args).items():
-            if not _has_weight(value):
-                without.append(name)
+    without = [name for name, value in table(args).items() if not _has_weight(value)]
+    if without and len(without) < len(table(args)):
         message = f"{', '.join(map(quoted, without))} without a weight, though other arguments of this call have one"
         hint = "give every argument a weight or none (weight = 0 records without judging)"
         yield Finding((*place, without[0]), message, hint)
@@ -426,9 +434,6 @@ def weight_rules(args: object, place: Place) -> Iterator[Finding]:
 def _has_weight(value: object) -> bool:
     return isinstance(value, dict) and "weight" in value and bool(check_names_in(value))
 
-
-# Rules that no single type can express about a case: required keys, keys that exclude each other, its conversation
-# and chain.
 
 _EXCLUDED_BY_STEPS = ("user", "ordered", "unordered", "disallowed", "extra_calls", "expect_no_calls")
 
@@ -456,10 +461,11 @@ def _ids(cases: object) -> Iterator[Finding]:
         if not isinstance(case_id, str):
             continue
         if case_id in first:
-            how = f"the id {quoted(case_id)}" + (", derived from the name" if is_derived else "")
-            message = f"two cases have {how}: also cases[{first[case_id]}]"
-            place: Place = ("cases", index, "name" if is_derived else "id")
-            yield Finding(place, message, "give this case a different `id`")
+            key, origin = "id", ""
+            if is_derived:
+                key, origin = "name", ", derived from the name"
+            message = f"two cases have the id {quoted(case_id)}{origin}: also cases[{first[case_id]}]"
+            yield Finding(("cases", index, key), message, "give this case a different `id`")
         first.setdefault(case_id, index)
 
 
@@ -546,10 +552,9 @@ def _response_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
 
 
 def _named_rules(checks: dict[str, object], place: Place) -> Iterator[Finding]:
-    """Check the named checks of an answer.
-
-    A name that could be part of a check is refused, and so is plain text, with which a misspelt check would be a name.
-    """
+    """Check the named checks of an answer."""
+    # A misspelt check looks like a name: `contians = "text"`. So names must have tables as values, not plain text, and
+    # cannot be words of checks.
     if not checks:
         yield Finding(place, "must be text, one check, or checks by name", 'such as { contains = "text" }')
     for name, value in checks.items():
@@ -575,9 +580,9 @@ def _message_rules(messages: object, place: Place) -> Iterator[Finding]:
     for index, message in tables(messages):
         at = (*place, index)
         role = message.get("role")
-        fields = _FIELDS_OF_ROLE.get(role) if isinstance(role, str) else None
-        if fields is None:
+        if not isinstance(role, str) or role not in _FIELDS_OF_ROLE:
             continue
+        fields = _FIELDS_OF_ROLE[role]
         for key in ("content", "tool_calls", "call", "is_error"):
             if key in message and key not in fields:
                 hint = f"it takes {code(fields[1:])}"

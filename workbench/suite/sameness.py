@@ -1,4 +1,4 @@
-"""Compares TOML data: when two values are the same, and which element of one list became which of another."""
+"""Compares TOML data: equality of values, and the pairs of corresponding elements in two lists."""
 
 from __future__ import annotations
 
@@ -10,34 +10,43 @@ _NAMES = ("id", "name", "tool", "role")
 
 
 def same(left: object, right: object) -> bool:
-    """Return whether two values are the same in TOML: 1, 1.0 and true all differ, the order of keys does not matter."""
+    """Return whether two values are equal in TOML: 1, 1.0 and true differ, the order of keys does not matter."""
     if left is right:
         return True
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(same(value, right[key]) for key, value in left.items())
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(same, left, right))
-    return type(left) is type(right) and (repr(left) == repr(right) if isinstance(left, float) else left == right)
+    if type(left) is not type(right):
+        return False
+    # nan is the same value written twice, and 0.0 and -0.0 are different texts: `==` says the opposite of both.
+    if isinstance(left, float):
+        return repr(left) == repr(right)
+    return left == right
 
 
 def partners(old: Sequence[object], new: Sequence[object]) -> list[int | None]:
-    """Return for each new element the index of the old one that it is, or was made from; `None` when it is new.
+    """Return, for each element of `new`, the index of the corresponding element of `old`, `None` for an added one.
 
-    Equal elements belong together wherever they are, then those of one id, name, tool or role, then the rest in order.
+    Equal elements correspond wherever they are, then elements with one id, name, tool or role, then the rest in order.
     """
     found: list[int | None] = [None] * len(new)
+    # Most edits leave most elements where they are: equal elements at equal places need no search.
     for at in range(min(len(old), len(new))):
         if same(old[at], new[at]):
             found[at] = at
     free = [index for index in range(len(old)) if index not in found]
-    ways: list[Callable[[object, object], bool]] = [same, *(partial(_named_alike, name) for name in _NAMES), _any_two]
-    for belong_together in ways:
+    by_names = [partial(_named_alike, name) for name in _NAMES]
+    relations: list[Callable[[object, object], bool]] = [same, *by_names, _any_two]
+    for correspond in relations:
         for at, element in enumerate(new):
-            if found[at] is None:
-                match = next((index for index in free if belong_together(old[index], element)), None)
-                if match is not None:
-                    found[at] = match
-                    free.remove(match)
+            if found[at] is not None:
+                continue
+            for index in free:
+                if correspond(old[index], element):
+                    found[at] = index
+                    free.remove(index)
+                    break
     return found
 
 

@@ -1,7 +1,7 @@
-"""Cuts a TOML text into sections, one for each table header, so that one can be changed and the rest stays as it is.
+"""Cuts a TOML text into sections, one for each table header, so that an edit of one leaves the rest unchanged.
 
-The comment lines directly above a header belong to its section. Blank lines, and comments between blank lines, belong
-to no section: they are the gap behind the one before.
+The comment lines directly above a header belong to its section. Blank lines, and comments between blank lines, are the
+gap after the section before them.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _BLANK_AT_END = late_pattern(r"[ \t\r\n]*\Z")
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section of a file: `lead` with comments and header line, `body` with the pairs, and `gap` at the end.
+    """A section of a file: `lead` with comments and header line, `body` with keys and values, and `gap` at the end.
 
     `lead` is empty at the head of a file. Below a header, `body` begins with a line end; `gap` begins with the line end
-    of the last pair."""
+    of the last value."""
 
     place: Place
     lead: str
@@ -31,24 +31,30 @@ class Section:
 
 
 def cut(text: str) -> list[Section]:
-    """Return the head of a text (its place is empty) and the section of each header; joined, they are the text again.
+    """Cut a text into its head, whose place is empty, and the sections of its headers.
 
-    The text must be TOML, without a byte order mark. Raises ValueError if it cannot be cut, though it is.
-    """
+    The text must be valid TOML without a byte order mark. `joined` gives the text again. Raises ValueError if the lines
+    of the text are not known."""
     positions = scan(text)
     if not positions.are_known:
         raise ValueError("its lines cannot be told, so only the whole text can be edited")
     lines: list[str] = _LINE.findall(text)
     head_end = positions.head_end
+    # A head without keys ends with its last comment.
     if not head_end:
-        first_header = positions.headers[0].first_line if positions.headers else len(lines) + 1
-        head_end = max((number for number in range(1, first_header) if lines[number - 1].strip()), default=0)
-    tables = [((), 0, 0, head_end)] + [
-        (header.place, header.first_line - 1, header.line, header.last_line) for header in positions.headers
-    ]
+        first_header = len(lines) + 1
+        if positions.headers:
+            first_header = positions.headers[0].first_line
+        for number in range(1, first_header):
+            if lines[number - 1].strip():
+                head_end = number
+    tables: list[tuple[Place, int, int, int]] = [((), 0, 0, head_end)]
+    for header in positions.headers:
+        tables.append((header.place, header.first_line - 1, header.line, header.last_line))
     ends = [start for _, start, _, _ in tables[1:]] + [len(lines)]
     sections = []
     for (place, start, header_line, last), end in zip(tables, ends, strict=True):
+        # Comments directly below the last value belong to the section.
         while last < end and lines[last].lstrip().startswith("#"):
             last += 1
         content = _LINE_END.sub("", "".join(lines[start:last]))
@@ -59,21 +65,22 @@ def cut(text: str) -> list[Section]:
 
 
 def joined(sections: list[Section]) -> str:
-    """Return the text of sections."""
-    return "".join(part for section in sections for part in (section.lead, section.body, section.gap))
+    """Return the text of sections in their order."""
+    return "".join(f"{section.lead}{section.body}{section.gap}" for section in sections)
 
 
 def line_end_of(text: str) -> str:
-    """Return how lines end: as the first one does."""
+    r"""Return the line end of the first line of a text, `\n` or `\r\n`."""
     first = text.find("\n")
-    return "\r\n" if first > 0 and text[first - 1] == "\r" else "\n"
+    if first > 0 and text[first - 1] == "\r":
+        return "\r\n"
+    return "\n"
 
 
 def gap_without(before: str, after: str, *, at_end: bool) -> str:
-    """Return the gap that is left when the text between two gaps is removed: comments stay, blank lines do not add up.
+    """Join the gaps before and after a removed section: comments stay, blank lines do not add up.
 
-    `at_end` means that nothing follows; an empty `before` means that nothing precedes.
-    """
+    `at_end` says that the removed section was the last one; `before` is empty if it was the first one."""
     if not before:
         return _BLANK_AT_START.sub("", after, count=1)
     if not before.strip():
@@ -81,5 +88,7 @@ def gap_without(before: str, after: str, *, at_end: bool) -> str:
             return after
         return max(before, after, key=len)
     if not after.strip():
-        return _BLANK_AT_END.sub("", before) + after if at_end else before
+        if at_end:
+            return _BLANK_AT_END.sub("", before) + after
+        return before
     return before + _BLANK_AT_START.sub("", after, count=1)

@@ -1,4 +1,4 @@
-"""The settings of a case: the suite's, with the case's own merged in key by key and defaults filled in."""
+"""Computes the settings of a case: its own, else those of its suite, else the defaults, key by key."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class DimensionsOptions:
 
 @dataclass(frozen=True, slots=True)
 class Grading:
-    """Resolved options of grading: which grader decides, its thresholds (0..1), and every grader's options."""
+    """Resolved options of grading: the deciding grader, its thresholds (0..1), and the options of every grader."""
 
     by: GraderName = "critics"
     fail_threshold: float = 0.8
@@ -76,34 +76,34 @@ class Grading:
     repeat_rule: RepeatRule = "every"
     invalid_arguments: InvalidArguments = "fail"
     whole_numbers: WholeNumbers = "as JSON"
-    """Whether 5.0 is the integer 5, as in JSON, or another type, as in the leaderboard's checker."""
+    """Whether 5.0 is the integer 5, as in JSON, or another type, as in the checker of the BFCL leaderboard."""
     extra_calls: ExtraCalls | None = None
-    """Which surplus calls are free; `None` where the grader's own rule counts."""
+    """The extra calls that are allowed; `None` leaves them to the grader's own rule."""
     quarantined: bool = False
-    """Whether the run decides nothing: no gate, no aggregate, no exit code."""
+    """Whether the run counts in no gate, no aggregate and not in the exit code."""
     compare_by: ComparedBy = "status"
-    """The question by which comparisons decide."""
+    """The subject of comparisons: statuses or scores."""
     published_report: bool = False
     """Whether reports show the output of the published system behind the grader."""
     cluster: str | None = None
-    """A text that relates the case to others that were made alike."""
+    """A name that related cases share, for statistics over groups of them."""
     critics: CriticsOptions = CriticsOptions()
     accuracy: AccuracyOptions = AccuracyOptions()
     dimensions: DimensionsOptions = DimensionsOptions()
 
     @property
     def shows_published(self) -> bool:
-        """Whether text reports have the lines of the published system without being asked for everything."""
+        """Whether text reports have the lines of the published system by default."""
         return self.published_report or self.is_compatible
 
     @property
     def is_compatible(self) -> bool:
-        """Whether a published system is reproduced exactly, so that its defaults hold in place of Workbench's."""
+        """Whether a published system is reproduced exactly, with its defaults in place of Workbench's."""
         return self.critics.arcade_compatible or self.dimensions.repeated_calls == "as published"
 
 
 def limited_ms(grading: Grading, model_ms: float, loop_ms: float) -> float:
-    """Return the time of a run that `max_latency_ms` limits: the sum of the model's answers, or the whole loop."""
+    """Return the time of a run that `max_latency_ms` limits, in milliseconds: that of the model, or the whole loop."""
     if grading.by == "dimensions" and grading.dimensions.latency == "wall":
         return loop_ms
     return model_ms
@@ -111,7 +111,7 @@ def limited_ms(grading: Grading, model_ms: float, loop_ms: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class CaseSettings:
-    """All settings of the suite and the case for a run of the case."""
+    """The settings of a run of a case, merged from its suite and the case."""
 
     system: str | None
     models: tuple[str, ...]
@@ -121,9 +121,9 @@ class CaseSettings:
 
 
 def settings_of(suite: Suite, case: Case) -> CaseSettings:
-    """Merge a case's settings into its suite's.
+    """Return the settings of a case, merged with those of its suite.
 
-    Returns the same object for the same two objects while they live."""
+    The same two arguments return the same object as long as they live."""
     return _settings_under(suite)(case)
 
 
@@ -141,28 +141,31 @@ def _merged_settings(held: weakref.ref[Suite], case: Case) -> CaseSettings:
         grading = replace(grading, extra_calls=extra_calls)
     if case.cluster is not None:
         grading = replace(grading, cluster=case.cluster)
-    return CaseSettings(
-        system=suite.system if case.system is None else case.system,
-        models=models_of(suite, case),
-        execute=suite.execute if case.execute is None else case.execute,
-        limits=limits,
-        grading=_in_quarantine(suite, case, grading),
-    )
+    system, execute = case.system, case.execute
+    if system is None:
+        system = suite.system
+    if execute is None:
+        execute = suite.execute
+    grading = _in_quarantine(suite, case, grading)
+    return CaseSettings(system, models_of(suite, case), execute, limits, grading)
 
 
 def _extra_calls_in(suite: Suite, case: Case) -> ExtraCalls | None:
     if case.steps or case.expect_no_calls:
         return None
-    own = case.grading.extra_calls if case.extra_calls is None else case.extra_calls
+    own = case.extra_calls
+    if own is None:
+        own = case.grading.extra_calls
+    # The rule of a suite is about calls beside expected ones: a case that expects none has to write its own.
     if own is None and (case.ordered or case.unordered):
         return suite.grading.extra_calls
     return own
 
 
 def extra_calls_of(case: Case, grading: Grading) -> ExtraCalls | None:
-    """Return the rule about surplus calls that holds in a case under its grading.
+    """Return the rule of extra calls of a case under its grading, `None` if it has none.
 
-    A chain has none, nor has a case in which every call is wrong."""
+    A chain has no such rule, and neither has a case in which every call is wrong."""
     if case.steps or case.expect_no_calls:
         return None
     if case.extra_calls is None:
@@ -181,7 +184,7 @@ _SURPLUS_RULES: dict[str, str] = {
 
 
 def surplus_rule(grading: Grading, grader: str | None = None) -> str:
-    """Return in words a grader's own rule about surplus calls; the deciding one's unless another is named."""
+    """Return in words the rule that a grader itself has for extra calls; `grader` is by default the deciding one."""
     by = grader or grading.by
     if by == "critics" and not grading.critics.fail_on_tool_call_quantity:
         return _FREE
@@ -189,12 +192,12 @@ def surplus_rule(grading: Grading, grader: str | None = None) -> str:
 
 
 def surplus_calls_cost(grading: Grading) -> bool:
-    """Return whether surplus calls cost something that a suite could free, and nothing says whether it means to."""
+    """Return whether extra calls lower the score by the grader's own rule, while the suite has no rule for them."""
     return grading.extra_calls is None and not grading.is_compatible and surplus_rule(grading) != _FREE
 
 
 def models_of(suite: Suite, case: Case | None = None) -> tuple[str, ...]:
-    """Return the targets of a suite, or of one of its cases, where nobody chooses: its subject, else its models."""
+    """Return the default targets of a suite, or of one of its cases: the subject, else the models."""
     if suite.subject is not None:
         return (suite.subject.name,)
     if case is not None and case.models is not None:
@@ -214,6 +217,7 @@ _grading: ByIdentity[Suite, Grading] = ByIdentity(lambda suite: _grading_of(suit
 """The settings of most cases, which write no such table of their own."""
 
 
+# The suite is held weakly: a function that kept it alive would keep the cache's entry for ever.
 _settings_under: ByIdentity[Suite, ByIdentity[Case, CaseSettings]] = ByIdentity(
     lambda suite: ByIdentity(partial(_merged_settings, weakref.ref(suite)))
 )
@@ -228,7 +232,7 @@ def _merged(*layers: BaseModel) -> dict[str, Any]:
 
 def _limits_of(*layers: BaseModel) -> Limits:
     values = _merged(*layers)
-    values.pop("batch_cost_usd", None)  # about a batch, not about a run
+    values.pop("batch_cost_usd", None)  # a limit of the batch, not of a run
     return Limits(**values)
 
 
@@ -261,17 +265,22 @@ def _overlay(values: dict[str, Any], upper: dict[str, Any]) -> None:
 
 
 def models_named_by(suite: Suite) -> tuple[str, ...]:
-    """Return the models that a suite, its cases and its variants name, each once, in order: no subject."""
-    of_suite = suite.models if suite.subject is None else ()
-    names = [*of_suite, *(name for case in suite.cases for name in case.models or ())]
-    names += [variant.model for variant in suite.variants if variant.model is not None]
+    """Return the models that a suite, its cases and its variants name, each once, in order, without the subject."""
+    names: list[str] = []
+    if suite.subject is None:
+        names += suite.models
+    for case in suite.cases:
+        names += case.models or ()
+    for variant in suite.variants:
+        if variant.model is not None:
+            names.append(variant.model)
     return tuple(dict.fromkeys(names))
 
 
 def judged_checks(suite: Suite, case: Case, *, mocks: bool = True) -> Iterator[Judged]:
-    """Return the judged checks that a run of the case may need.
+    """Yield the judged checks that a run of a case may need.
 
-    These are its own and, unless `mocks` is false, those in the conditions of its mocks and the suite's."""
+    These are the checks of the case and, unless `mocks` is false, of the conditions of its mocks and the suite's."""
     for check in case.written_checks():
         if isinstance(check, Judged):
             yield check
@@ -279,4 +288,6 @@ def judged_checks(suite: Suite, case: Case, *, mocks: bool = True) -> Iterator[J
         return
     for mock in (*case.mocks, *suite.mocks):
         for condition in (mock.when or {}).values():
-            yield from (check for check in with_parts(condition) if isinstance(check, Judged))
+            for check in with_parts(condition):
+                if isinstance(check, Judged):
+                    yield check

@@ -1,6 +1,6 @@
-"""Checks the keys and types of a suite: pydantic's errors, in plain words and at the right place.
+"""Checks the keys and types of a suite, turning pydantic's errors into plain words at the place in the file.
 
-Rules that the types alone cannot express (one of several keys, names used twice) are in `workbench.suite.rules`.
+Rules that types cannot express, such as keys that exclude each other, are in `workbench.suite.rules`.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ TABLES: dict[tuple[str, ...], tuple[str, type[BaseModel]]] = {
     ("cases", "disallowed"): ("an expected call", ExpectedCall),
     ("cases", "steps"): ("a step", Step),
 }
-"""Every table of the format by the keys that lead to it, with its name for a person."""
+"""Every table of the format by the keys that lead to it, with its name in messages and its model."""
 
 ARRAYS_OF_TABLES = frozenset(
     {
@@ -110,24 +110,27 @@ ARRAYS_OF_TABLES = frozenset(
     }
 )
 
+# Later code walks values recursively, and tomllib itself accepts more levels than Python's stack has.
 _DEEPEST = 64
-"""Levels of nesting; deeper files are refused before anything recurses into them."""
+"""The most levels of nesting in a suite."""
 
 _FOUND_BY_RULES = frozenset({"check_mixed", "check_without_name", "invalid-json-value"})
 
 
 def nested_too_deeply(raw: dict[str, object]) -> bool:
-    """Return whether tables and lists are nested deeper than any tool call could need."""
+    """Return whether tables and lists are nested in more than 64 levels, more than any tool call needs."""
     level: list[object] = [raw]
     for _ in range(_DEEPEST):
-        level = [inner for outer in level if isinstance(outer, dict | list) for inner in _inside(outer)]
-        if not level:
+        inner: list[object] = []
+        for outer in level:
+            if isinstance(outer, dict):
+                inner += outer.values()
+            elif isinstance(outer, list):
+                inner += outer
+        if not inner:
             return False
+        level = inner
     return True
-
-
-def _inside(container: dict[str, object] | list[object]) -> Iterator[object]:
-    return iter(container.values() if isinstance(container, dict) else container)
 
 
 def value_findings(value: object, place: Place = ()) -> Iterator[Finding]:
@@ -142,8 +145,9 @@ def value_findings(value: object, place: Place = ()) -> Iterator[Finding]:
                 yield from value_findings(inner, (*place, index))
     elif isinstance(value, date | time):
         text = value.isoformat()
-        of_argument = len(place) > 1 and place[-2] in ("args", "when")
-        hint = f'write the text "{text}"' + (f', or {{ datetime = "{text}" }}' if of_argument else "")
+        hint = f'write the text "{text}"'
+        if len(place) > 1 and place[-2] in ("args", "when"):
+            hint += f', or {{ datetime = "{text}" }}'
         yield Finding(place, "TOML dates and times are not allowed: a model sends text", hint)
     elif isinstance(value, float) and math.isnan(value):
         yield Finding(place, "`nan` is not allowed: it equals nothing, not even itself")
@@ -152,12 +156,14 @@ def value_findings(value: object, place: Place = ()) -> Iterator[Finding]:
 
 
 def _may_be_infinite(place: Place) -> bool:
-    kind = CHECK_CLASSES.get(str(place[-2])) if len(place) > 1 else None
+    if len(place) < 2:
+        return False
+    kind = CHECK_CLASSES.get(str(place[-2]))
     return "limits" in place[:-1] or (kind is not None and kind.may_be_infinite)
 
 
 def shape_findings(raw: dict[str, object], error: ValidationError) -> Iterator[Finding]:
-    """Return the errors of `Suite.model_validate(raw)`, one finding for each place."""
+    """Yield the errors of `Suite.model_validate(raw)` as findings, one for each place."""
     seen: set[Place] = set()
     for detail in error.errors(include_url=False):
         if detail["type"] in _FOUND_BY_RULES:
@@ -169,9 +175,8 @@ def shape_findings(raw: dict[str, object], error: ValidationError) -> Iterator[F
 
 
 def _is_consequence(place: Place, detail: ErrorDetails) -> bool:
-    """Return whether an error only follows from another.
-
-    Examples are a missing id because there is no name, and an empty list because no element is valid."""
+    """Return whether an error only follows from another one."""
+    # A list is too short for pydantic if none of its elements is valid, and an id is missing if there is no name.
     if detail["type"] == "too_short":
         return bool(detail["input"])
     return detail["type"] == "missing" and keys_of(place) == ("cases", "id")
@@ -186,7 +191,8 @@ def _finding(raw: dict[str, object], detail: ErrorDetails) -> Finding:
     if len(place) > 1 and place[-1] == "weight":
         return Finding(place, f"must be a number from 0, or one of {code(NAMED_WEIGHTS)}, not {described(value)}")
     if len(place) > 1 and _is_pair(place) and kind in ("missing", "too_long"):
-        place = place[:-1] if kind == "missing" else place
+        if kind == "missing":
+            place = place[:-1]
         return Finding(place, "needs exactly two numbers: [low, high]")
     match kind:
         case "missing":
@@ -220,14 +226,16 @@ def _finding(raw: dict[str, object], detail: ErrorDetails) -> Finding:
             message, hint = "must not be empty", ""
         case "value_error":
             message, _, hint = str(context["error"]).partition(": write ")
-            hint = f"write {hint}" if hint else ""
+            if hint:
+                hint = f"write {hint}"
         case _:
             message, hint = detail["msg"], ""
     return Finding(place, message, hint)
 
 
 def _place_of(raw: dict[str, object], location: tuple[int | str, ...]) -> tuple[Place, object]:
-    """Return the place that a pydantic location means, without union tags, and the value there."""
+    """Return the place in the file for a pydantic location, and the value there."""
+    # A location also has the tags of unions, which are no keys of the file. The last part may be a key that is missing.
     place: Place = ()
     value: object = raw
     previous: tuple[int | str, ...] = ()
@@ -247,19 +255,24 @@ def _place_of(raw: dict[str, object], location: tuple[int | str, ...]) -> tuple[
 
 
 def _is_tag(previous: tuple[int | str, ...], part: int | str) -> bool:
-    """Return whether the next part of a location names the chosen branch of a union."""
+    """Return whether a part of a location is the tag of a union's branch; `previous` are the parts before it."""
     if part in ("call", "group"):
         return len(previous) > 1 and previous[-2] == "ordered" and isinstance(previous[-1], int)
     if part in (ONE_CHECK, NAMED_CHECKS):
         return previous[-1:] == ("response",)
     if part in (EXTRA_RULE, EXTRA_TOOLS):
         return previous[-1:] == ("extra_calls",)
-    if part in CHECK_CLASSES:
-        combined = CHECK_CLASSES.get(str(previous[-2])) if len(previous) > 1 and isinstance(previous[-1], int) else None
-        in_list = combined is not None and combined.combines
-        is_named = len(previous) > 1 and previous[-2] in ("args", "when", NAMED_CHECKS)
-        return in_list or is_named or previous[-1:] == (ONE_CHECK,)
-    return False
+    if part not in CHECK_CLASSES:
+        return False
+    if previous[-1:] == (ONE_CHECK,):
+        return True
+    if len(previous) < 2:
+        return False
+    # Checks stand below the name of an argument, and in the list of a combined check.
+    if previous[-2] in ("args", "when", NAMED_CHECKS):
+        return True
+    combined = CHECK_CLASSES.get(str(previous[-2]))
+    return isinstance(previous[-1], int) and combined is not None and combined.combines
 
 
 def _is_pair(place: Place) -> bool:
@@ -269,18 +282,23 @@ def _is_pair(place: Place) -> bool:
 @cache
 def _pairs() -> frozenset[str]:
     """Return the fields of checks that hold two numbers."""
-    fields = ((kind, name) for kind in CHECK_CLASSES.values() for name in (kind.kind, *kind.options))
-    return frozenset(name for kind, name in fields if kind.editor(name).reads == "range")
+    pairs = set()
+    for kind in CHECK_CLASSES.values():
+        for name in (kind.kind, *kind.options):
+            if kind.editor(name).reads == "range":
+                pairs.add(name)
+    return frozenset(pairs)
 
 
 def _missing(place: Place) -> Finding:
-    what = TABLES.get(keys_of(place[:-1]))
-    owner = what[0] if what else "this table"
+    owner = "this table"
+    if known := TABLES.get(keys_of(place[:-1])):
+        owner = known[0]
     return Finding(place, f"`{place[-1]}` is missing: {owner} needs it")
 
 
 def _unknown_key(place: Place, in_group: bool) -> Finding:
-    """Return the finding on a key that its table does not have: misspelt, or swallowed by a table header above it."""
+    """Return the finding for an unknown key, which may be misspelt or stand below the header of another table."""
     key = str(place[-1])
     if in_group:
         return Finding(place, f"`{key}` next to `any_order`", "a group takes no other key: put each call into its list")
@@ -292,7 +310,9 @@ def _unknown_key(place: Place, in_group: bool) -> Finding:
     if keys == ("cases", "steps") and key in EXPECTATIONS:
         hint = "a step expects the one call of its `tool`, with `args`, and a chain has no other expectations"
     elif home is not None:
-        above = f"[[{'.'.join(keys)}]]" if keys in ARRAYS_OF_TABLES else f"[{'.'.join(keys)}]"
+        above = f"[{'.'.join(keys)}]"
+        if keys in ARRAYS_OF_TABLES:
+            above = f"[{above}]"
         hint = f"`{key}` is a key of {home}: write it above `{above}`, as keys below a header belong to its table"
     else:
         hint = (
@@ -306,12 +326,11 @@ def _unknown_key(place: Place, in_group: bool) -> Finding:
 
 
 def _inner_table_hint(key: str, keys: tuple[str, ...]) -> str:
-    """Return the header for a list of tables that belongs one level further in; empty if there is none of that name."""
-    inner = []
-    for found in ARRAYS_OF_TABLES:
-        if len(found) == len(keys) + 2 and (*keys, found[-2], key) == found:
-            inner.append(found)
-    return f"write `[[{'.'.join(inner[0])}]]`" if inner else ""
+    """Return a hint if a list of tables of this name belongs one level further in, else ""."""
+    for array in ARRAYS_OF_TABLES:
+        if len(array) == len(keys) + 2 and (*keys, array[-2], key) == array:
+            return f"write `[[{'.'.join(array)}]]`"
+    return ""
 
 
 _OTHER_WORDS = {
@@ -319,17 +338,19 @@ _OTHER_WORDS = {
     "user": ("input", "prompt", "query", "question", "message", "request"),
     "system": ("system_prompt", "system_message", "instructions"),
 }
-"""Keys and the words under which other programs have them."""
+"""Keys of the format, and the names that other programs have for them."""
 
 
 def _other_word_hint(key: str, known: Iterable[str]) -> str:
-    """Return the key that a word of other programs stands for; empty if it stands for none of these."""
-    meant = next((name for name, words in _OTHER_WORDS.items() if name in known and key.lower() in words), None)
-    return f"did you mean `{meant}`?" if meant is not None else ""
+    """Return a hint if other programs have this name for one of the `known` keys, else ""."""
+    for name, words in _OTHER_WORDS.items():
+        if name in known and key.lower() in words:
+            return f"did you mean `{name}`?"
+    return ""
 
 
 def _limit_hint(key: str, keys: tuple[str, ...]) -> str:
-    """Return where a limit goes that is written outside the table of limits; empty for any other key."""
+    """Return a hint if the key is a limit outside the table of limits, else ""."""
     if key not in SuiteLimitsTable.model_fields:
         return ""
     if key not in LimitsTable.model_fields:
@@ -340,7 +361,7 @@ def _limit_hint(key: str, keys: tuple[str, ...]) -> str:
 
 
 def _home_of(key: str, keys: tuple[str, ...]) -> str | None:
-    """Return the nearest enclosing table that has such a key."""
+    """Return the name of the nearest enclosing table that has such a key, `None` if there is none."""
     for length in range(len(keys) - 1, -1, -1):
         entry = TABLES.get(keys[:length])
         if entry is not None and key in entry[1].model_fields:
@@ -349,11 +370,15 @@ def _home_of(key: str, keys: tuple[str, ...]) -> str | None:
 
 
 def _not_allowed(place: Place, value: object, expected: str) -> Finding:
+    hint = ""
     if expected == "True":
-        hint = "for an argument that must not be given, use `forbidden_args`" if place[-1] == "present" else ""
+        if place[-1] == "present":
+            hint = "for an argument that must not be given, use `forbidden_args`"
         return Finding(place, f"`{place[-1]}` takes only true, not {described(value)}", hint)
+    # pydantic gives the allowed words as one text: "'a', 'b' or 'c'".
     allowed = expected.replace(" or ", ", ").replace("'", "").split(", ")
-    hint = did_you_mean(value, allowed) if isinstance(value, str) else ""
+    if isinstance(value, str):
+        hint = did_you_mean(value, allowed)
     if place[-1] == "extra_calls":
         hint = hint or 'or list the tools whose calls are free: ["search"]'
     return Finding(place, f"must be {code(allowed[:-1])} or `{allowed[-1]}`, not {described(value)}", hint)
@@ -363,10 +388,8 @@ def _list_hint(place: Place, value: object) -> str:
     keys = keys_of(place)
     if keys in ARRAYS_OF_TABLES:
         return f"write `[[{'.'.join(keys)}]]`, with two brackets on each side, for each one"
-    if isinstance(value, str):
-        if len(value) <= 20 and value.isprintable() and '"' not in value:
-            return f'write ["{value}"]'
-        return "write [ … ]"
+    if isinstance(value, str) and len(value) <= 20 and value.isprintable() and '"' not in value:
+        return f'write ["{value}"]'
     return "write [ … ]"
 
 

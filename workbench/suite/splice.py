@@ -1,9 +1,4 @@
-"""A suite's text as a value that is changed case by case, everything that was not edited staying byte for byte.
-
-The text is cut into the blocks of its cases and the text between them. A case is changed in its block alone, so that
-the cost does not grow with the file. A block opens with its own header and ends before another, and is parsed by itself
-to check it. So the parts together mean what they mean apart. `SuiteText.checked` reads the whole once more.
-"""
+"""Edits the text of a suite case by case, leaving everything else as it is, byte for byte."""
 
 from __future__ import annotations
 
@@ -21,6 +16,11 @@ from workbench.suite.render import Table, block_text, is_list_of_tables, suite_t
 from workbench.suite.sameness import same
 from workbench.suite.sections import cut, gap_without, line_end_of
 
+# The idea: the text is split into the blocks of its cases and the text between them, and a change of a case edits its
+# block alone, so that its cost does not grow with the file. A block begins with its own header and ends before the next
+# one, and it is parsed by itself; so all blocks together mean the same as each by itself. `SuiteText.checked` confirms
+# that by reading the whole text before it is saved.
+
 _BYTE_ORDER_MARK = "\ufeff"
 _ONE_BLOCK = "a case's text is one [[cases]] block, with its comments and the tables below it, and nothing else"
 _COMMENTS = late_pattern(r"(?:[ \t]*#[^\n]*\n)*")
@@ -29,25 +29,20 @@ _Item = TypeVar("_Item")
 
 
 class SpliceError(ValueError):
-    """A suite's text cannot be changed as asked.
-
-    The message names the reason and the way out, in one sentence."""
+    """A change of a suite's text is impossible; the message gives the reason and advice."""
 
 
 @dataclass(frozen=True)
 class SuiteText:
-    """A suite's text and its content.
+    """The text of a suite with its content, parsed. Every change makes a new value, and undo returns to the old one.
 
-    Every change makes a new value; the old one is the undo.
-
-    `blocks` are the cases' texts, without a final line end: comments directly above a case belong to it, a comment
+    `blocks` are the texts of cases, without a final line end: comments directly above a case belong to it, a comment
     between blank lines does not. `between` is the text before each block and after the last one. `header` is the
-    content outside the cases. None of the tables may be changed in place.
+    content outside the cases. Do not change its tables in place.
 
-    `in_blocks` is false where cases are written in brackets or with other tables among them: `blocks` is empty then,
-    and each change edits the whole file. `kept_formatting` is false once a change had to rewrite more than it meant:
-    show the difference before saving.
-    """
+    `in_blocks` is false if cases are written in brackets or with other tables among them: `blocks` is then empty, and
+    each change edits the whole text. `kept_formatting` is false after a change that had to rewrite more than it
+    changed: show the difference before saving."""
 
     between: tuple[str, ...]
     blocks: tuple[str, ...]
@@ -58,14 +53,14 @@ class SuiteText:
 
     @classmethod
     def of(cls, text: str) -> SuiteText:
-        """Split a text.
+        """Split a text into cases and the text between them.
 
-        Raises SpliceError when it is not TOML: such a text is edited as a whole."""
+        Raises SpliceError if the text is not TOML."""
         return _taken_apart(text, _read(text, "the file"))
 
     @cached_property
     def text(self) -> str:
-        """The whole text, as it is saved."""
+        """The whole text, ready to be saved."""
         return "".join(_interleaved(self.between, self.blocks))
 
     @property
@@ -76,10 +71,9 @@ class SuiteText:
         return self.header
 
     def block(self, index: int) -> str:
-        """Return the text of a case with `\n` as line ends, as it would be written if cases are not in blocks.
+        r"""Return the text of a case with `\n` as line ends; if cases are not in blocks, the block that it would have.
 
-        Raises IndexError when there is no such case.
-        """
+        Raises IndexError if there is no such case."""
         self._must_have(index)
         if self.in_blocks:
             return self.blocks[index].replace("\r\n", "\n")
@@ -87,17 +81,16 @@ class SuiteText:
 
     @property
     def head(self) -> str:
-        """The text before the first case, or all of it if cases are not in blocks.
+        r"""The text before the first case, or the whole text if cases are not in blocks.
 
-        It has `\n` as line ends, and no trailing blank lines."""
+        It has `\n` as line ends, and no blank lines at its end."""
         return self.between[0].removeprefix(_BYTE_ORDER_MARK).replace("\r\n", "\n").rstrip("\n")
 
     def with_head(self, text: str) -> SuiteText:
         """Replace the text before the first case.
 
-        Raises SpliceError when it is not TOML, or contains cases where there are some below.
-        """
-        mark = _BYTE_ORDER_MARK if self.text.startswith(_BYTE_ORDER_MARK) else ""
+        Raises SpliceError if the new text is not TOML, or contains a case although there are cases below it."""
+        mark = self._mark
         if not self.in_blocks or not self.blocks:
             written = mark + text.rstrip("\n").replace("\n", self._line_end) + self._line_end
             return replace(SuiteText.of(written), kept_formatting=self.kept_formatting)
@@ -109,13 +102,14 @@ class SuiteText:
         return replace(self, between=(first, *self.between[1:]), header=header)
 
     def with_case(self, index: int, case: Table) -> SuiteText:
-        """Change one case to `case`, keeping the comments, order and formatting of its unchanged parts.
+        """Replace the content of one case, keeping comments, order and formatting of its unchanged parts.
 
-        Raises IndexError when there is no such case, and SpliceError for values that TOML lacks."""
+        Raises IndexError if there is no such case, and SpliceError for values that TOML lacks."""
         self._must_have(index)
         if same(self.cases[index], case):
             return self
-        from workbench.suite.toml_edit import CannotEditError, edited  # imports tomlkit, not needed to look at a suite
+        # Imported on use: it loads tomlkit, and most suites are only read.
+        from workbench.suite.toml_edit import CannotEditError, edited
 
         if not self.in_blocks:
             return self._with_cases((*self.cases[:index], case, *self.cases[index + 1 :]), keeps=True)
@@ -123,15 +117,16 @@ class SuiteText:
         fresh = _block_of(case)
         try:
             block = edited(written, {"cases": [self.cases[index]]}, {"cases": [case]}, self._line_end)
-        except (CannotEditError, ValueError):  # regarding values, too, only tomlkit can have failed: `fresh` holds them
+        except (CannotEditError, ValueError):
+            # The values are not the cause, since `fresh` holds them: the case loses its formatting, but not its
+            # comments above.
             block, keeps = self._as_written_here(_comments_above(written) + fresh), False
         return self._with_block(index, block, case, keeps)
 
     def with_case_text(self, index: int, text: str) -> SuiteText:
-        """Replace one case by a block that a person wrote.
+        """Replace one case by a block that the user wrote.
 
-        Raises IndexError when there is no such case, and SpliceError when the text is not one block of TOML.
-        """
+        Raises IndexError if there is no such case, and SpliceError if the text is not one block of TOML."""
         self._must_have(index)
         block, case = _one_block(text)
         if not self.in_blocks:
@@ -139,18 +134,16 @@ class SuiteText:
         return self._with_block(index, self._as_written_here(block), case, keeps=True)
 
     def with_new_case(self, index: int, case: Table) -> SuiteText:
-        """Add a case with this index (0 to the number of cases), written as a person would.
+        """Insert a case at an index, from 0 to the number of cases.
 
-        Raises IndexError for an impossible index, and SpliceError for values that TOML lacks.
-        """
+        Raises IndexError for another index, and SpliceError for values that TOML lacks."""
         return self.with_new_case_text(index, _block_of(case))
 
     def with_new_case_text(self, index: int, text: str) -> SuiteText:
-        """Add a case as a person wrote it, which also copies one with its comments, from another suite too.
+        """Insert a case that the user wrote, or that is copied from a suite with its comments.
 
-        It is placed directly behind the case before it; a first one directly before the next. Raises IndexError for an
-        impossible index, and SpliceError when the text is not one block of TOML.
-        """
+        It stands directly after the case before it, or, as the first one, directly before the next case. Raises
+        IndexError for an index above the number of cases, and SpliceError if the text is not one block of TOML."""
         if not 0 <= index <= len(self.cases):
             raise IndexError(f"there is no place {index} among {len(self.cases)} cases")
         block, case = _one_block(text)
@@ -165,13 +158,15 @@ class SuiteText:
             between = (self.between[0], apart, *self.between[1:])
         else:
             head = self.between[0].rstrip()
-            between = (head + apart if head.strip(_BYTE_ORDER_MARK) else head, self._line_end)
+            if head.strip(_BYTE_ORDER_MARK):
+                head += apart
+            between = (head, self._line_end)
         return replace(self, between=between, blocks=blocks, cases=cases)
 
     def without_case(self, index: int) -> SuiteText:
         """Remove one case, with the comments directly above it.
 
-        Raises IndexError when there is no such case."""
+        Raises IndexError if there is no such case."""
         self._must_have(index)
         cases = self.cases[:index] + self.cases[index + 1 :]
         if not self.in_blocks:
@@ -181,10 +176,9 @@ class SuiteText:
         return replace(self, between=between, blocks=self.blocks[:index] + self.blocks[index + 1 :], cases=cases)
 
     def with_case_moved(self, index: int, to: int) -> SuiteText:
-        """Move a case, which then has the index `to`; the text between cases stays where it is.
+        """Move a case to the index `to`; the text between cases stays where it is.
 
-        Raises IndexError when one of the two is no case.
-        """
+        Raises IndexError if one of the indices has no case."""
         self._must_have(index)
         self._must_have(to)
         cases = _moved(self.cases, index, to)
@@ -195,23 +189,23 @@ class SuiteText:
         return replace(self, blocks=_moved(self.blocks, index, to), cases=cases)
 
     def with_header(self, key: str, value: object) -> SuiteText:
-        """Change something outside the cases: a key's value, a table (`limits`), or a list of tables (`servers`).
+        """Set a key outside the cases to a value, a table (`limits`) or a list of tables (`servers`).
 
-        `None` removes it. Tables that stay in a list keep their comments, wherever they are now. Raises SpliceError for
-        values that TOML lacks, and ValueError for `cases`."""
+        `None` removes the key. Tables that stay in a list keep their comments, even if they change places. Raises
+        SpliceError for values that TOML lacks, and ValueError for the key `cases`."""
         if key == "cases":
             raise ValueError("cases are changed one by one")
-        header = {}
-        for name, inner in self.header.items():
-            if name != key or value is not None:
-                header[name] = inner
-        if value is not None:
+        header = dict(self.header)
+        if value is None:
+            header.pop(key, None)
+        else:
             header[key] = value
         if same(header, self.header):
             return self
         if not self.in_blocks:
-            return self._rewritten({**header, "cases": list(self.cases)} if self.cases else header)
-        # Each case by its header alone: the cases need not be read again, and nothing can touch them.
+            return self._rewritten(_with(header, list(self.cases)))
+        # The text is edited with the bare header of each case in its place: the cases are not read again, and the edit
+        # cannot change them.
         empty: list[Table] = [{} for _ in self.cases]
         skeleton_text = "".join(_interleaved(self.between, ["[[cases]]"] * len(empty)))
         skeleton = _taken_apart(skeleton_text, _with(self.header, empty))._rewritten(_with(header, empty))
@@ -221,16 +215,19 @@ class SuiteText:
         return replace(self, between=skeleton.between, header=header, kept_formatting=keeps)
 
     def checked(self) -> SuiteText:
-        """Return the value after reading the whole text and comparing it with the document; call it before every save.
+        """Compare the text with its content, and return the value, which is ready to be saved.
 
-        If they differ, the text is rewritten from the document, and `kept_formatting` is false.
-        """
-        try:
-            if same(tomllib.loads(self.text.removeprefix(_BYTE_ORDER_MARK)), self.document):
-                return self
-        except ValueError:
-            pass  # rewritten below, as when the content differs
+        Call it before every save. If they differ, the text is written anew from the content, and `kept_formatting` is
+        false."""
+        if _says(self.text, self.document):
+            return self
         return self._from_scratch(self.document)
+
+    @property
+    def _mark(self) -> str:
+        if self.text.startswith(_BYTE_ORDER_MARK):
+            return _BYTE_ORDER_MARK
+        return ""
 
     @property
     def _line_end(self) -> str:
@@ -251,10 +248,8 @@ class SuiteText:
     def _with_cases(self, cases: tuple[Table, ...], keeps: bool) -> SuiteText:
         if not isinstance(self.header.get("cases", []), list):
             raise SpliceError("`cases` is not a list of tables: write [[cases]], with two brackets on each side")
-        header = {}
-        for key, value in self.header.items():
-            if key != "cases":
-                header[key] = value
+        header = dict(self.header)
+        header.pop("cases", None)
         changed = self._rewritten(_with(header, list(cases)))
         return replace(changed, kept_formatting=changed.kept_formatting and keeps)
 
@@ -262,7 +257,7 @@ class SuiteText:
         """Edit the whole file to hold another document."""
         from workbench.suite.toml_edit import CannotEditError, edited
 
-        mark = _BYTE_ORDER_MARK if self.text.startswith(_BYTE_ORDER_MARK) else ""
+        mark = self._mark
         try:
             text = edited(self.text.removeprefix(mark), self.document, document, self._line_end)
         except CannotEditError:
@@ -286,7 +281,9 @@ def _interleaved(between: Sequence[str], blocks: Sequence[str]) -> Iterator[str]
 
 
 def _with(header: Table, cases: list[Table]) -> Table:
-    return {**header, "cases": cases} if cases else header
+    if cases:
+        return {**header, "cases": cases}
+    return header
 
 
 def _moved(items: tuple[_Item, ...], index: int, to: int) -> tuple[_Item, ...]:
@@ -303,8 +300,11 @@ def _read(text: str, what: str) -> Table:
 
 def _taken_apart(text: str, document: Table) -> SuiteText:
     written = document.get("cases")
-    cases: tuple[Table, ...] = tuple(written) if is_list_of_tables(written) else ()
-    header = {key: value for key, value in document.items() if key != "cases"} if cases else document
+    cases: tuple[Table, ...] = ()
+    header = document
+    if is_list_of_tables(written):
+        cases = tuple(written)
+        header = {key: value for key, value in document.items() if key != "cases"}
     parts = _blocks(text)
     if parts is not None and len(parts[1]) == len(cases) and _says("".join(parts[0]), header):
         return SuiteText(tuple(parts[0]), tuple(parts[1]), header, cases, in_blocks=True)
@@ -314,14 +314,14 @@ def _taken_apart(text: str, document: Table) -> SuiteText:
 def _blocks(text: str) -> tuple[list[str], list[str]] | None:
     """Return the text between the blocks of cases, and the blocks.
 
-    It is `None` if a case is not all in one place, or the text cannot be cut."""
+    `None` if the tables of a case are not next to each other, or the lines of the text are not known."""
     between, blocks = [text[: text.startswith(_BYTE_ORDER_MARK)]], list[str]()
     gap = ""
     inside = False
     try:
         sections = cut(text.removeprefix(_BYTE_ORDER_MARK))
     except ValueError:
-        return None  # edited as a whole, which says so
+        return None
     for section in sections:
         of_case = section.place[:1] == ("cases",)
         content = section.lead + section.body
@@ -360,7 +360,9 @@ def _block_of(case: Table) -> str:
 
 def _comments_above(block: str) -> str:
     found = _COMMENTS.match(block)
-    return found[0].replace("\r\n", "\n") if found else ""
+    if found is None:
+        return ""
+    return found[0].replace("\r\n", "\n")
 
 
 def _one_block(text: str) -> tuple[str, Table]:

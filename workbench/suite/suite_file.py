@@ -1,6 +1,6 @@
-"""Loads a suite file into a `Suite`, or into all of its problems at once, each with its line.
+"""Loads a suite file into a `Suite`, or reports all of its problems at once, each with its line.
 
-Loading never starts a process, imports a module, opens a connection or reads a secret, and never raises for content.
+Loading starts no process, imports no module, opens no connection, reads no secret, and raises for no content.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _SMALLEST = 'a suite begins with format = 1 and name = "…"'
 class SuiteFile:
     """A suite file as it was read.
 
-    `suite` is `None` when a problem is an error; `hash` is the SHA-256 of the file's bytes in hex, empty when it could
-    not be read. Problems are in the order of their lines."""
+    `suite` is `None` if a problem is an error. `hash` is the SHA-256 of the file's bytes in hex, empty if the file
+    could not be read. Problems are in the order of their lines."""
 
     path: Path
     text: str
@@ -46,29 +46,28 @@ class SuiteFile:
     is_missing: bool = False
     """Whether the file does not exist."""
     as_then: bool = False
-    """Whether the text comes from a history, not from the file."""
+    """Whether the text is an earlier version that a history has stored."""
 
     @property
     def errors(self) -> tuple[Problem, ...]:
-        """Problems that prevent the suite from running."""
+        """The problems that prevent the suite from running."""
         return tuple(problem for problem in self.problems if problem.severity == "error")
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
-        """Problems that only inform."""
+        """The problems that do not prevent the suite from running."""
         return tuple(problem for problem in self.problems if problem.severity == "warning")
 
     @cached_property
     def positions(self) -> Positions:
-        """The lines of everything in the text; empty for a text that is not TOML."""
+        """The lines of all tables and keys in the text; empty for a text that is not TOML."""
         if self.suite is None and _parsed(self.text) is None:
             return Positions({}, {}, (), 1)
         return scan(self.text)
 
     @cached_property
     def parts(self) -> SuiteText | None:
-        """The text split for editing, which reads it once more; `None` when it is not TOML."""
-
+        """The text split into cases and the text between them, for editing; `None` for a text that is not TOML."""
         try:
             return SuiteText.of(self.text)
         except SpliceError:
@@ -110,7 +109,9 @@ def load_suite(path: Path) -> SuiteFile:
             hint = did_you_mean(path.name, _names_in(folder, path.suffix)) or "check the path"
         return replace(_refused(path, "there is no such file", hint), is_missing=True)
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        reason = str(error)
+        if isinstance(error, OSError) and error.strerror:
+            reason = error.strerror
         return _refused(path, f"cannot be read: {reason}")
     try:
         text = content.decode("utf-8")
@@ -124,7 +125,7 @@ def load_suite(path: Path) -> SuiteFile:
 
 
 def parse_suite(text: str, path: Path) -> SuiteFile:
-    """Read a suite from its text; `path` is where the file is or will be."""
+    """Read a suite from its text; `path` is the path of its file, which need not exist yet."""
     return _loaded(text, path, _sha256(text.encode("utf-8", errors="surrogatepass")))
 
 
@@ -142,6 +143,7 @@ def _loaded(text: str, path: Path, file_hash: str) -> SuiteFile:
         return SuiteFile(path, text, file_hash, None, (problem,))
     try:
         raw: dict[str, object] = tomllib.loads(text)
+        # Later code walks the tables recursively and relies on a limit to their depth.
         if nested_too_deeply(raw):
             raise RecursionError
     except (ValueError, RecursionError) as error:
@@ -150,12 +152,14 @@ def _loaded(text: str, path: Path, file_hash: str) -> SuiteFile:
         # Python's warnings about regular expressions, in checks and in tools' schemas, must not be printed.
         warnings.simplefilter("ignore", FutureWarning)
         suite, findings = _read(raw)
-    problems = _placed(findings, scan(text), path) if findings else ()
+    problems: tuple[Problem, ...] = ()
+    # Finding the lines takes longer than parsing, and most suites have no problem.
+    if findings:
+        problems = _placed(findings, scan(text), path)
     return SuiteFile(path, text, file_hash, suite, problems)
 
 
 def _names_in(folder: Path, ending: str) -> list[str]:
-    """Return the names of the files of a folder that end like this; none if the folder cannot be read."""
     try:
         return sorted(path.name for path in folder.iterdir() if path.suffix == ending)
     except OSError:
@@ -163,31 +167,29 @@ def _names_in(folder: Path, ending: str) -> list[str]:
 
 
 def with_findings(file: SuiteFile, findings: Iterable[Finding]) -> SuiteFile:
-    """Return the file with further problems, except for places where it has the same problem already."""
+    """Return the file with further problems, without those that it has already at the same place."""
     known = {(problem.where, problem.message) for problem in file.problems}
-    found = []
-    for finding in findings:
-        if (written(finding.place), finding.message) not in known:
-            found.append(finding)
+    found = [finding for finding in findings if (written(finding.place), finding.message) not in known]
     if not found:
         return file
     new = _placed(found, file.positions, file.path)
-    return replace(file, problems=tuple(sorted([*file.problems, *new], key=lambda problem: problem.line or 0)))
+    return replace(file, problems=tuple(sorted([*file.problems, *new], key=_by_line)))
+
+
+def _by_line(problem: Problem) -> int:
+    return problem.line or 0
 
 
 def _placed(findings: list[Finding], lines: Positions, path: Path) -> tuple[Problem, ...]:
     problems = []
     for found in dict.fromkeys(findings):
-        problems.append(
-            Problem(path, _line_of(found, lines), written(found.place), found.message, found.hint, found.severity)
-        )
+        line = None
+        if lines.are_known:
+            line = lines.line(found.place)
+        problems.append(Problem(path, line, written(found.place), found.message, found.hint, found.severity))
     if problems and not lines.are_known:
         problems.append(Problem(path, None, "", _UNKNOWN_LINES, "please report it with this file", "warning"))
-    return tuple(sorted(problems, key=lambda problem: problem.line or 0))
-
-
-def _line_of(found: Finding, lines: Positions) -> int | None:
-    return lines.line(found.place) if lines.are_known else None
+    return tuple(sorted(problems, key=_by_line))
 
 
 _UNKNOWN_LINES = "the lines of this file cannot be told, so its problems name none"
@@ -198,15 +200,21 @@ def _parsed(text: str) -> dict[str, object] | None:
         raw: dict[str, object] = tomllib.loads(text)
     except (ValueError, RecursionError):
         return None
-    return None if nested_too_deeply(raw) else raw
+    if nested_too_deeply(raw):
+        return None
+    return raw
 
 
 def _read(raw: dict[str, object]) -> tuple[Suite | None, list[Finding]]:
     format_problem = _format_problem(raw)
+    # Another format, or a file that is no suite at all, would only give misleading problems.
     if format_problem is not None and ("format" in raw or not {"name", "cases"} & raw.keys()):
         return None, [format_problem]
-    findings = [format_problem] if format_problem else []
+    findings = []
+    if format_problem is not None:
+        findings.append(format_problem)
     findings += value_findings(raw)
+    # One problem for each place: a value that is refused already needs no second message about its type.
     refused = {finding.place for finding in findings}
     suite: Suite | None = None
     of_shape: Iterable[Finding] = ()
@@ -227,9 +235,9 @@ def _read(raw: dict[str, object]) -> tuple[Suite | None, list[Finding]]:
 
 
 def _share_names(models: Iterable[object]) -> None:
-    """Let equal models share one set of the names that were written in each.
-
-    A large suite has few different sets, and they take a fifth of a case's memory. A copy gets a set of its own."""
+    """Let models share equal sets of the names of their written fields."""
+    # pydantic keeps such a set for each model. A large suite has few different ones, and they take a fifth of a case's
+    # memory. Sharing is safe, because a copy of a model gets a set of its own.
     known: dict[frozenset[str], set[str]] = {}
     waiting = list(models)
     while waiting:
@@ -260,11 +268,8 @@ def _format_problem(raw: dict[str, object]) -> Finding | None:
 
 
 def _advice(raw: dict[str, object], suite: Suite | None, findings: list[Finding]) -> Iterator[Finding]:
-    """Return advice on the well-formed cases: all of them, or those without errors when only cases have errors."""
-    errors = []
-    for finding in findings:
-        if finding.severity == "error":
-            errors.append(finding.place)
+    """Yield advice on the suite, or on its cases without errors if only cases have errors."""
+    errors = [finding.place for finding in findings if finding.severity == "error"]
     if not errors and suite is not None:
         yield from advice(suite, range(len(suite.cases)))
         return
@@ -281,6 +286,7 @@ def _advice(raw: dict[str, object], suite: Suite | None, findings: list[Finding]
 
 _LINE_AND_COLUMN = late_pattern(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
+# The beginnings of tomllib's messages, with advice for the mistakes that usually cause them.
 _WAYS_OUT = (
     ("Cannot overwrite a value", "this key is already written above in the same table"),
     ("Cannot declare", "this table is already written above; use [[…]] with two brackets to add one to a list"),
@@ -310,8 +316,10 @@ def _not_toml(error: ValueError | RecursionError, text: str, path: Path) -> Prob
     column = ""
     if place is not None:
         message = message[: place.start()]
-        line = int(place[1]) if place[1] else text.rstrip().count("\n") + 1
-        column = f" (column {place[2]})" if place[2] else " (at the end of the file)"
+        if place[1]:
+            line, column = int(place[1]), f" (column {place[2]})"
+        else:
+            line, column = text.rstrip().count("\n") + 1, " (at the end of the file)"
     if text.startswith("\ufeff"):
         message, hint = "a byte order mark at the beginning", "save the file as UTF-8 without it"
     else:
@@ -323,26 +331,31 @@ def _not_toml(error: ValueError | RecursionError, text: str, path: Path) -> Prob
 
 
 def _way_out_of_value(text: str, line: int | None) -> str:
-    written_line = text.split("\n")[line - 1] if line else ""
-    value = written_line.partition("=")[2].partition("#")[0].strip().rstrip(",")
+    value = ""
+    if line:
+        value = text.split("\n")[line - 1].partition("=")[2].partition("#")[0].strip().rstrip(",")
     if value in ("True", "False"):
         return f"write {value.lower()}"
     if value in ("null", "None", "nil"):
         return "TOML has no null: leave the key out, or expect it with { equals_null = true }"
-    return "put text in quotes" if value else "write a value after ="
+    if value:
+        return "put text in quotes"
+    return "write a value after ="
 
 
-# Reads a suite again after an edit: only new or changed cases are read, the others are reused.
+# Reading a suite again after an edit: the text is split into the blocks of cases, and only new or changed blocks are
+# read, together with everything outside the cases. The models and problems of the other cases are reused, with their
+# new lines. Where a change could affect other cases, for example their ids or tags, the whole file is read.
 
 MAX_FRESH = 8
-"""With more cases than this to read, the whole file is read."""
+"""The most changed cases that are read by themselves; with more of them, the whole file is read."""
 
 _CASE = late_pattern(r"cases\[(\d+)\]")
 
 
 @dataclass(frozen=True)
 class _Reused:
-    """How two texts correspond: for each case now, the earlier one it equals, or `None`."""
+    """The cases that two texts share: for each case of the new text, the index of the same case in the old one."""
 
     cases: tuple[int | None, ...]
 
@@ -372,10 +385,13 @@ def reread(file: SuiteFile, before: SuiteText, now: SuiteText) -> SuiteFile | No
     if not any(problem.severity == "error" for problem in problems):
         if file.suite is None:
             return None
-        cases = list(alone or ())
+        fresh_cases = iter(alone or ())
         of_now = []
         for old in reused.cases:
-            of_now.append(file.suite.cases[old] if old is not None else cases.pop(0))
+            if old is None:
+                of_now.append(next(fresh_cases))
+            else:
+                of_now.append(file.suite.cases[old])
         suite = file.suite.model_copy(update={"cases": tuple(of_now)})
         if list(unknown_tags(suite)) != list(unknown_tags(file.suite)):
             return None
@@ -386,17 +402,19 @@ def reread(file: SuiteFile, before: SuiteText, now: SuiteText) -> SuiteFile | No
 
 
 def _reused(before: SuiteText, now: SuiteText) -> _Reused | None:
-    """Return `None` where more than cases has changed, or too many of them."""
+    """Match the cases of two texts; `None` if more than cases has changed, or too many of them."""
     if not (before.in_blocks and now.in_blocks and before.blocks and now.blocks) or before.header is not now.header:
         return None
+    # Without any key outside the cases, a missing one is reported at the first case, which may be another one now.
     if not now.header:
-        return None  # the missing key outside the cases is then reported at the first case
+        return None
     if before.between != now.between:
-        # Whatever is between cases may have moved: only blank lines certainly do not matter.
+        # Text between cases may belong to another case now: only blank lines certainly do not matter.
         if before.between[0].rstrip() != now.between[0].rstrip():
             return None
         if any(gap.strip() for gap in (*before.between[1:], *now.between[1:])):
             return None
+    # An edit keeps the text of unchanged cases as the same objects, so their identity tells which are the same.
     places = {id(block): at for at, block in enumerate(before.blocks)}
     if len(places) < len(before.blocks):
         return None
@@ -407,26 +425,23 @@ def _reused(before: SuiteText, now: SuiteText) -> _Reused | None:
 
 
 def _ids_differ(file: SuiteFile, now: SuiteText, reused: _Reused) -> bool:
-    """Return whether no two cases have the same id; those that were reused differ among themselves."""
+    """Return whether the ids of all cases differ, given that those of reused cases do."""
     fresh = [_id(now.cases[at]) for at in reused.fresh]
     if not fresh:
         return True
-    if file.suite is not None:
-        known = file.suite.cases
-        others: set[object] = set()
-        for old in reused.cases:
-            if old is not None:
-                others.add(known[old].id)
-    else:
-        others = set()
-        for at, old in enumerate(reused.cases):
-            if old is not None:
-                others.add(_id(now.cases[at]))
+    others: set[object] = set()
+    for at, old in enumerate(reused.cases):
+        if old is None:
+            continue
+        if file.suite is not None:
+            others.add(file.suite.cases[old].id)
+        else:
+            others.add(_id(now.cases[at]))
     return len(set(fresh)) == len(fresh) and not others & set(fresh)
 
 
 def _is_of_several(problem: Problem) -> bool:
-    """Return whether a problem involves several cases, or a case and a place outside it."""
+    """Return whether a problem involves several cases, whose message then names one by its index."""
     return _CASE.search(problem.message) is not None
 
 
@@ -434,15 +449,21 @@ def _id(case: Table) -> object:
     name, written = case.get("name"), case.get("id")
     if isinstance(written, str):
         return written
-    return derived_id(name) if isinstance(name, str) else id(case)
+    if isinstance(name, str):
+        return derived_id(name)
+    # A case without a name has no id, and must not equal any other.
+    return id(case)
 
 
 def _alone(
     file: SuiteFile, now: SuiteText, fresh: Sequence[int]
 ) -> tuple[tuple[Case, ...] | None, tuple[Problem, ...]]:
-    """Return some cases read with everything outside the cases, and the problems with their places in the text."""
+    """Read some cases of a text with everything outside the cases, and return them with their problems.
+
+    The cases are `None` if a problem is an error. Lines and indices of problems are those of the whole text."""
     if not fresh:
         return (), ()
+    # The text that is read lacks the other cases: `shifts` are the lines by which each case is further up in it.
     wanted = set(fresh)
     pieces: list[str] = []
     shifts: list[int] = []
@@ -471,11 +492,13 @@ def _alone(
             where = f"cases[{fresh[number]}]{problem.where[which.end() :]}"
             problem = replace(_shifted(problem, shifts[number]), where=where)
         problems.append(problem)
-    return read.suite.cases if read.suite is not None else None, tuple(problems)
+    if read.suite is None:
+        return None, tuple(problems)
+    return read.suite.cases, tuple(problems)
 
 
 def _moved(problems: Sequence[Problem], before: SuiteText, now: SuiteText, reused: _Reused) -> list[Problem]:
-    """Return the problems that remain, with their present lines and indices."""
+    """Return the problems of reused cases and of places outside cases, with their new lines and indices."""
     if not problems:
         return []
     starts_before, starts_now = _starts(before), _starts(now)
@@ -493,7 +516,7 @@ def _moved(problems: Sequence[Problem], before: SuiteText, now: SuiteText, reuse
 
 
 def _starts(text: SuiteText) -> list[int]:
-    """Return how many lines end before each piece: the text before the first case, that case, the text behind it, …"""
+    """Return the number of lines before each piece: the text before the first case, that case, the text after it, …"""
     counts = []
     for gap, block in zip(text.between, text.blocks, strict=False):
         counts += [gap.count("\n"), block.count("\n")]
@@ -501,12 +524,11 @@ def _starts(text: SuiteText) -> list[int]:
 
 
 def _shift_outside(line: int | None, before: Sequence[int], now: Sequence[int]) -> int:
-    """Return by how much a line between cases has moved.
-
-    Where anything is there, the pieces are the same."""
+    """Return the number of lines by which a line between cases has moved."""
+    # With another number of cases there are only blank lines between them, and so no problems.
     if line is None or len(before) != len(now):
         return 0
-    # The last gap that begins on an earlier line, or on this one.
+    # Gaps have the even indices. This is the last one that begins on an earlier line.
     gap = max((at for at in range(0, len(before), 2) if before[at] < line), default=0)
     return now[gap] - before[gap]
 
@@ -517,26 +539,25 @@ def _shifted(problem: Problem, lines: int) -> Problem:
     return problem
 
 
-# Cuts a suite's text down to one case, so that a run can be stored together with all that it was graded by.
+# Cutting a suite's text down to one case, so that a run can be stored together with everything that it is graded by.
 
 Blocks = tuple[tuple[str, int, int], ...]
-"""For each case its id, and where its block starts and ends in the suite's text, counted in characters."""
+"""The positions of cases in the text of their suite: id, start and end of the block, in characters."""
 
 
 class Excerpts:
-    """Cuts cases out of suite files.
+    """Excerpts of suite files with a single case each.
 
-    Each file is taken apart once, because a batch asks for hundreds of its cases."""
+    Each file is split once, because a batch asks for hundreds of its cases."""
 
     def __init__(self) -> None:
         self._files: dict[tuple[Path, str], tuple[SuiteText, Blocks] | None] = {}
         self._standing_alone: dict[tuple[Path, str, str], bool] = {}
 
     def of(self, file: SuiteFile, case_id: str) -> str:
-        """Return the suite with only this case, everything else as it is written, comments too.
+        """Return the text of the suite without the other cases, comments included.
 
-        Returns the whole text when the cases do not stand in blocks of their own, or when there is no such case.
-        """
+        It is the whole text if the cases have no blocks of their own, or if there is no such case."""
         key = (file.path, file.hash)
         if key not in self._files:
             self._files[key] = _taken_apart(file)
@@ -554,11 +575,13 @@ class Excerpts:
 
 
 def case_blocks(file: SuiteFile) -> Blocks | None:
-    """Return where the cases stand in a suite's text; `None` when they do not stand in blocks of their own.
+    """Return the positions of the cases in a suite's text, `None` if the cases have no blocks of their own.
 
     The blank lines below a case belong to its block."""
     known = _taken_apart(file)
-    return known[1] if known is not None else None
+    if known is None:
+        return None
+    return known[1]
 
 
 def _taken_apart(file: SuiteFile) -> tuple[SuiteText, Blocks] | None:
@@ -580,7 +603,7 @@ def _taken_apart(file: SuiteFile) -> tuple[SuiteText, Blocks] | None:
 
 
 def _stands_alone(parts: SuiteText, index: int) -> bool:
-    """Return whether the block of a case by itself says the same case, and nothing else."""
+    """Return whether the block of a case, parsed by itself, gives the same case and nothing else."""
     try:
         return tomllib.loads(parts.blocks[index]) == {"cases": [parts.cases[index]]}
     except ValueError:
@@ -588,17 +611,17 @@ def _stands_alone(parts: SuiteText, index: int) -> bool:
 
 
 def cut_out(text: str, blocks: Blocks, case_id: str) -> str:
-    """Return a suite's text without the blocks of all cases but one; the whole text when there is no such case."""
+    """Return a suite's text without the blocks of all other cases, or the whole text if there is no such case."""
     return CutText(text, blocks).of(case_id)
 
 
 class CutText:
-    """A suite's text, taken apart once to cut many cases out of it."""
+    """A suite's text, split once to cut many cases out of it."""
 
     def __init__(self, text: str, blocks: Blocks) -> None:
         self._text = text
         self._places: dict[str, list[tuple[int, int, int]]] = {}
-        """For each case, the place of its block among the texts between blocks, and its position in the text."""
+        """For each case, the position of its block in the text without cases, and start and end in the whole text."""
         between: list[str] = []
         end = cut = 0
         for case, first, after in blocks:
@@ -614,7 +637,7 @@ class CutText:
         return self._between
 
     def of(self, case_id: str) -> str:
-        """Return the text without the blocks of all other cases; the whole text when there is no such case."""
+        """Return the text without the blocks of all other cases, or the whole text if there is no such case."""
         if case_id not in self._places:
             return self._text
         parts: list[str] = []
@@ -625,10 +648,8 @@ class CutText:
         return "".join((*parts, self._between[end:]))
 
 
-# Where cases are in the files of their suites, for reports that point there.
-
 LineOf = Callable[[str, str], int | None]
-"""Returns the line (from 1) of a case, by the path of its suite and its id; `None` where that is not known."""
+"""Returns the line (from 1) of a case, by the path of its suite and its id; `None` if the line is not known."""
 
 
 def suites_of(files: Iterable[SuiteFile]) -> dict[str, Suite]:
@@ -638,47 +659,49 @@ def suites_of(files: Iterable[SuiteFile]) -> dict[str, Suite]:
 
 def cases_by_id(suite: Suite | None) -> dict[str, Case]:
     """Return the cases of a suite by id; none for a suite that could not be read."""
-    return {case.id: case for case in suite.cases} if suite is not None else {}
+    if suite is None:
+        return {}
+    return {case.id: case for case in suite.cases}
 
 
 def no_line(suite: str, case_id: str) -> None:
-    """Knows no line: where a suite has no file."""
+    """Return `None` as the line of any case, for suites without a file."""
 
 
 def lines_of(files: Iterable[SuiteFile]) -> LineOf:
-    """Return where the cases of some suites are.
+    """Return a function that finds the lines of the cases of some suites.
 
-    A file is searched when it is first asked about."""
+    Each file is searched on its first use."""
     waiting = {str(file.path): file for file in files}
     known: dict[str, dict[str, int]] = {}
 
     def line_of(suite: str, case_id: str) -> int | None:
         file = waiting.pop(suite, None)
         if file is not None and file.suite is not None:
-            positions = scan(file.text)  # not the file's own, which would stay in memory with all its places
+            # Not `file.positions`, which would keep the lines of everything in memory.
+            positions = scan(file.text)
             if not positions.are_known:
                 return None
-            places = ((case.id, ("cases", index)) for index, case in enumerate(file.suite.cases))
-            known[suite] = {case: positions.line(place) for case, place in places}
+            lines = known[suite] = {}
+            for index, case in enumerate(file.suite.cases):
+                lines[case.id] = positions.line(("cases", index))
         return known.get(suite, {}).get(case_id)
 
     return line_of
 
 
-# Variants from beside a suite, for one batch: those in a file, or a system prompt that is to be tried. They are
-# added to the text of the suite in memory, so that what is stored of a run says how it was made.
+# Variants that are not in the suite but given for one batch: in a file of variants, or as a system prompt to try. They
+# are added to the text of the suite in memory, so that the suite that is stored with a run describes the run.
 
 
 class AddedVariantError(ValueError):
-    """Variants that cannot be added.
-
-    The message names where they come from."""
+    """Variants cannot be added to a suite; the message names their file."""
 
 
 def variants_in(file: Path) -> tuple[Mapping[str, object], ...]:
-    """Return the variants of a TOML file, as its `[[variants]]` or as its top.
+    """Return the variants of a TOML file: its `[[variants]]`, or the whole file as one variant.
 
-    Raises AddedVariantError."""
+    Raises AddedVariantError for a file that cannot be read, is not TOML, or has other content."""
     try:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -694,9 +717,9 @@ def variants_in(file: Path) -> tuple[Mapping[str, object], ...]:
 
 
 def prompt_variant(file: Path) -> Mapping[str, object]:
-    """Return the variant whose system prompt is the content of a file, named after it.
+    """Return a variant with the content of a file as system prompt, named after the file.
 
-    Raises AddedVariantError."""
+    Raises AddedVariantError for a file that is empty or cannot be read."""
     try:
         text = file.read_text(encoding="utf-8").strip()
     except OSError as error:
@@ -709,16 +732,16 @@ def prompt_variant(file: Path) -> Mapping[str, object]:
 
 
 def with_variants(file: SuiteFile, tables: Iterable[Mapping[str, object]], origin: str) -> SuiteFile:
-    """Return a suite with more variants, as if its text had them at its end.
+    """Return a suite with further variants, appended to its text in memory.
 
-    Raises AddedVariantError with the first problem that the suite has with them."""
+    `origin` names their source in errors. Raises AddedVariantError with the first problem of the suite with them."""
+    text = file.text.rstrip("\n")
     try:
-        blocks = []
         for table in tables:
-            blocks.append(block_text(("variants",), table, of_array=True))
+            text += f"\n\n{block_text(('variants',), table, of_array=True)}"
     except ValueError as error:
         raise AddedVariantError(f"{origin}: {error}") from error
-    added = parse_suite("\n".join([file.text.rstrip("\n"), *(f"\n{block}" for block in blocks), ""]), file.path)
+    added = parse_suite(f"{text}\n", file.path)
     if added.suite is None:
         problem = added.errors[0]
         raise AddedVariantError(f"{origin} does not go with {file.path}: {problem.message}")

@@ -1,8 +1,7 @@
-"""Edits a TOML text so that it holds another document, leaving everything that did not change as it is written.
+"""Edits a TOML text to hold another document, leaving everything that did not change as it is written.
 
-Tables under headers are kept, removed and added as sections; pairs inside a changed section are edited with tomlkit,
-which preserves the comments among them. (Over whole files tomlkit is slow, and takes a comment above a header for part
-of the table before.) The result is read back and compared.
+Tables under headers are kept, removed and added as sections. The keys and values of a changed section are edited with
+tomlkit, which keeps their comments. The result is parsed and compared with the wanted document.
 """
 
 from __future__ import annotations
@@ -36,18 +35,19 @@ from workbench.suite.render import (
 from workbench.suite.sameness import partners, same
 from workbench.suite.sections import Section, cut, gap_without, joined
 
-# Edits pairs of keys and values in their text, preserving the comments among them and their order. The pairs are
-# under one header, or above all of them; tables in them are in braces or written with dotted keys.
+# tomlkit edits single sections here, not the whole file: over a file it is slow, and it takes a comment above a header
+# for a part of the table before. "Pairs" are the keys and values of one section; tables among them are in braces or
+# have dotted keys.
 
 
 def edited_pairs(text: str, old: Table, new: Table, keys: Keys) -> str:
-    """Return the text of pairs `old`, edited to hold `new`; `keys` lead to their table.
+    """Return the text of the pairs `old`, edited to hold `new`; `keys` lead to their table.
 
-    Lines end with a line feed, the last one without.
-
-    Raises tomlkit's own errors: TOMLKitError, LookupError, TypeError, AttributeError. The caller must read the
-    result back and compare it."""
-    document = tomlkit.parse(text + "\n" if text else "")
+    Lines end with a line feed, except the last one. Raises tomlkit's errors: TOMLKitError, LookupError, TypeError,
+    AttributeError. The caller must parse and compare the result."""
+    if text:
+        text += "\n"
+    document = tomlkit.parse(text)
     for key in old:
         if key not in new:
             document.remove(key)
@@ -64,28 +64,32 @@ def edited_pairs(text: str, old: Table, new: Table, keys: Keys) -> str:
 def has_comment(text: str, key: str) -> bool:
     """Return whether a comment may follow a value or be inside it.
 
-    Raises as `edited_pairs` does."""
+    Raises tomlkit's errors, as `edited_pairs` does."""
     item = tomlkit.parse(text).item(key)
     return not isinstance(item, Item) or bool(item.trivia.comment) or "#" in item.as_string()
 
 
 def _edited(item: object, old: object, new: object, keys: Keys | None) -> Item | None:
-    """Return the replacement of an item; `None` when it was changed in place.
+    """Return the replacement of an item, or `None` if it was changed in place.
 
-    `keys` are given where several lines are allowed."""
+    `keys` lead to the item; without them its value is written on one line."""
     match item, old, new:
         case Array(), list(), list() if "\n" in item.as_string() and new:
             _edit_array(item, old, new)
             return None
-        case TomlkitTable(), dict(), dict() if new:  # dotted keys, which could not express that the table is empty
+        # A table with dotted keys; without any key it would not be in the text at all.
+        case TomlkitTable(), dict(), dict() if new:
             _edit_table(item, old, new)
             return None
         case InlineTable(), dict(), dict() if old.keys() == new.keys():
             _edit_table(item, old, new)
             return None
         case InlineTable(), dict(), dict():
+            # Remaining keys keep their order, and new ones follow.
             new = {key: new[key] for key in dict.fromkeys((*old, *new)) if key in new}
-    return tomlkit.value(one_line(new) if keys is None else value_text(keys, new))
+    if keys is None:
+        return tomlkit.value(one_line(new))
+    return tomlkit.value(value_text(keys, new))
 
 
 def _edit_table(table: TomlkitTable | InlineTable, old: Table, new: Table) -> None:
@@ -102,7 +106,7 @@ def _edit_table(table: TomlkitTable | InlineTable, old: Table, new: Table) -> No
 
 
 def _edit_array(array: Array, old: list[object], new: list[object]) -> None:
-    """Elements that changed places are written again at their new place."""
+    # tomlkit cannot move an element, so elements that changed places are written again at their new place.
     pairs = partners(old, new)
     last = -1
     for at, before in enumerate(pairs):
@@ -123,43 +127,40 @@ def _edit_array(array: Array, old: list[object], new: list[object]) -> None:
 
 
 def _insert(document: tomlkit.TOMLDocument, key: str, value: str, keys: Keys) -> None:
-    """Insert a pair behind the last of those that precede it in the format's order, or before all others.
-
-    tomlkit itself only appends; it writes its body in order, so the pair is inserted there.
-    """
+    """Insert a key with its value after the last key that precedes it in the format's order, or before all others."""
     item = tomlkit.value(value)
     item.trivia.trail = "\n"
+    # tomlkit's own methods only append. It writes its body in order, so the pair is inserted there.
     body: list[tuple[Key | None, Item]] = document.body
     wanted = rank((*keys, key))
-    ranks = {}
+    first, last_before = len(body), None
     for number, (other, _) in enumerate(body):
-        if other is not None:
-            ranks[number] = rank((*keys, other.key))
-    before = []
-    for number, other_rank in ranks.items():
-        if other_rank <= wanted:
-            before.append(number)
-    body.insert(before[-1] + 1 if before else min(ranks, default=len(body)), (tomlkit.key(key), item))
+        if other is None:
+            continue
+        first = min(first, number)
+        if rank((*keys, other.key)) <= wanted:
+            last_before = number
+    place = first
+    if last_before is not None:
+        place = last_before + 1
+    body.insert(place, (tomlkit.key(key), item))
 
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
 Step = tuple[str, int | None]
-"""The path from a table to one below it: the key, and the index for an array of tables."""
+"""The step from a table to one below it: the key, and the index for an array of tables."""
 
 
 class CannotEditError(Exception):
-    """The text cannot be edited to the wanted document while keeping its formatting."""
+    """The text cannot be edited to the wanted document without losing its formatting."""
 
 
 def edited(text: str, old: Table, new: Table, line_end: str = "\n") -> str:
-    """Return the text of document `old`, edited to hold `new`.
+    """Return the text of the document `old`, edited to hold `new`; `line_end` ends new lines.
 
-    `line_end` ends new lines.
-
-    Raises CannotEditError where that would lose more than the changed part, and ValueError for values that TOML
-    lacks."""
+    Raises CannotEditError if formatting outside the change would be lost, and ValueError for values that TOML lacks."""
     root = _tree(text)
     result = _joined(_Editor(line_end).table(root, old, new, ()), line_end)
     try:
@@ -173,7 +174,7 @@ def edited(text: str, old: Table, new: Table, line_end: str = "\n") -> str:
 
 @dataclass
 class _Unit:
-    """A table: its own section, if it has a header, and the tables below it in the order of the text."""
+    """A table with its own section, if it has a header, and the tables below it in the order of the text."""
 
     place: Place
     own: Section | None = None
@@ -193,10 +194,12 @@ def _tree(text: str) -> _Unit:
         unit = root
         for length, key in enumerate(section.place, 1):
             if isinstance(key, str):
-                index = next((part for part in section.place[length : length + 1] if isinstance(part, int)), None)
-                place = section.place[: length + (index is not None)]
-                unit = unit.below.setdefault((key, index), _Unit(place))
+                index, end = None, length
+                if length < len(section.place) and isinstance(following := section.place[length], int):
+                    index, end = following, length + 1
+                unit = unit.below.setdefault((key, index), _Unit(section.place[:end]))
         unit.own = section
+    # TOML allows tables in any order, but moving one here would move it past the others.
     if list(root.sections()) != sections:
         raise CannotEditError("a table is separated from the table it belongs to")
     return root
@@ -204,7 +207,7 @@ def _tree(text: str) -> _Unit:
 
 @dataclass(frozen=True)
 class _Piece:
-    """A section in its new place: kept (perhaps changed), dropped (its gap stays), or added (without a gap)."""
+    """A section of the new text, kept or changed, unless it is `dropped` (its gap stays) or `added` (without a gap)."""
 
     section: Section
     dropped: bool = False
@@ -248,7 +251,7 @@ class _Editor:
         return [_Piece(replace(own, body=self._body(own, old, new, keys)), added=unit.own is None)]
 
     def _stays_behind_key(self, unit: _Unit, keys: Keys, before: object, value: object) -> bool:
-        """Return whether a value stays in brackets or braces because it was written like that.
+        """Return whether a value that was written in brackets or braces stays there.
 
         A table that has become too long moves under a header, unless a comment follows it."""
         if isinstance(before, list):
@@ -259,14 +262,16 @@ class _Editor:
 
     def _body(self, own: Section, old: Table, new: Table, keys: Keys) -> str:
         text = _by_tomlkit(edited_pairs, _pairs(own), old, new, keys)
-        text = "\n" + text if own.lead and text else text
+        if own.lead and text:
+            text = f"\n{text}"
         return text.replace("\n", self._line_end)
 
     def _below(self, unit: _Unit, old: Table, new: Table, keys: Keys) -> list[tuple[str, list[_Piece]]]:
-        """Return the tables below one, each with its key; new elements of an array go next to their neighbours."""
-        arrays = {}
-        for key in dict.fromkeys(key for key, index in unit.below if index is not None):
-            arrays[key] = self._elements(unit, key, old[key], new.get(key), keys)
+        """Return the tables below a table, each with its key; new elements of an array follow their neighbours."""
+        arrays: dict[str, list[list[_Piece]]] = {}
+        for key, index in unit.below:
+            if index is not None and key not in arrays:
+                arrays[key] = self._elements(unit, key, old[key], new.get(key), keys)
         groups = []
         for (key, index), table in unit.below.items():
             if index is not None:
@@ -280,11 +285,8 @@ class _Editor:
         return groups
 
     def _elements(self, unit: _Unit, key: str, old: object, new: object, keys: Keys) -> list[list[_Piece]]:
-        """Return the replacement of each element that an array of tables had."""
-        units = []
-        for (name, _), table in unit.below.items():
-            if name == key:
-                units.append(table)
+        """Return the replacement of each element of an array of tables."""
+        units = [table for (name, _), table in unit.below.items() if name == key]
         if not isinstance(old, list) or len(old) != len(units):
             raise CannotEditError(f"`{key}` is written in more than one way")
         if not is_list_of_tables(new):
@@ -292,6 +294,8 @@ class _Editor:
         inner = (*keys, key)
         pairs = partners(old, new)
         retained = {before for before in pairs if before is not None}
+        # All elements in their new order. Removed ones stay in it, before the element that followed them, for the sake
+        # of the gaps after them.
         sequence: list[tuple[bool, list[_Piece]]] = []
         following = 0
         for before, element in zip(pairs, new, strict=True):
@@ -308,22 +312,26 @@ class _Editor:
         return _in_slots(units, sequence)
 
     def _new_tables(self, keys: Keys, value: object) -> list[_Piece]:
-        texts = []
+        pieces = []
         for element in elements_of(value):
-            texts.append(block_text(keys, element, of_array=isinstance(value, list)))
-        return [_Piece(Section(keys, text.replace("\n", self._line_end), "", ""), added=True) for text in texts]
+            text = block_text(keys, element, of_array=isinstance(value, list))
+            pieces.append(_Piece(Section(keys, text.replace("\n", self._line_end), "", ""), added=True))
+        return pieces
 
 
 def _fits(unit: _Unit, key: str, value: object) -> bool:
-    """Return whether a value can stay under its headers."""
+    """Return whether a new value can stay under the headers of the old one."""
     if (key, None) in unit.below:
         return isinstance(value, dict)
     return is_list_of_tables(value)
 
 
 def _pairs(section: Section) -> str:
-    """Return the pairs of a section, lines ending with a line feed, the last one without."""
-    return section.body.replace("\r\n", "\n").removeprefix("\n" if section.lead else "")
+    """Return the text of a section's pairs; lines end with a line feed, except the last one."""
+    text = section.body.replace("\r\n", "\n")
+    if section.lead:
+        return text.removeprefix("\n")
+    return text
 
 
 def _by_tomlkit(
@@ -340,14 +348,19 @@ def _dropped(unit: _Unit) -> list[_Piece]:
 
 
 def _place_for(wanted: int, groups: list[tuple[str, list[_Piece]]], keys: Keys) -> int:
-    """Return the place behind the last of the tables that precede it in the format's order."""
-    return max((number for number, (key, _) in enumerate(groups, 1) if rank((*keys, key)) <= wanted), default=0)
+    """Return the index after the last group of tables that precedes a table of the rank `wanted`."""
+    place = 0
+    for number, (key, _) in enumerate(groups, 1):
+        if rank((*keys, key)) <= wanted:
+            place = number
+    return place
 
 
 def _in_slots(units: list[_Unit], sequence: list[tuple[bool, list[_Piece]]]) -> list[list[_Piece]]:
-    """Return the element for each place, given all elements in their new order and whether each had a place before.
+    """Distribute the elements of an array, in their new order, over the places of its old elements.
 
-    The gaps between elements stay where they are when elements change places."""
+    Each has a flag, whether it is an old element or a new one; new ones join the old one before them."""
+    # The gap after a place stays there, whichever element comes to it: comments between elements do not move.
     slots: list[list[_Piece]] = []
     leading: list[_Piece] = []
     for had_place, pieces in sequence:

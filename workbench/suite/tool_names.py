@@ -1,4 +1,4 @@
-"""Finds tool names in a suite for which there is no tool: no model can be blamed for them."""
+"""Finds names in a suite for which there is no tool, so that no model could call it."""
 
 from __future__ import annotations
 
@@ -17,33 +17,32 @@ _ON_PURPOSE = "write unlisted = true if this is intended"
 class KnownNames:
     """The names of the existing tools.
 
-    A server whose tools are not known may have any name that begins with its prefix; `prefixes` are those of such
-    servers."""
+    `prefixes` are the prefixes of servers whose tools are not known: any name that begins with one may exist."""
 
     names: Collection[str]
     prefixes: tuple[str, ...] = ()
 
     def has(self, name: str, *, loosely: bool = False) -> bool:
-        """Return whether there is, or may be, a tool of that name; `loosely` compares comparable names."""
+        """Return whether a tool of this name exists or may exist; `loosely` compares by `comparable_name`."""
         if name in self.names or any(name.startswith(prefix) for prefix in self.prefixes):
             return True
         return loosely and comparable_name(name) in map(comparable_name, self.names)
 
     def hint(self, name: str) -> str:
-        """Return the nearest name as a question, or else the existing names."""
+        """Return a hint for an unknown name: the most similar name, or else the existing names."""
         nearest = get_close_matches(name, self.names, n=1, cutoff=0.6)
         if nearest:
             return f"did you mean {nearest[0]!r}?"
         if not self.names:
             return "no tools are defined: write them as [[tools]], or name a server"
-        more = f" and {len(self.names) - _MAX_LISTED} more" if len(self.names) > _MAX_LISTED else ""
-        return f"available: {', '.join([*self.names][:_MAX_LISTED])}{more}"
+        available = f"available: {', '.join([*self.names][:_MAX_LISTED])}"
+        if len(self.names) > _MAX_LISTED:
+            return f"{available} and {len(self.names) - _MAX_LISTED} more"
+        return available
 
 
 def unknown_names(suite: Suite, case: Case, known: KnownNames) -> Iterator[Finding]:
-    """Find the tools that a case offers, expects, forbids or mocks although there is none of that name.
-
-    Places are inside the case."""
+    """Find tools that a case offers, expects, forbids or mocks and that do not exist; places are inside the case."""
     for index, name in enumerate(case.offer or ()):
         if not known.has(name):
             yield warning(("offer", index), f"offers {name!r}, but there is no such tool", known.hint(name))
@@ -52,7 +51,10 @@ def unknown_names(suite: Suite, case: Case, known: KnownNames) -> Iterator[Findi
         (("grading", "extra_calls"), case.grading.extra_calls),
     ):
         yield from _unknown_free(rule, rule_place, known)
-    offered = known if case.offer is None else KnownNames(case.offer)
+    offered = known
+    if case.offer is not None:
+        offered = KnownNames(case.offer)
+    # `critics` and disallowed calls compare names loosely, the other graders exactly.
     by = case.grading.by or suite.grading.by or "critics"
     for at, call in case.written_calls():
         if call.tool is None or call.unlisted:
@@ -76,14 +78,16 @@ def unknown_names(suite: Suite, case: Case, known: KnownNames) -> Iterator[Findi
 
 
 def _unknown_free(rule: ExtraCalls | None, place: Place, known: KnownNames) -> Iterator[Finding]:
-    """Find the tools that `extra_calls` lists although there is none of that name."""
-    for index, name in enumerate(rule if isinstance(rule, tuple) else ()):
+    """Find names in `extra_calls` for which there is no tool."""
+    if not isinstance(rule, tuple):
+        return
+    for index, name in enumerate(rule):
         if name != ANY_TOOL and not known.has(name, loosely=True):
             yield warning((*place, index), f"frees calls of {name!r}, but there is no such tool", known.hint(name))
 
 
 def unknown_mocks(mocks: Iterable[Mock], known: KnownNames) -> Iterator[Finding]:
-    """Find the mocks for tools that do not exist; places begin with `mocks`."""
+    """Find mocks of tools that do not exist; places begin with `mocks`."""
     for index, mock in enumerate(mocks):
         if not mock.unlisted and not known.has(mock.tool):
             hint = known.hint(mock.tool)
@@ -91,24 +95,27 @@ def unknown_mocks(mocks: Iterable[Mock], known: KnownNames) -> Iterator[Finding]
 
 
 def names_for_all(suite: Suite, listed: Iterable[str], prefixes: Iterable[str] = ()) -> KnownNames:
-    """Return the tools that any case of the suite has; `listed` are those of servers."""
+    """Return the names of the tools of the suite, of all its cases, and of servers (`listed`)."""
     return KnownNames(tuple(dict.fromkeys([*_written_names(suite), *listed])), tuple(prefixes))
 
 
-_written_names: ByIdentity[Suite, tuple[str, ...]] = ByIdentity(
-    lambda suite: tuple(
-        dict.fromkeys(tool.name for tools in (suite.tools, *(case.tools for case in suite.cases)) for tool in tools)
-    )
-)
+def _all_written_names(suite: Suite) -> tuple[str, ...]:
+    names = dict.fromkeys(tool.name for tool in suite.tools)
+    for case in suite.cases:
+        names |= dict.fromkeys(tool.name for tool in case.tools)
+    return tuple(names)
+
+
+_written_names: ByIdentity[Suite, tuple[str, ...]] = ByIdentity(_all_written_names)
 
 
 def unknown_in_suite(
     suite: Suite, case_indices: Iterable[int], listed: Collection[str], prefixes: Collection[str]
 ) -> Iterator[Finding]:
-    """Return all findings on tool names in a suite.
+    """Find all names in a suite for which there is no tool.
 
-    `case_indices` are its cases' places in the file, `listed` the tools that servers are known to have, and `prefixes`
-    those of the servers whose tools are not known."""
+    `case_indices` are the indices of its cases in the file, `listed` the names of tools of servers, and `prefixes` the
+    prefixes of servers whose tools are not known."""
     known = names_for_all(suite, listed, prefixes)
     yield from unknown_mocks(suite.mocks, known)
     yield from _unknown_free(suite.grading.extra_calls, ("grading", "extra_calls"), known)

@@ -1,4 +1,4 @@
-"""Trust: the needs of a suite on its reader's machine, and the suites to which the user has granted them."""
+"""The needs of a suite on the user's machine, and the store of suites to which the user has granted them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import os
 import shlex
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
@@ -24,17 +24,17 @@ from workbench.suite.suite_file import SuiteFile
 _STORE_FORMAT = 1
 
 LOCK_TIMEOUT_S = 5.0
-"""How long another program may take to write the trust file."""
+"""How long to wait for another program that writes the trust file, in seconds."""
 
 _Need = TypeVar("_Need")
 
 Settings = tuple[tuple[str, str], ...]
-"""Names and values exactly as a suite writes them, sorted by name; variables appear in values by name (`$TOKEN`)."""
+"""Names and values as the suite writes them, sorted by name; variables are not replaced (`$TOKEN`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A program with its arguments and its environment variables."""
+    """A command that a suite starts: a program with its arguments and environment variables."""
 
     words: tuple[str, ...]
     env: Settings = ()
@@ -42,13 +42,16 @@ class Command:
     def __str__(self) -> str:
         """Return one line as in a shell, unique to this command: `NAME=value program argument`."""
         program, *arguments = self.words
-        shown = f"'{program}'" if "=" in program and shlex.quote(program) == program else shlex.quote(program)
+        shown = shlex.quote(program)
+        # `shlex.quote` leaves `A=b` as it is, which as a program would look like a variable.
+        if "=" in program and shown == program:
+            shown = f"'{program}'"
         return " ".join((*_quoted(self.env), shown, *map(shlex.quote, arguments)))
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A server's address with the headers sent to it; `transport` is empty where none is written."""
+    """The address of a server with the headers sent to it; `transport` is empty if the suite names none."""
 
     url: str
     transport: str = ""
@@ -56,13 +59,15 @@ class Address:
 
     def __str__(self) -> str:
         """Return one line, the headers first, unique to this address."""
-        over = (f"over {self.transport}",) if self.transport else ()
-        return " ".join((*_quoted(self.headers), shlex.quote(self.url), *over))
+        words = [*_quoted(self.headers), shlex.quote(self.url)]
+        if self.transport:
+            words.append(f"over {self.transport}")
+        return " ".join(words)
 
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A module that holds a server, and the server's name in it."""
+    """A Python module with a server; `object` is the server's name in it."""
 
     module: str
     object: str
@@ -73,7 +78,7 @@ class Module:
 
 @dataclass(frozen=True, slots=True, order=True)
 class CodeFile:
-    """A file of Python code that a suite has imported: its path from the suite's folder, and its SHA-256 in hex."""
+    """A file of Python code that a suite imports: its path relative to the suite's folder, and its SHA-256 in hex."""
 
     path: str
     sha256: str
@@ -81,7 +86,7 @@ class CodeFile:
 
 @dataclass(frozen=True, slots=True)
 class ModelNeed:
-    """A model that is asked: its name there, its endpoint's address, and the variable that holds its key, if any."""
+    """A model that a suite asks: its name at the endpoint, the endpoint's address, and the variable with the key."""
 
     model: str
     url: str
@@ -89,8 +94,13 @@ class ModelNeed:
 
     def __str__(self) -> str:
         """Return one line, unique to this model."""
-        key = f" with the key in {self.key}" if self.key is not None else ""
-        return f"{shlex.quote(self.model)} at {shlex.quote(self.url)}{key}"
+        return f"{shlex.quote(self.model)} at {_endpoint_text(self.url, self.key)}"
+
+
+def _endpoint_text(url: str, key: str | None) -> str:
+    if key is None:
+        return shlex.quote(url)
+    return f"{shlex.quote(url)} with the key in {key}"
 
 
 def _quoted(settings: Settings) -> Iterator[str]:
@@ -102,8 +112,8 @@ def _quoted(settings: Settings) -> Iterator[str]:
 class SuiteNeeds:
     """Everything in a suite that needs trust, sorted and exactly as written.
 
-    `folder` is where commands run and modules are looked for. `models` are those that the suite and the settings beside
-    it name (`workbench.evaluation.approval`), `files` the code behind `modules` and `python`
+    `folder` is the folder in which commands run and modules are found. `models` are the models that the suite and the
+    settings beside it name (`workbench.evaluation.approval`), `files` the code of `modules` and `python`
     (`workbench.tools.python_code`)."""
 
     folder: Path
@@ -117,7 +127,7 @@ class SuiteNeeds:
 
     @property
     def nothing(self) -> bool:
-        """Whether the suite can run without trust, whatever model it runs on."""
+        """Whether the suite can run without trust."""
         return not (self.beside_models or self.models)
 
     @property
@@ -128,33 +138,39 @@ class SuiteNeeds:
     @property
     def code(self) -> tuple[str, ...]:
         """The names of the modules that would be imported, for servers and for functions."""
-        return tuple(
-            dict.fromkeys((*(each.module for each in self.modules), *(name.partition(":")[0] for name in self.python)))
-        )
+        names = [need.module for need in self.modules]
+        names += [reference.partition(":")[0] for reference in self.python]
+        return tuple(dict.fromkeys(names))
 
     def lines(self, asked: Collection[ModelNeed] = ()) -> tuple[str, ...]:
-        """Return the lines that show a person the effect of trust.
+        """Return lines that tell the user what trusted suites may do.
 
-        The models that are about to be `asked` have a line each, the others share one. The texts are the suite's
-        own: show them as data."""
-        others = tuple(model for model in self.models if model not in asked)
-        return (
-            *(f"run the command: {command} (in {self.folder})" for command in self.commands),
-            *(f"import the module: {module} (from {self.folder})" for module in self.modules),
-            *(f"open the address: {url}" for url in self.urls),
-            *(f"call the Python function: {reference} (from {self.folder})" for reference in self.python),
-            *(f"read the environment variable: {name}" for name in self.environment),
-            *(f"ask the model {model}" for model in self.models if model in asked),
-            *([f"ask, if chosen, {_together(others, 'more ' if asked else '')}"] if others else []),
-        )
+        Each of the models that are about to be `asked` has a line, and the others share one. The texts are the
+        suite's own: show them as data."""
+        lines = [f"run the command: {command} (in {self.folder})" for command in self.commands]
+        lines += [f"import the module: {module} (from {self.folder})" for module in self.modules]
+        lines += [f"open the address: {url}" for url in self.urls]
+        lines += [f"call the Python function: {reference} (from {self.folder})" for reference in self.python]
+        lines += [f"read the environment variable: {name}" for name in self.environment]
+        others = []
+        for model in self.models:
+            if model in asked:
+                lines.append(f"ask the model {model}")
+            else:
+                others.append(model)
+        if others:
+            more = "more " if asked else ""
+            lines.append(f"ask, if chosen, {_together(others, more)}")
+        return tuple(lines)
 
     @property
     def fingerprint(self) -> str:
-        """The SHA-256 in hex of everything but the folder and the files: it changes when any of the needs does."""
+        """The SHA-256 in hex of all needs except the folder and the files, whose content is compared by itself."""
         parts = asdict(self)
         del parts["folder"], parts["files"]
+        # A suite without models keeps the fingerprint of versions in which models needed no trust.
         if not self.models:
-            del parts["models"]  # the same as before models needed trust
+            del parts["models"]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
@@ -163,30 +179,39 @@ def _together(models: Sequence[ModelNeed], more: str) -> str:
     at: dict[tuple[str, str | None], list[str]] = {}
     for model in models:
         at.setdefault((model.url, model.key), []).append(shlex.quote(model.model))
-    places = (
-        f"{', '.join(names)} at {shlex.quote(url)}{f' with the key in {key}' if key is not None else ''}"
-        for (url, key), names in at.items()
-    )
-    return f"{len(models)} {more}{'model' if len(models) == 1 else 'models'}: {'; '.join(places)}"
+    places = "; ".join(f"{', '.join(names)} at {_endpoint_text(*endpoint)}" for endpoint, names in at.items())
+    noun = "model" if len(models) == 1 else "models"
+    return f"{len(models)} {more}{noun}: {places}"
 
 
 def needs_trust(suite: Suite, path: Path) -> SuiteNeeds:
-    """Return the commands, modules, addresses, tools and files that a suite at `path` would use."""
-    defined = started_by(suite)
-    values = [value for server in defined for value in (*server.env.values(), *server.headers.values())]
-    servers = [server_need(server) for server in defined]
+    """Return the commands, modules, addresses, functions and environment variables that a suite at `path` uses."""
+    commands: list[Command] = []
+    modules: list[Module] = []
+    addresses: list[Address] = []
+    variables: list[str] = []
+    for server in started_by(suite):
+        match server_need(server):
+            case Command() as command:
+                commands.append(command)
+            case Module() as module:
+                modules.append(module)
+            case Address() as address:
+                addresses.append(address)
+        for value in (*server.env.values(), *server.headers.values()):
+            variables += environment_names(value)
     return SuiteNeeds(
         folder=path.absolute().parent,
-        commands=_sorted(need for need in servers if isinstance(need, Command)),
-        modules=_sorted(need for need in servers if isinstance(need, Module)),
-        urls=_sorted(need for need in servers if isinstance(need, Address)),
+        commands=_sorted(commands),
+        modules=_sorted(modules),
+        urls=_sorted(addresses),
         python=_sorted(_python_references(suite)),
-        environment=_sorted(name for value in values for name in environment_names(value)),
+        environment=_sorted(variables),
     )
 
 
 def server_need(server: Server) -> Command | Module | Address | None:
-    """Return the need of starting or reaching a server; `None` for one that is neither started nor reached."""
+    """Return the trust that a server needs; `None` if it is neither started nor reached."""
     if server.command:
         return Command(server.command, _settings(server.env))
     if server.module:
@@ -196,7 +221,7 @@ def server_need(server: Server) -> Command | Module | Address | None:
     return None
 
 
-def _sorted(needs: Iterator[_Need]) -> tuple[_Need, ...]:
+def _sorted(needs: Iterable[_Need]) -> tuple[_Need, ...]:
     return tuple(sorted(set(needs), key=str))
 
 
@@ -230,16 +255,14 @@ def _of_checks(checks: Checks | None) -> Iterator[str]:
 
 
 class TrustError(Exception):
-    """Trust could not be stored.
-
-    The message says why."""
+    """Trust could not be stored; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
     """The trust in one suite: the fingerprint of its needs, and its code files.
 
-    `files` is `None` in entries that were written before the content of files counted."""
+    `files` is `None` in an entry of an earlier version, which did not compare the content of files."""
 
     fingerprint: str
     files: tuple[CodeFile, ...] | None = None
@@ -249,21 +272,21 @@ class TrustStore:
     """The suites that the user trusts, in one JSON file of the user's state folder.
 
     Suites below `bundled_folder` are trusted without asking. A suite is identified by its path, the fingerprint of its
-    needs and the content of its code files. The path's folder is resolved but the file's own link is not, because the
-    folder decides what is started. Programs that write at the same time take turns.
-    """
+    needs and the content of its code files. Programs that write at the same time take turns."""
 
     def __init__(self, file: Path, bundled_folder: Path | None = None) -> None:
         self._file = file
-        self._bundled_folder = bundled_folder.resolve() if bundled_folder is not None else None
+        self._bundled_folder = bundled_folder
+        if bundled_folder is not None:
+            self._bundled_folder = bundled_folder.resolve()
         self.notice: str | None = None
         """A message for the user, set when the store was damaged or could not be read."""
 
     def is_trusted(self, suite_path: Path, needs: SuiteNeeds, *, of_history: bool = False) -> bool:
-        """Return whether the suite may do everything it needs; without needs, always.
+        """Return whether the suite may do everything it needs, as a suite without needs always may.
 
-        `of_history`: some needs come from a history, which may come from anywhere, and not from the file at the path.
-        """
+        `of_history` says that some needs come from a history and not from the file at the path."""
+        # A history may come from anywhere, so a bundled path in it proves nothing.
         if needs.nothing or (not of_history and self.is_bundled(suite_path)):
             return True
         entry = self._read().get(str(_known_as(suite_path)))
@@ -272,24 +295,24 @@ class TrustStore:
         return entry.files is None or entry.files == needs.files
 
     def changed_files(self, suite_path: Path, needs: SuiteNeeds) -> tuple[str, ...]:
-        """Return the code files whose content is the only change since the suite was trusted.
+        """Return the paths of code files that have changed since the suite was trusted.
 
-        It is empty if there are none, or something else has changed too."""
+        Empty if something else has changed too."""
         entry = self._read().get(str(_known_as(suite_path)))
         if entry is None or entry.files is None or entry.fingerprint != needs.fingerprint:
             return ()
         return tuple(sorted({file.path for file in {*entry.files} ^ {*needs.files}}))
 
     def trust(self, suite_path: Path, needs: SuiteNeeds) -> None:
-        """Remember that the suite may do exactly this.
+        """Store that the suite may do exactly this.
 
-        Raises TrustError when the file cannot be written."""
+        Raises TrustError if the file cannot be written."""
         self._update(str(_known_as(suite_path)), needs, lambda _entry: True)
 
     def add_files(self, suite_path: Path, needs: SuiteNeeds) -> None:
-        """Complete an entry written before the content of code files counted, with the files as they are.
+        """Add the present code files to an entry of an earlier version, which has none.
 
-        Raises TrustError as `trust` does."""
+        Raises TrustError if the file cannot be written."""
         known_as = str(_known_as(suite_path))
 
         def lacks_files(entry: _Entry | None) -> bool:
@@ -299,17 +322,18 @@ class TrustStore:
             self._update(known_as, needs, lacks_files)
 
     def is_bundled(self, suite_path: Path) -> bool:
-        """Return whether the suite is below the bundled folder, by its path and by the path's target."""
+        """Return whether the suite is below the bundled folder, by its path and by the target of its links."""
         folder = self._bundled_folder
         if folder is None:
             return False
         return _known_as(suite_path).is_relative_to(folder) and resolved(suite_path).is_relative_to(folder)
 
     def is_exempt(self, file: SuiteFile) -> bool:
-        """Return whether a suite may execute without approval: it came with the program and is unchanged."""
+        """Return whether a suite may execute without approval: a suite of the program's own, read from its file."""
         return not file.as_then and self.is_bundled(file.path)
 
     def _read(self) -> dict[str, _Entry]:
+        # Most reads need no lock, since the file is always replaced as a whole; only renaming a damaged one does.
         try:
             return self._load()
         except ValueError:
@@ -340,7 +364,7 @@ class TrustStore:
     def _load_or_set_aside(self) -> dict[str, _Entry]:
         """Read the store, or rename it if it is damaged.
 
-        Call it under the lock, because another program may have just replaced a damaged store."""
+        Call it under the lock: another program may have just replaced a damaged store by a new one."""
         try:
             return self._load()
         except ValueError:
@@ -357,9 +381,7 @@ class TrustStore:
         return locked(self._file.with_name(f"{self._file.name}.lock"), LOCK_TIMEOUT_S)
 
     def _update(self, known_as: str, needs: SuiteNeeds, wanted: Callable[[_Entry | None], bool]) -> None:
-        """Write an entry, if it should replace the present one.
-
-        No other program writes meanwhile."""
+        """Write an entry for a suite if `wanted` returns true for the present one, which is read under the lock."""
         try:
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with self._alone():
@@ -375,29 +397,26 @@ class TrustStore:
 
 
 def _known_as(suite_path: Path) -> Path:
+    # The folder decides which commands and modules are meant, so its links are resolved. A link of the file itself
+    # is not: the same file, linked in two folders, starts different things.
     return resolved(absolute(suite_path).parent) / suite_path.name
 
 
 def _document(entries: Mapping[str, _Entry]) -> str:
-    """Return a store as JSON.
-
-    The files are separate from the fingerprints, where earlier versions do not look for them."""
-    document = {
-        "format": _STORE_FORMAT,
-        "trusted": {path: entry.fingerprint for path, entry in sorted(entries.items())},
-        "files": {
-            path: {file.path: file.sha256 for file in entry.files}
-            for path, entry in sorted(entries.items())
-            if entry.files is not None
-        },
-    }
-    return json.dumps(document, indent=1)
+    # The files of suites have a key of their own, which earlier versions ignore: these still read the fingerprints.
+    trusted: dict[str, str] = {}
+    files: dict[str, dict[str, str]] = {}
+    for path, entry in sorted(entries.items()):
+        trusted[path] = entry.fingerprint
+        if entry.files is not None:
+            files[path] = {file.path: file.sha256 for file in entry.files}
+    return json.dumps({"format": _STORE_FORMAT, "trusted": trusted, "files": files}, indent=1)
 
 
 def _trusted_in(document: object) -> dict[str, _Entry]:
-    """Return the entries of a store by path.
+    """Return the entries of a parsed store by path.
 
-    Raises ValueError when it is not one."""
+    Raises ValueError if the document is no store."""
     if isinstance(document, dict) and document.get("format") == _STORE_FORMAT:
         trusted, files = document.get("trusted"), document.get("files", {})
         if _is_texts(trusted) and isinstance(files, dict) and all(map(_is_texts, files.values())):
@@ -416,7 +435,10 @@ def _files_in(files: Mapping[str, str] | None) -> tuple[CodeFile, ...] | None:
 
 
 def write_atomically(file: Path, content: bytes) -> None:
-    """Replace a file as a whole, readable and writable by its owner only."""
+    """Replace a file as a whole, readable and writable by its owner only.
+
+    Another program sees the old content or the new one, also after a power failure. Raises OSError."""
+    # A rename is atomic only within one file system, so the temporary file is in the same folder.
     descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
     temporary = Path(name)
     try:

@@ -1,10 +1,11 @@
-"""Variants of a suite: the suite as it is when one of them is run, and the names of such runs."""
+"""Applies the variants of a suite to the suite and its cases, and names the runs of variants."""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Mapping
 from functools import partial
+from itertools import chain
 from typing import Final, TypeVar
 
 from workbench.dataclasses import ByIdentity, dataclass
@@ -26,18 +27,18 @@ from workbench.suite.model import (
 )
 
 SEPARATOR: Final = " × "
-"""Stands between the names of a model and a variant in the name of a run's target: `offline × terse`."""
+"""The text between model and variant in the name of a run's target: `offline × terse`."""
 
 
 class UnknownVariantError(ValueError):
-    """A suite does not have the variant that a run names."""
+    """The suite lacks the variant that a run names."""
 
 
 @dataclass(frozen=True)
 class Variants:
-    """The variants of suites to run: those with one of the `names`, or `all_of_them`.
+    """The variants of suites to run: the variants with one of the `names`, or `all_of_them`.
 
-    `plain` runs the suite as it is written, too."""
+    `plain` adds runs of the suite without a variant."""
 
     names: frozenset[str] = frozenset()
     all_of_them: bool = False
@@ -51,26 +52,26 @@ NO_VARIANTS: Final = Variants()
 
 
 def contender(model: str, variant: Variant | None) -> str:
-    """Return the name of a run's target, which results, reports and the history show as its model."""
+    """Return the name of a run's target, which results, reports and the history show in place of its model."""
     if variant is None:
         return model
     return f"{variant.model or model}{SEPARATOR}{variant.name}"
 
 
 def model_of(contender: str) -> str:
-    """Return the model's own name."""
+    """Return the name of the model in the name of a run's target."""
     return contender.partition(SEPARATOR)[0]
 
 
 def variant_name_of(contender: str) -> str | None:
-    """Return the name of the variant, if there is one."""
+    """Return the name of the variant in the name of a run's target, `None` if it has none."""
     return contender.partition(SEPARATOR)[2] or None
 
 
 def variant_of(suite: Suite, contender: str) -> Variant | None:
-    """Return the variant that a contender names, if it names one.
+    """Return the variant of a run's target, `None` if its name has none.
 
-    Raises UnknownVariantError."""
+    Raises UnknownVariantError if the suite lacks the variant."""
     if SEPARATOR not in contender:
         return None
     name = variant_name_of(contender)
@@ -81,18 +82,17 @@ def variant_of(suite: Suite, contender: str) -> Variant | None:
 
 
 def has_variant_of(suite: Suite, contender: str) -> bool:
-    """Return whether the suite has the variant that a contender names, if it names one."""
+    """Return whether the suite has the variant of a run's target, or the target has none."""
     name = variant_name_of(contender)
     return name is None or any(variant.name == name for variant in suite.variants)
 
 
 def changed_tools(variant: Variant | None) -> tuple[ToolChange, ...]:
-    """Return the changes of tools' definitions.
-
-    Where another tool stands for an expected one, its `arguments` only name that tool's arguments."""
+    """Return a variant's changes to the definitions of tools."""
     if variant is None:
         return ()
     changes = []
+    # Where another tool replaces an expected one, `arguments` alone maps names in expectations and changes no tool.
     for change in variant.changes:
         if change.tool not in variant.names or change.model_fields_set - {"tool", "arguments"}:
             changes.append(change)
@@ -100,15 +100,22 @@ def changed_tools(variant: Variant | None) -> tuple[ToolChange, ...]:
 
 
 def varied_suite(suite: Suite, variant: Variant | None) -> Suite:
-    """Return the suite as a variant has it, without variants of its own.
+    """Return the suite with the changes of a variant, and without variants.
 
-    The cases in it are as they were written. The same objects return the same one."""
-    return suite if variant is None else _suites_of(variant)(suite)
+    Its cases are unchanged: `varied_case` changes each. The same arguments return the same object."""
+    if variant is None:
+        return suite
+    return _suites_of(variant)(suite)
 
 
 def varied_case(case: Case, variant: Variant | None) -> Case:
-    """Return a case as a variant has it; the same objects return the same one."""
-    return case if variant is None else _cases_of(variant)(case)
+    """Return a case with the changes of a variant; the same arguments return the same object."""
+    if variant is None:
+        return case
+    return _cases_of(variant)(case)
+
+
+# The caches hold variants weakly: a function that kept its variant alive would keep the cache's entry for ever.
 
 
 def _held(held: weakref.ref[Variant]) -> Variant:
@@ -143,7 +150,11 @@ def _varied_suite(held: weakref.ref[Variant], suite: Suite) -> Suite:
 def _varied_case(held: weakref.ref[Variant], case: Case) -> Case:
     variant = _held(held)
     names = _Names.of(variant)
-    offer = case.offer if variant.offer is None else variant.offer
+    offer = variant.offer
+    if offer is None:
+        offer = case.offer
+    if offer is not None:
+        offer = tuple(map(names.tool, offer))
     # A variant's definition replaces the case's own tool of that name; its other tools belong to the suite.
     own_tools = {tool.name: tool for tool in case.tools}
     own_tools |= {tool.name: tool for tool in variant.tools if tool.name in own_tools}
@@ -155,7 +166,7 @@ def _varied_case(held: weakref.ref[Variant], case: Case) -> Case:
         "steps": tuple(map(names.step, case.steps)),
         "tools": tuple(own_tools.values()),
         "mocks": (*variant.mocks, *map(names.mock, case.mocks)),
-        "offer": None if offer is None else tuple(map(names.tool, offer)),
+        "offer": offer,
         "extra_calls": names.extra_calls(case.extra_calls),
         "grading": names.grading(case.grading),
     }
@@ -168,9 +179,7 @@ _Named = TypeVar("_Named", Server, Tool)
 
 
 def _replaced(defined: Iterable[_Named], instead: Iterable[_Named]) -> tuple[_Named, ...]:
-    by_name: dict[str, _Named] = {}
-    by_name |= {each.name: each for each in defined}
-    by_name |= {each.name: each for each in instead}
+    by_name = {each.name: each for each in chain(defined, instead)}
     return tuple(by_name.values())
 
 
@@ -183,17 +192,23 @@ class _Names:
 
     @classmethod
     def of(cls, variant: Variant) -> _Names:
-        renamed = {}
+        tools: dict[str, str] = {}
+        arguments = {}
         for change in variant.changes:
+            arguments[change.tool] = change.arguments
             if change.name is not None:
-                renamed[change.tool] = change.name
-        return cls({**renamed, **variant.names}, {change.tool: change.arguments for change in variant.changes})
+                tools[change.tool] = change.name
+        return cls(tools | variant.names, arguments)
 
     def tool(self, name: str) -> str:
-        return name if name == ANY_TOOL else self.tools.get(name, name)
+        if name == ANY_TOOL:
+            return name
+        return self.tools.get(name, name)
 
     def extra_calls(self, rule: ExtraCalls | None) -> ExtraCalls | None:
-        return tuple(map(self.tool, rule)) if isinstance(rule, tuple) else rule
+        if isinstance(rule, tuple):
+            return tuple(map(self.tool, rule))
+        return rule
 
     def grading(self, written: GradingTable) -> GradingTable:
         if not isinstance(written.extra_calls, tuple):
@@ -233,8 +248,8 @@ class _Names:
         return mock.model_copy(update={"tool": self.tool(mock.tool), "when": self.args(mock.tool, mock.when)})
 
     def message(self, message: PriorMessage) -> PriorMessage:
-        calls = tuple(
-            call.model_copy(update={"tool": self.tool(call.tool), "args": self.args(call.tool, call.args)})
-            for call in message.tool_calls
-        )
-        return message.model_copy(update={"tool_calls": calls})
+        calls = []
+        for call in message.tool_calls:
+            renamed = {"tool": self.tool(call.tool), "args": self.args(call.tool, call.args)}
+            calls.append(call.model_copy(update=renamed))
+        return message.model_copy(update={"tool_calls": tuple(calls)})

@@ -1,4 +1,4 @@
-"""The outcome of a tool call: an answer for the model, or an error that is not the model's."""
+"""The outcome of a tool call: an answer for the model, or an error that the model did not cause."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult, ContentBlock
 
 OnProgress = Callable[[float, float | None, str | None], None]
-"""Called with each progress notice of a tool call: the progress, its total and a message. Must not block; may be called
-after the answer."""
+"""Called with each progress notice of a tool call: progress, total and message.
+
+It must not block, and it may be called after the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """The text that goes back to the model.
+    """The answer to a tool call, as text for the model.
 
-    `is_error` marks a tool error, which the model has to handle; `code` is that of JSON-RPC where the server refused
-    the call.
-    """
+    `is_error` marks a tool error, which the model can handle; `code` is the JSON-RPC code of a call that the server
+    refused."""
 
     content: str
     is_error: bool = False
@@ -41,15 +41,13 @@ class ToolAnswer:
 
 
 class ToolsError(Exception):
-    """The tools of a run are not available or cannot answer.
-
-    The message names the cause and the way out."""
+    """The tools of a run are not available or cannot answer; the message gives the cause and advice."""
 
 
 class ServerError(ToolsError):
     """A tool server could not be started, died, or did not answer in time.
 
-    `output` is the end of its standard error, of a server that a command started."""
+    `output` is the end of its standard error, if a command started it."""
 
     def __init__(self, message: str, output: ServerOutput | None = None) -> None:
         super().__init__(message)
@@ -57,26 +55,24 @@ class ServerError(ToolsError):
 
 
 class UntrustedError(ToolsError):
-    """A suite that is not trusted asked for a command or for Python code."""
+    """A suite that is not trusted needs a command or Python code."""
 
 
 class PythonReferenceError(ToolsError):
-    """A `module:function` that could not be loaded."""
+    """A Python function, named as `module:function`, could not be loaded."""
 
 
 class UnknownToolError(ToolsError):
     """A case names a tool that does not exist."""
 
 
-# Converts the result of an MCP tool to text, which is all that a model receives.
-
-
 def answer_of(result: CallToolResult) -> ToolAnswer:
-    """Return the content of a result as text.
+    """Return the content of an MCP result as text for the model.
 
-    Texts are joined by line breaks, everything else is a short placeholder; without text, it is structured content as
-    compact JSON."""
+    Texts are joined by line breaks, and other blocks become short placeholders. Structured content becomes compact
+    JSON if there is no text."""
     parts = [_text_of(block) for block in result.content]
+    # MCP asks servers to repeat structured content as text, so both together would be the same twice.
     has_text = any(block.type == "text" for block in result.content)
     if result.structured_content is not None and not has_text:
         parts.append(_json(result.structured_content))
@@ -85,14 +81,16 @@ def answer_of(result: CallToolResult) -> ToolAnswer:
 
 def error_of(error: Exception) -> ToolAnswer:
     """Return the tool error for a call that the server refused, or whose result is invalid."""
+    # Imported on use: `mcp` takes most of a second.
     from mcp import MCPError
 
     if isinstance(error, MCPError):
         message = error.message or f"The server refused the call with the code {error.code}."
         return ToolAnswer(message, is_error=True, code=error.code)
     if isinstance(error, ValidationError):
-        places = ", ".join(dict.fromkeys(str(found["loc"][0]) for found in error.errors() if found["loc"]))
-        return ToolAnswer(f"The tool's answer is not an MCP result: look at {places or 'all of it'}", is_error=True)
+        fields = dict.fromkeys(str(problem["loc"][0]) for problem in error.errors() if problem["loc"])
+        places = ", ".join(fields) or "all of it"
+        return ToolAnswer(f"The tool's answer is not an MCP result: look at {places}", is_error=True)
     return ToolAnswer(first_line(error), is_error=True)
 
 
@@ -111,18 +109,19 @@ def _text_of(block: ContentBlock) -> str:
 
 
 def _json(value: object) -> str:
+    # Python's parser accepts NaN and infinity, which JSON lacks: a server can send them, and the model may see them.
     try:
         return json_text(value)
-    except ValueError:  # NaN and infinity, which JSON lacks but which can arrive
+    except ValueError:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _size(base64_text: str) -> int:
-    """Return how many bytes a base64 text represents."""
+    """Return the number of bytes in a base64 text."""
     return len(base64_text) * 3 // 4 - base64_text[-2:].count("=")
 
 
-# Cleans texts of servers: replaces what no text file or request can hold.
+# Servers can send NUL characters and lone surrogates, which text files and requests to models cannot hold.
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
@@ -130,14 +129,12 @@ _UNFIT = late_pattern("[\0\ud800-\udfff]")
 
 
 def clean_text(text: str) -> str:
-    """Return the text with � in place of NUL and lone surrogates."""
+    """Return a text with � in place of NUL and lone surrogates."""
     return _UNFIT.sub(REPLACEMENT, text)
 
 
 def clean_json(value: JsonValue) -> JsonValue:
-    """Return a value with all its texts clean, the names in its objects included.
-
-    NaN and infinity, which JSON lacks but which can arrive, become null."""
+    """Return a JSON value with `clean_text` applied to all its texts and keys; NaN and infinity become null."""
     if isinstance(value, str):
         return clean_text(value)
     if isinstance(value, dict):

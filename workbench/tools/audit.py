@@ -1,7 +1,7 @@
-"""The audit log: every real execution of a tool, logged before it happens and again when it is over.
+"""The audit log, which records every real execution of a tool before it happens and after it has ended.
 
-The first line of an execution is given to the system before the tool is called, so that a crash cannot hide the call.
-Where it cannot be written, the tool is not called.
+The first record is written before the tool is called, so that a crash cannot hide the call. If it cannot be written,
+the tool is not called.
 """
 
 from __future__ import annotations
@@ -22,29 +22,27 @@ from workbench.tools.answer import ToolsError
 from workbench.trajectory.events import JsonValue, ToolCall
 
 Allowed = Literal["read-only", "all", "asked", "exempt", "by hand"]
-"""Why a tool may be executed."""
+"""The reason why a tool may be executed."""
 
 Outcome = Literal["ok", "tool error", "server error", "stopped"]
-"""How an execution ended; `stopped`: its answer was no longer awaited."""
+"""The end of an execution; `stopped` means that the run ended before the answer came."""
 
 MAX_ARGUMENTS_CHARS = 4_000
-"""Arguments whose JSON is longer are logged as the beginning of that text."""
+"""The longest JSON of arguments that is logged as a whole; of a longer one the beginning is logged."""
 
 MAX_TEXT_CHARS = 400
-"""Every other text is cut to this length."""
+"""The length to which all other texts are cut."""
 
 _logger = logging.getLogger(__name__)
 
 
 class AuditError(ToolsError):
-    """The audit log cannot be written, so nothing is executed.
-
-    The message names the file."""
+    """The audit log cannot be written, so nothing is executed; the message names the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The origin of an execution: the suite's file and, unless it is done by hand, the case, the model and the run."""
+    """The origin of an execution: the suite's file and, unless a person started it, the case, the model and the run."""
 
     suite: str
     case: str | None = None
@@ -53,11 +51,10 @@ class Caller:
 
 
 class AuditLog:
-    """Appends to one file of JSON lines that only its owner may read.
+    """The audit log as a file of JSON lines that only its owner may read.
 
-    `now` returns the time of day with its zone, `new_id` an id for an execution. Usable from any thread and from
-    several programs at once: each line is written by one system call.
-    """
+    `now` returns the time with its zone, `new_id` an id for an execution. Usable from any thread, and by several
+    programs at once."""
 
     def __init__(
         self,
@@ -75,7 +72,7 @@ class AuditLog:
     def begin(self, caller: Caller, call: ToolCall, server: str, allowed: Allowed) -> AuditedExecution:
         """Log that a tool is about to be executed.
 
-        Raises AuditError when that cannot be written."""
+        Raises AuditError if that cannot be written."""
         about: dict[str, JsonValue] = {
             "event": "started",
             "execution": self._new_id(),
@@ -96,9 +93,8 @@ class AuditLog:
         return AuditedExecution(self, about)
 
     def end(self, about: dict[str, JsonValue], outcome: Outcome, duration_ms: float) -> None:
-        """Log how an execution ended.
-
-        Since it has happened and its start is logged, a failure to write only goes to the program's log."""
+        """Log the end of an execution and its duration in milliseconds."""
+        # The execution has happened and its start is logged, so a failure here must not fail the run.
         try:
             self._append({**about, "event": "ended", "outcome": outcome, "duration_ms": round(duration_ms, 3)})
         except OSError:
@@ -108,6 +104,7 @@ class AuditLog:
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, mode=0o600)
         try:
+            # One call in append mode: lines of several programs do not mix.
             line = json_text(record).encode() + b"\n"
             if os.write(descriptor, line) < len(line):
                 raise OSError(f"only a part of a line of {len(line)} bytes was written")
@@ -115,6 +112,7 @@ class AuditLog:
             os.close(descriptor)
 
     def _arguments(self, call: ToolCall) -> dict[str, JsonValue]:
+        # Redacted before they are cut, so that no half of a secret remains.
         arguments = self._secrets.redacted(dict(call.arguments))
         text = json.dumps(arguments, ensure_ascii=False)
         if len(text) <= MAX_ARGUMENTS_CHARS:
@@ -129,11 +127,11 @@ class AuditLog:
 
 @dataclass(frozen=True, slots=True)
 class AuditedExecution:
-    """An execution whose start is logged."""
+    """An execution whose start is in the audit log."""
 
     _log: AuditLog
     _about: dict[str, JsonValue]
 
     def end(self, outcome: Outcome, duration_ms: float) -> None:
-        """Log how it ended and its duration in milliseconds."""
+        """Log the end of the execution and its duration in milliseconds."""
         self._log.end(self._about, outcome, duration_ms)

@@ -1,4 +1,4 @@
-"""The parts that all ways of reaching a server share."""
+"""The protocol of connections to servers, by command, URL or module, and the helpers that all of them share."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ ServerState = Literal["not started", "starting", "running", "down"]
 
 @dataclass(frozen=True)
 class ServerStatus:
-    """The state of a server, with its tools when it runs and the time for which it has been starting.
+    """The state of a server.
 
-    When it is down, it has the reason and the end of its standard error. `task_tools` are not offered: only tasks may
-    call them."""
+    `tools` are its tools while it runs, and `starting_s` the seconds since its start began. `reason` and `output`, the
+    end of its standard error, tell why it is down. `task_tools` are tools that can be called as tasks of MCP only, and
+    are not offered."""
 
     state: ServerState = "not started"
     tools: tuple[ToolDefinition, ...] = ()
@@ -39,10 +40,10 @@ class ServerStatus:
 
 @dataclass(frozen=True, slots=True)
 class TimeLimits:
-    """How long a server may take, in seconds.
+    """Limits of a server's time, in seconds.
 
-    The limits are for starting and listing its tools, for one call, for ending once its input is closed, and after
-    SIGTERM."""
+    `start_s` is for starting and listing its tools, `call_s` for one call, `polite_s` for ending after its input was
+    closed, and `terminate_s` for ending after SIGTERM."""
 
     start_s: float = 30.0
     call_s: float = 60.0
@@ -51,35 +52,33 @@ class TimeLimits:
 
     @property
     def close_s(self) -> float:
-        """When closing has failed and the server is killed: after the limits above, and a little more."""
+        """The seconds after which closing has failed and the server is killed: both limits of ending, and some more."""
         return self.polite_s + self.terminate_s + 1.5
 
 
 class Connection(Protocol):
-    """One connection to a server, opened when it is entered and closed when it is left: a transport for `mcp.Client`.
+    """A connection to a server, open while it is entered; a transport for `mcp.Client`.
 
-    Enter it once, and leave it in the same task.
-
-    Entering raises ServerError or OSError when the server cannot be reached.
-    """
+    Enter it once, and leave it in the same task. Entering raises ServerError or OSError if the server cannot be
+    reached. The methods `why_…` return the predicate of a sentence whose subject is the server."""
 
     @property
     def where(self) -> str:
-        """Describes the server for the brackets of a message: `command: …; log: …`."""
+        """The server in the brackets of a message: `command: …; log: …`."""
 
     @property
     def pid(self) -> int | None:
-        """The process that was started for the server, if any."""
+        """The id of the server's process, `None` without one."""
 
     @property
     def closed(self) -> bool:
-        """Whether messages no longer pass."""
+        """Whether the connection can no longer carry messages."""
 
     @property
     def lost(self) -> asyncio.Future[None]:
-        """Done when the server has ended the connection.
+        """A future that is done when the server has ended the connection.
 
-        Await it, but never cancel it. Available once the connection is entered."""
+        Await it, but never cancel it. It exists once the connection is entered."""
 
     async def __aenter__(self) -> TransportStreams: ...
 
@@ -89,28 +88,26 @@ class Connection(Protocol):
 
     @property
     def output(self) -> ServerOutput | None:
-        """The end of the server's standard error; `None` when that cannot be read here."""
+        """The end of the server's standard error, `None` if it is not readable."""
 
     def kill(self) -> None:
-        """End the server at once, as far as possible.
-
-        Harmless at any time."""
+        """End the server at once, as far as possible; harmless at any time."""
 
     def why_not_started(self, error: BaseException | None) -> str:
-        """Return why there was no listing of tools, to follow the server's name; `error` ended the attempt."""
+        """Return the reason why the server listed no tools; `error` ended the attempt."""
 
     def hint(self) -> str:
-        """Return a hint on why a server does not answer, as the end of a sentence; may be empty."""
+        """Return a hint on why a server does not answer, as the end of a sentence, or ""."""
 
     def why_lost(self, error: BaseException | None) -> str:
-        """Return how an established connection ended, to follow the server's name."""
+        """Return the reason why an established connection ended."""
 
     def why_unanswered(self, error: Exception) -> str | None:
-        """Return why a call has failed where that is not the server's own answer, else `None`."""
+        """Return the reason why a call failed, `None` if `error` is the server's own answer."""
 
 
 def first_line(error: BaseException | None) -> str:
-    """Return an exception's text in one line of limited length; its type when it has none."""
+    """Return the first line of an exception's text, cut to a limit; the exception's type if it has no text."""
     message = next(iter(str(error).splitlines()), "") or type(error).__name__
     if len(message) <= MAX_SAID_CHARS:
         return message
@@ -118,13 +115,10 @@ def first_line(error: BaseException | None) -> str:
 
 
 def innermost(error: BaseException) -> BaseException:
-    """Return the first exception that is not a group."""
+    """Return the first exception inside an exception group, or the exception itself if it is no group."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
-
-
-# Fills in references to environment variables in a server's settings, and registers their values as secrets.
 
 
 class MissingVariableError(LookupError):
@@ -135,25 +129,23 @@ class MissingVariableError(LookupError):
         self.name = name
 
 
-INHERITED = (
-    (
+# The list of `mcp.client.stdio`, written here because that module takes a second to import.
+INHERITED: tuple[str, ...] = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
+if sys.platform == "win32":
+    INHERITED = (
         *("APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT", "PROCESSOR_ARCHITECTURE"),
         *("SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "USERNAME", "USERPROFILE"),
     )
-    if sys.platform == "win32"
-    else ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
-)
-"""The variables that every started program has: those of `mcp.client.stdio`, which takes a second to import."""
+"""The environment variables that every started program inherits."""
 
 
 _AUTHORIZING = ("authorization", "proxy-authorization", "cookie")
 
 
 def learn_written(server: Server, secrets: Secrets) -> None:
-    """Register the secrets in a server's settings as written in the suite.
+    """Register the secrets that a suite writes into a server's settings.
 
-    These are credentials in its headers, values in its `env` that look like keys, and passwords in addresses. Other
-    texts are not secret."""
+    These are credentials in headers, values in `env` that look like keys, and passwords in addresses."""
     secrets.add_passwords(server.name, server.url or "")
     for name, value in server.env.items():
         if not environment_names(value):
@@ -163,6 +155,7 @@ def learn_written(server: Server, secrets: Secrets) -> None:
         if environment_names(value):
             continue
         if name.lower() in _AUTHORIZING:
+            # Without the scheme: of `Bearer abc`, the secret is `abc`.
             secrets.add(variable, value.rpartition(" ")[2])
         else:
             secrets.guess(variable, value)
@@ -171,10 +164,7 @@ def learn_written(server: Server, secrets: Secrets) -> None:
 def filled(text: str, environment: Mapping[str, str], secrets: Secrets) -> str:
     """Replace `$NAME` and `${NAME}` by the variable's value and `$$` by a dollar sign; any other `$` stays.
 
-    Every value used is added to `secrets`.
-
-    Raises MissingVariableError when a variable is not set.
-    """
+    The values are added to `secrets`. Raises MissingVariableError if a variable is not set."""
 
     def value_of(name: str) -> str:
         if name not in environment:

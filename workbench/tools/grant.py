@@ -1,4 +1,4 @@
-"""The user's approval for one suite: commands, modules, addresses, and the code and environment of that time."""
+"""The user's approval of one suite: its commands, modules and addresses, and the code and environment at that time."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from workbench.tools.python_code import FoundCode, PythonFunctions
 
 @dataclass(frozen=True)
 class Grant:
-    """The approved needs of one suite, with the environment and the code at that time.
+    """The approved needs of one suite, with the environment and the code at the time of approval.
 
-    The environment variables may be the reason why they could not be read; the code is that of its modules and
-    functions."""
+    `environment` is an error if the variables could not be read. `code` is the code of the suite's modules and
+    functions. Nothing of it is read again, so that a later change is not executed."""
 
     needs: SuiteNeeds
     environment: Mapping[str, str] | ConfigError = field(repr=False)
     code: FoundCode = field(repr=False)
 
     def covers(self, server: Server) -> bool:
-        """Return whether the server may be started or reached as it is defined."""
+        """Return whether the present definition of a server is among the approved ones."""
         need = server_need(server)
         return need is None or need in (*self.needs.commands, *self.needs.modules, *self.needs.urls)
 
     def variables(self, server: Server) -> Mapping[str, str]:
         """Return the environment variables for a server.
 
-        Raises ServerError when they could not be read."""
+        Raises ServerError if they could not be read."""
         if isinstance(self.environment, ConfigError):
             raise ServerError(f"server {server.name!r} is not started: {self.environment}") from self.environment
         return self.environment

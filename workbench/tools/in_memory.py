@@ -1,7 +1,7 @@
-"""Runs a server object from a Python module of the suite in this process, in a thread of its own.
+"""Runs an MCP server from a Python module of the suite in this process, in a thread of its own.
 
-The thread has its own event loop, so that a tool that blocks delays only its own server. A tool that never returns is
-abandoned with its thread, which cannot keep the program from ending.
+The thread has its own event loop, so that a blocking tool delays its own server alone. A tool that never returns is
+abandoned with its thread, which is a daemon and cannot keep the program from ending.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 
 class ModuleConnection:
-    """A `Connection` to the object with a given name in a module of the approved code.
+    """A `Connection` to a server object, by its name in a module of the approved code.
 
-    The module is loaded again for each connection, like a command."""
+    Each connection loads the module again, as each start of a command begins a new process."""
 
     def __init__(self, module: str, name: str, code: FoundCode, limits: TimeLimits) -> None:
         self._module = module
@@ -118,20 +118,22 @@ class ModuleConnection:
         return None
 
     def _error_in_words(self) -> str:
-        error = innermost(self._error) if self._error is not None else None
+        assert self._error is not None
+        error = innermost(self._error)
         if isinstance(error, ToolsError):
             return str(error)
         return f"{type(error).__name__}: {first_line(error)}"
 
     def _run(self, ready: asyncio.Future[None]) -> None:
         """Run the server on its own thread."""
+        # The code of a suite may raise anything, also SystemExit: `why_not_started` and `why_lost` report it.
         try:
             server = _server_in(self._module, self._name, self._code)
             asyncio.run(self._serve(server, ready))
-        except BaseException as error:  # noqa: BLE001 (a stranger's code; kept, and put into words by whoever waits)
+        except BaseException as error:  # noqa: BLE001
             self._error = error
         finally:
-            with suppress(RuntimeError):  # the engine's loop is closed
+            with suppress(RuntimeError):  # the engine's loop may be closed already
                 self._loop.call_soon_threadsafe(self._end)
 
     async def _serve(self, server: Server[Any], ready: asyncio.Future[None]) -> None:
@@ -143,7 +145,9 @@ class ModuleConnection:
         task = asyncio.current_task()
         assert task is not None
         self._serving = _Serving(asyncio.get_running_loop(), task, to_server)
-        if self._closing:  # after the line above, so that a caller that gives up meanwhile sees one of the two
+        # A caller that gives up sets `_closing` and then cancels `_serving`. Set before this check, one of both stops
+        # the server in any order of the two threads.
+        if self._closing:
             return
         self._loop.call_soon_threadsafe(_resolve, ready)
         reading = asyncio.create_task(self._read(from_server))
@@ -151,9 +155,8 @@ class ModuleConnection:
         await reading
 
     async def _read(self, from_server: MemoryObjectReceiveStream[SessionMessage]) -> None:
-        """Pass messages on to the client, on the server's loop.
-
-        Each is awaited, so that a flood does not pile up."""
+        """Pass messages on to the client, on the server's loop."""
+        # Each message is awaited, so that a flood of them does not pile up in memory.
         import anyio
 
         async with from_server:
@@ -175,23 +178,21 @@ class ModuleConnection:
 
 @dataclass(frozen=True)
 class _Serving:
-    """A running server: its thread's loop and task, and the stream to it, which belongs to that loop."""
+    """A running server: loop and task of its thread, and the stream to it, which belongs to that loop."""
 
     loop: asyncio.AbstractEventLoop
     task: asyncio.Task[None]
     to_server: MemoryObjectSendStream[SessionMessage | Exception]
 
     def pass_on(self, message: SessionMessage) -> None:
-        """Give a message to the server, on its loop.
-
-        It is dropped when the server no longer reads."""
+        """Give a message to the server, on its loop; it is dropped if the server no longer reads."""
         import anyio
 
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             self.to_server.send_nowait(message)
 
     def soon(self, what: Callable[..., object], *arguments: object) -> None:
-        """Run something on the server's loop; does nothing when the server has ended."""
+        """Call a function on the server's loop, or do nothing if the server has ended."""
         with suppress(RuntimeError):
             self.loop.call_soon_threadsafe(what, *arguments)
 
@@ -202,9 +203,9 @@ def _resolve(future: asyncio.Future[None]) -> None:
 
 
 def _server_in(module: str, name: str, code: FoundCode) -> Server[Any]:
-    """Load the module and return the server in it.
+    """Load a module and return the server object of a name in it.
 
-    Raises PythonReferenceError."""
+    Raises PythonReferenceError if there is no such object, or it is no MCP server."""
     from mcp.server import Server
     from mcp.server.mcpserver import MCPServer
 
@@ -214,10 +215,13 @@ def _server_in(module: str, name: str, code: FoundCode) -> Server[Any]:
         return value._lowlevel_server
     if isinstance(value, Server):
         return value
-    inner = getattr(value, "_mcp_server", None)  # a FastMCP, which is not a dependency of this program
+    # The FastMCP of another package, which this program does not depend on, wraps a server of the SDK.
+    inner = getattr(value, "_mcp_server", None)
     if isinstance(inner, Server):
         return inner
-    found = f"is not an MCP server but of type {type(value).__name__}" if value is not None else "does not exist"
+    found = "does not exist"
+    if value is not None:
+        found = f"is not an MCP server but of type {type(value).__name__}"
     raise PythonReferenceError(
         f"{module}:{name} {found}: name an MCPServer, a Server or a FastMCP with the key `object`"
     )
@@ -225,9 +229,9 @@ def _server_in(module: str, name: str, code: FoundCode) -> Server[Any]:
 
 @contextmanager
 def _console_handlers_removed() -> Iterator[None]:
-    """Remove the handlers that a module installs while it is loaded to log on the terminal, as the SDK and fastmcp do.
+    """Remove the handlers for the terminal that a module installs while it is loaded.
 
-    Their log lines go to the program's log."""
+    The SDK and fastmcp install some. Their log lines go to the program's log instead."""
     from rich.logging import RichHandler
 
     root = logging.getLogger()

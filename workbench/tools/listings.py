@@ -1,6 +1,6 @@
-"""Definitions of tools: those written in a suite, and those that servers last listed.
+"""Definitions of tools: written in a suite, last listed by its servers, or pinned in a file beside it.
 
-The latter are remembered so that a suite can be used while its servers do not run."""
+The last listings are stored, so that a suite can be edited and run with mocks while its servers do not run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A server's tools, names prefixed, and when it listed them."""
+    """The tools of a server, with its prefix in their names, and the time when it listed them."""
 
     tools: tuple[ToolDefinition, ...]
     listed_at: datetime
@@ -48,39 +48,41 @@ class ListingChange:
 
     @staticmethod
     def between(before: Sequence[ToolDefinition], now: Sequence[ToolDefinition]) -> ListingChange:
-        """Return the change from one listing to another."""
-        old, new = ({tool.name: tool for tool in tools} for tools in (before, now))
-        return ListingChange(
-            added=tuple(name for name in new if name not in old),
-            removed=tuple(name for name in old if name not in new),
-            altered=tuple(name for name in new if name in old and new[name] != old[name]),
-        )
+        """Return the differences between an earlier listing and a later one."""
+        old = {tool.name: tool for tool in before}
+        added, altered = [], []
+        for tool in now:
+            if tool.name not in old:
+                added.append(tool.name)
+            elif tool != old[tool.name]:
+                altered.append(tool.name)
+        remaining = {tool.name for tool in now}
+        removed = tuple(name for name in old if name not in remaining)
+        return ListingChange(tuple(added), removed, tuple(altered))
 
     def __str__(self) -> str:
-        parts = (("added", self.added), ("removed", self.removed), ("changed", self.altered))
-        return "; ".join(f"{word} {', '.join(names)}" for word, names in parts if names) or "in another order"
+        differences = []
+        for word, names in (("added", self.added), ("removed", self.removed), ("changed", self.altered)):
+            if names:
+                differences.append(f"{word} {', '.join(names)}")
+        return "; ".join(differences) or "in another order"
 
 
 class DamagedListingError(Exception):
-    """A remembered listing cannot be read.
-
-    The message names its file."""
+    """A stored listing cannot be read; the message names its file."""
 
 
 class Listings:
-    """Listings in a folder, one file for each suite file and server definition.
+    """The stored listings of servers, one file for each suite file and definition of a server.
 
-    `now` returns the time of day with its zone. A changed definition counts as a new server, whose tools are not known.
-    """
+    `now` returns the time with its zone. A server with a changed definition is a new one, whose tools are unknown."""
 
     def __init__(self, folder: Path, now: Callable[[], datetime] = lambda: datetime.now().astimezone()) -> None:
         self._folder = folder
         self._now = now
 
     def remember(self, suite_file: Path, server: Server, tools: tuple[ToolDefinition, ...]) -> None:
-        """Store a server's new listing.
-
-        A failure goes to the program's log."""
+        """Store a server's new listing; a failure goes to the program's log."""
         document = {
             "format": LISTING_FORMAT,
             "suite": str(suite_file),
@@ -104,9 +106,9 @@ class Listings:
             _logger.warning("the tools of server %r cannot be remembered: %s", server.name, error)
 
     def recall(self, suite_file: Path, server: Server) -> Listing | None:
-        """Return the last listing of a server, `None` when there never was one.
+        """Return the stored listing of a server, `None` if there is none.
 
-        Raises DamagedListingError."""
+        Raises DamagedListingError if it cannot be read."""
         file = self._file(suite_file, server)
         try:
             return _listing_in(json.loads(file.read_text(encoding="utf-8")), server)
@@ -116,7 +118,7 @@ class Listings:
             raise DamagedListingError(f"{file} is damaged and was ignored") from error
 
     def of(self, suite: Suite, suite_file: Path) -> Mapping[str, Listing]:
-        """Return the remembered listings of a suite's servers by name, without damaged ones."""
+        """Return the stored listings of a suite's servers by the servers' names, without damaged ones."""
         found: dict[str, Listing] = {}
         for server in suite.servers:
             try:
@@ -134,19 +136,20 @@ class Listings:
 
 
 def readable_name(suite_file: Path, server: Server) -> str:
-    """Return the beginning of a file name for a server, short enough for every file system in any script."""
+    """Return the readable beginning of a file name for a server of a suite."""
+    # File systems limit names to 255 bytes, and a character of some scripts takes four.
     return re.sub(r"[^\w.-]+", "-", f"{suite_file.stem}-{server.name}")[:50]
 
 
 def digest(text: str) -> str:
-    """Return a digest that distinguishes file names with the same beginning."""
+    """Return a hexadecimal digest that tells apart file names with the same readable beginning."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 def _listing_in(document: Any, server: Server) -> Listing:
-    """Return the listing in a document.
+    """Return the listing in a parsed file.
 
-    Raises ValueError, KeyError or TypeError when it is none."""
+    Raises ValueError, KeyError or TypeError if the file has none."""
     if document["format"] != LISTING_FORMAT:
         raise ValueError("a listing of another format")
     tools = tuple(
@@ -173,60 +176,59 @@ def _definition(tool: Tool) -> ToolDefinition:
 
 
 definition_of: ByIdentity[Tool, ToolDefinition] = ByIdentity(_definition)
-"""Returns the definition of a tool written in a suite: the same object each time, so that runs need not compare or
-convert it anew."""
+"""Returns the definition of a tool that is written in a suite.
+
+It is the same object each time, so that runs need not convert it again."""
 
 
 def definitions_for(suite: Suite, case: Case) -> list[ToolDefinition]:
-    """Return the definitions of the tools that are written in the suite for a case."""
+    """Return the definitions of the tools that a suite defines for a case."""
     return [definition_of(tool) for tool in written_tools(suite, case)]
 
 
 def with_listed_names(file: SuiteFile, listings: Listings) -> SuiteFile:
-    """Return the file with a warning for each tool name that neither the suite nor remembered listings have."""
+    """Return a suite file with a warning for each name of a tool that neither the suite nor a stored listing has."""
     suite = file.suite
     if suite is None or not suite.servers:
         return file
     listed = listings.of(suite, file.path)
     names = []
     for listing in listed.values():
-        for tool in listing.tools:
-            names.append(tool.name)
-    unseen = []
-    for server in suite.servers:
-        if server.name not in listed:
-            unseen.append(server.prefix)
+        names += [tool.name for tool in listing.tools]
+    unseen = [server.prefix for server in suite.servers if server.name not in listed]
     return with_findings(file, unknown_in_suite(suite, range(len(suite.cases)), names, unseen))
 
 
-# Pinned definitions of tools: what the servers of a suite listed once, in a file beside the suite. The file is the
-# pin: a suite beside which there is one is checked against it before its runs.
+# Pins are the definitions that the servers of a suite listed once, in a file beside the suite. If that file exists, the
+# servers' present definitions are compared with it before every batch: a server that changes its descriptions could
+# otherwise steer the model unnoticed.
 
 PINS_FORMAT = 1
 
 
 def pin_file(suite_file: Path) -> Path:
-    """Return where the pins of a suite are: `weather.pinned.json` beside `weather.toml`."""
+    """Return the path of a suite's pins: `weather.pinned.json` beside `weather.toml`."""
     return suite_file.with_name(f"{suite_file.stem}.pinned.json")
 
 
 def write_pins(suite_file: Path, listed: Mapping[str, Sequence[ToolDefinition]]) -> Path:
-    """Pin the listed tools of a suite's servers, by the servers' names, and return the file.
+    """Write the listed tools of a suite's servers, by the servers' names, as pins, and return the path of the file.
 
-    Secrets must be taken out before. Raises OSError."""
+    The caller must have redacted them. Raises OSError."""
     servers = {}
     for server, tools in listed.items():
         servers[server] = {tool.name: _pinned(tool) for tool in _sorted(tools)}
     file = pin_file(suite_file)
     write_atomically(file, (_text({"format": PINS_FORMAT, "servers": servers}) + "\n").encode())
-    file.chmod(0o644)  # it is to be shared like the suite
+    # Unlike other files of this program, pins are shared with the suite, for example in its repository.
+    file.chmod(0o644)
     return file
 
 
 def read_pins(suite_file: Path) -> Mapping[str, Mapping[str, JsonValue]] | None:
-    """Return the pinned definitions by server and tool, `None` where nothing is pinned.
+    """Return the pinned definitions of a suite by server and tool, `None` if it has no pins.
 
-    Raises ToolsError for a file that is no pin of this program."""
+    Raises ToolsError for a file that has no pins of this program."""
     file = pin_file(suite_file)
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
@@ -234,9 +236,10 @@ def read_pins(suite_file: Path) -> Mapping[str, Mapping[str, JsonValue]] | None:
         return None
     except (OSError, ValueError, RecursionError) as error:
         raise ToolsError(f"{file} cannot be read: {error}; 'workbench tools {suite_file} --pin' writes it") from error
-    servers = document.get("servers") if isinstance(document, dict) else None
-    whole = isinstance(servers, dict) and all(isinstance(tools, dict) for tools in servers.values())
-    if not whole or document.get("format") != PINS_FORMAT:
+    servers = None
+    if isinstance(document, dict) and document.get("format") == PINS_FORMAT:
+        servers = document.get("servers")
+    if not isinstance(servers, dict) or not all(isinstance(tools, dict) for tools in servers.values()):
         raise ToolsError(f"{file} holds no pins of this program; 'workbench tools {suite_file} --pin' writes it")
     return servers
 
@@ -244,15 +247,13 @@ def read_pins(suite_file: Path) -> Mapping[str, Mapping[str, JsonValue]] | None:
 def pin_difference(
     pinned: Mapping[str, JsonValue] | None, now: Sequence[ToolDefinition] | None, server: str
 ) -> Iterator[str]:
-    """Yield how the tools of a server differ from their pin, as the lines of a unified diff; nothing where they do not.
+    """Yield the lines of a unified diff between the pinned tools of a server and its present ones.
 
-    `None` stands for a server that has no pin, or that the suite no longer has."""
+    `pinned` is `None` for a server without a pin, `now` for a server that the suite no longer has."""
     before = dict(pinned or {})
-    after: dict[str, JsonValue] = {}
-    for tool in _sorted(now or ()):
-        after[tool.name] = _pinned(tool)
+    after: dict[str, JsonValue] = {tool.name: _pinned(tool) for tool in _sorted(now or ())}
     for name in sorted({*before, *after}):
-        then, today = (_text(each[name]).splitlines() if name in each else [] for each in (before, after))
+        then, today = _lines_of(before, name), _lines_of(after, name)
         if then != today:
             names = f"{server}/{name} (pinned)", f"{server}/{name} (now)"
             yield from unified_diff(then, today, *names, lineterm="", n=2)
@@ -262,9 +263,17 @@ def _sorted(tools: Sequence[ToolDefinition]) -> list[ToolDefinition]:
     return sorted(tools, key=lambda tool: tool.name)
 
 
+def _lines_of(tools: Mapping[str, JsonValue], name: str) -> list[str]:
+    if name not in tools:
+        return []
+    return _text(tools[name]).splitlines()
+
+
 def _pinned(tool: ToolDefinition) -> dict[str, JsonValue]:
-    annotations: dict[str, JsonValue] = {"annotations": dict(tool.annotations)} if tool.annotations else {}
-    return {"description": tool.description, "parameters": dict(tool.parameters), **annotations}
+    pinned: dict[str, JsonValue] = {"description": tool.description, "parameters": dict(tool.parameters)}
+    if tool.annotations:
+        pinned["annotations"] = dict(tool.annotations)
+    return pinned
 
 
 def _text(value: object) -> str:

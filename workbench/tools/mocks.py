@@ -1,4 +1,4 @@
-"""Mocks: chooses the mock that answers a call, and makes its answer (docs/tools-and-mocks.md)."""
+"""Chooses the mock that answers a tool call, and makes its answer (docs/tools-and-mocks.md)."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ from workbench.tools.python_code import PythonFunctions, in_thread
 from workbench.trajectory.events import JsonValue, ResultSource, ToolCall
 
 AskJudge = Callable[[Judged, JsonValue], Awaitable[CheckVerdict]]
-"""Asks a language model to judge a value. Raises CheckError where that is impossible."""
+"""Asks a language model to judge a value. Raises CheckError if that is impossible."""
 
 _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 
 
 class Run(Protocol):
-    """Produces the answer; progress notices of a server go to `on_progress`."""
+    """A function that makes the answer to a call; progress notices of a server go to `on_progress`."""
 
     async def __call__(self, on_progress: OnProgress | None = None) -> ToolAnswer: ...
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedAnswer:
-    """Which source will answer a call, decided before anything runs; `server` is set for a real execution.
+    """The source that will answer a call, decided before anything runs; `server` is set for a real execution.
 
-    `run` may be awaited once; it raises ToolsError for failures that are not the model's."""
+    Await `run` once for the answer; it raises ToolsError for failures that the model did not cause."""
 
     source: ResultSource
     run: Run
@@ -53,7 +53,7 @@ class PlannedAnswer:
 
 
 class Mocks:
-    """The mocks of one run, the case's before the suite's, with their state during it.
+    """The mocks of one run, those of the case before those of the suite, with the number of calls that each answered.
 
     `sleep` waits a number of seconds."""
 
@@ -64,19 +64,17 @@ class Mocks:
         functions: PythonFunctions,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self._mocks: tuple[tuple[Mock, ResultSource], ...] = (
-            *((mock, "case mock") for mock in case_mocks),
-            *((mock, "suite mock") for mock in suite_mocks),
-        )
+        self._mocks: list[tuple[Mock, ResultSource]] = [(mock, "case mock") for mock in case_mocks]
+        self._mocks += [(mock, "suite mock") for mock in suite_mocks]
         self._functions = functions
         self._sleep = sleep
         self._answered: Counter[int] = Counter()
 
     async def plan(self, call: ToolCall, judge: AskJudge | None = None) -> PlannedAnswer | None:
-        """Return the answer of the first mock whose tool and condition match, `None` when none does.
+        """Return the answer of the first mock whose tool and condition match, `None` if no mock matches.
 
-        Every plan counts as one call for a mock with `results`. A judge is asked only where everything else in a
-        condition holds. Raises ToolsError when a condition cannot be evaluated."""
+        Each plan counts as one call for a mock with `results`. A judge is asked only if everything else in a condition
+        holds. Raises ToolsError if a condition cannot be evaluated."""
         for index, (mock, source) in enumerate(self._mocks):
             if mock.tool == call.tool and await self._holds(mock, call, judge):
                 self._answered[index] += 1
@@ -84,9 +82,10 @@ class Mocks:
         return None
 
     def count(self, call: ToolCall, answer: ToolAnswer) -> None:
-        """Count a replayed call that was already answered, without asking a judge or Python.
+        """Count a replayed call that is answered already, without a judge and without Python.
 
-        A mock whose condition needs one matches if the answer is its own. Raises ToolsError as `plan` does."""
+        Raises ToolsError if a condition cannot be evaluated."""
+        # A mock whose condition needs a judge or Python is the one that answered if the answer is its own.
         for index, (mock, _) in enumerate(self._mocks):
             if mock.tool != call.tool:
                 continue
@@ -96,12 +95,10 @@ class Mocks:
                 return
 
     def _held(self, mock: Mock, call: ToolCall) -> bool | None:
-        """Return whether a condition holds; `None` where that cannot be known without a judge or Python."""
+        """Return whether a condition holds, `None` if that takes a judge or Python."""
         when, arguments = mock.when or {}, call.arguments
-        known = {}
-        for n, check in when.items():
-            if n not in arguments or not check.asks_outside:
-                known[n] = check
+        # A check of a missing argument fails without a judge.
+        known = {name: check for name, check in when.items() if name not in arguments or not check.asks_outside}
         try:
             holds = all_hold(known, arguments)
         except CheckError as error:
@@ -131,26 +128,31 @@ class Mocks:
 
     def _computed(self, reference: str, arguments: Mapping[str, JsonValue]) -> ToolAnswer:
         function = self._functions.function(reference)
+        # The code of a suite may raise anything, which is a tool error for the model, as with any tool.
         try:
             # A copy, or the function could change the recorded arguments of the call.
             value = function(copy.deepcopy(dict(arguments)))
-        except (Exception, SystemExit) as error:  # noqa: BLE001 (a stranger's code; the model is told, as of any tool)
+        except (Exception, SystemExit) as error:  # noqa: BLE001
             return ToolAnswer(f"{type(error).__name__}: {error}", is_error=True)
         try:
-            return ToolAnswer(value if isinstance(value, str) else json_text(value))
+            return ToolAnswer(_as_text(value))
         except (TypeError, ValueError, RecursionError) as error:
             return ToolAnswer(f"{reference} returned what is not JSON: {error}", is_error=True)
 
 
-"""Checks that need a judge or Python."""
+def _as_text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    return json_text(value)
 
 
 def _written_answer(mock: Mock, call: ToolCall, occurrence: int) -> ToolAnswer | None:
-    """Return a mock's result for its matching call number `number`; `None` where its Python produces it."""
+    """Return the answer of a mock to its matching call number `occurrence`, from 1; `None` if a function makes it."""
     if mock.error is not None:
         return ToolAnswer(mock.error, is_error=True)
     if mock.python is not None:
         return None
+    # The last of several results answers all further calls.
     if mock.results is not None:
         return mock_answer(mock.results[min(occurrence, len(mock.results)) - 1], call.arguments)
     return mock_answer(mock.result, call.arguments)
@@ -165,20 +167,18 @@ async def condition_holds(
 ) -> bool:
     """Return whether the checks of a condition hold for a call's arguments.
 
-    A judge is asked only where everything else holds. Raises CheckError when it cannot be evaluated."""
-    # Among the other checks, a judged check would report that it needs a judge, or that its argument is missing.
-    asked = []
+    A judge is asked only if everything else holds. Raises CheckError if a check cannot be evaluated."""
+    # Without a judge, or without its argument, a judged check is evaluated with the others and reports that.
+    asked, others = {}, {}
     for name, check in when.items():
         if judge is not None and name in arguments and asks(check, Judged):
-            asked.append(name)
-    others = {}
-    for name, check in when.items():
-        if name not in asked:
+            asked[name] = check
+        else:
             others[name] = check
     if not await _all_hold(others, arguments, CheckContext(call_python)):
         return False
-    for name in asked:
-        if judge is not None and not await _judged_holds(when[name], arguments[name], call_python, judge):
+    for name, check in asked.items():
+        if judge is not None and not await _judged_holds(check, arguments[name], call_python, judge):
             return False
     return True
 
@@ -190,9 +190,8 @@ async def _all_hold(checks: Checks, arguments: Mapping[str, JsonValue], context:
 
 
 async def _judged_holds(check: Check, value: JsonValue, call_python: CallPython, judge: AskJudge) -> bool:
-    """Return whether a check with judged parts holds.
-
-    A judge is asked only where the other parts do not decide."""
+    """Return whether a check with judged parts holds, asking a judge only if the other parts do not decide."""
+    # A check that fails although every judgement is perfect, or holds although every judgement is zero, needs no judge.
 
     async def holds(say: Judge) -> bool:
         return await _all_hold({"": check}, {"": value}, CheckContext(call_python, say))
@@ -201,29 +200,28 @@ async def _judged_holds(check: Check, value: JsonValue, call_python: CallPython,
         return False
     if await holds(lambda _check, _value: CheckVerdict(0.0, False)):
         return True
-    judgements = {id(part): await judge(part, value) for part in with_parts(check) if isinstance(part, Judged)}
+    judgements = {}
+    for part in with_parts(check):
+        if isinstance(part, Judged):
+            judgements[id(part)] = await judge(part, value)
     return await holds(lambda part, _value: judgements[id(part)])
 
 
 def mock_answer(result: JsonValue, arguments: Mapping[str, JsonValue]) -> ToolAnswer:
-    """Return a mock's result as the model reads it: a text unchanged, anything else as compact JSON.
+    """Return the answer with a mock's result: a text unchanged, any other value as compact JSON.
 
-    In every text `{name}` is replaced by that argument of the call."""
-    value = _filled(result, arguments)
-    return ToolAnswer(value if isinstance(value, str) else json_text(value))
+    In every text, `{name}` is replaced by the argument of that name."""
+    return ToolAnswer(_as_text(_filled(result, arguments)))
 
 
 def default_answer(call: ToolCall) -> ToolAnswer:
-    """Return the answer to a call that has no other source."""
-    return ToolAnswer(
-        json_text(
-            {
-                "status": "success",
-                "result": f"Mock result for {call.tool}",
-                "input_received": dict(call.arguments),
-            }
-        )
-    )
+    """Return the answer to a call for which there is no mock and no server."""
+    answer = {
+        "status": "success",
+        "result": f"Mock result for {call.tool}",
+        "input_received": dict(call.arguments),
+    }
+    return ToolAnswer(json_text(answer))
 
 
 def _filled(value: JsonValue, arguments: Mapping[str, JsonValue]) -> JsonValue:
@@ -237,9 +235,7 @@ def _filled(value: JsonValue, arguments: Mapping[str, JsonValue]) -> JsonValue:
 
 
 def _argument(match: re.Match[str], arguments: Mapping[str, JsonValue]) -> str:
+    # Braces around other words are text, for example JSON in a result.
     if match[1] not in arguments:
         return match[0]
-    value = arguments[match[1]]
-    if isinstance(value, str):
-        return value
-    return json_text(value)
+    return _as_text(arguments[match[1]])

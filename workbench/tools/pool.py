@@ -26,11 +26,11 @@ from workbench.trajectory.events import ServerOutput, ToolDefinition
 if TYPE_CHECKING:
     from workbench.tools.servers import McpServer
 
-# What a suite was allowed to use, as it was when a person approved it. None of it is read again.
-
 
 @dataclass(frozen=True)
 class _Started:
+    """A server with the task that starts it, and the time when that began, of the monotonic clock."""
+
     server: McpServer
     start: asyncio.Task[None]
     began_s: float
@@ -38,9 +38,9 @@ class _Started:
 
 @dataclass(frozen=True)
 class _Listed:
-    """A server's tools; `server` is `None` when they are only remembered.
+    """The tools of a server for one run; `server` is `None` if they are stored ones and the server does not run.
 
-    `notice` then says why, and `output` is of the server if it failed."""
+    `notice` is then the reason, and `output` the output of the server if it failed."""
 
     tools: tuple[ToolDefinition, ...]
     server: McpServer | None = None
@@ -51,11 +51,11 @@ class _Listed:
 class ServerPool:
     """The running servers of suites, until the pool is closed.
 
-    A server is identified by its suite file and its definition, and is shared by all runs. It is started as the
-    grant of the suite allows; a later grant does not change a running server. The program supplies the folders for
-    logs and listings. `now` returns the time of day. `starting` wraps the start of each server, with its
-    description. `listed` is called with the suite file and the name of a server whose tools are now remembered, and
-    with the change since its last listing, if there was one. Use it on one event loop."""
+    A server is identified by its suite file and its definition, and is shared by all runs. It is started if the grant
+    of the suite covers it; a later grant does not change a running server. `program` has the folders for logs and
+    listings, and `now` returns the time. `starting` wraps the start of each server and gets its description. `listed`
+    is called after a server's tools were stored, with the suite file, the server's name and the change since its last
+    listing, if there was one. Use the pool on one event loop."""
 
     def __init__(
         self,
@@ -72,11 +72,11 @@ class ServerPool:
         self._listings = Listings(program.folders.listings, now)
         self._servers: dict[tuple[Path, str], _Started] = {}
         self._remembered: WeakKeyDictionary[McpServer, tuple[ToolDefinition, ...]] = WeakKeyDictionary()
-        """The last listing of each server, without secrets."""
+        """The last listing of each server, redacted."""
         self._functions: dict[FoundCode | None, PythonFunctions] = {}
         self._closed = False
         self.secrets = program.secrets
-        """The known secrets, to which starting servers adds."""
+        """The known secrets; starting a server adds those of its settings."""
 
     async def open_toolbox(
         self,
@@ -88,37 +88,39 @@ class ServerPool:
         grant: Grant | None,
         changes: Sequence[ToolChange] = (),
     ) -> Toolbox:
-        """Return the tools of one run of a case, with the `changes` of a variant, whose names `case` has already.
+        """Return the tools of one run of a case; `changes` are those of a variant, which `case` has already.
 
-        Servers are started only as the grant allows. Where a server is not started or does not start, and nothing is to
-        be executed, its remembered tools are used, which a notice reports. Raises UntrustedError and ServerError when a
-        server's tools are not available, and otherwise as `offered` does.
-        """
-        listed = await asyncio.gather(
-            *(self._listed(suite_file, server, execute=execute, grant=grant) for server in suite.servers)
-        )
+        Only servers that the grant covers are started. If a server does not run and nothing is executed, its stored
+        tools are used, and a notice reports that. Raises UntrustedError and ServerError if a server's tools are not
+        available, and ToolsError and UnknownToolError as `offered` does."""
+        listings = [self._listed(suite_file, server, execute=execute, grant=grant) for server in suite.servers]
         definitions = definitions_for(suite, case)
-        for each in listed:
-            definitions.extend(each.tools)
-        servers = {tool.name: each.server for each in listed if each.server for tool in each.tools} if execute else {}
+        servers: dict[str, McpServer] = {}
+        notices: list[str] = []
+        outputs: list[ServerOutput] = []
+        for listed in await asyncio.gather(*listings):
+            definitions.extend(listed.tools)
+            if execute and listed.server is not None:
+                servers |= dict.fromkeys((tool.name for tool in listed.tools), listed.server)
+            if listed.notice is not None:
+                notices.append(listed.notice)
+            if listed.output is not None:
+                outputs.append(listed.output)
         if changes:
             definitions = changed_definitions(definitions, changes)
-        code = grant.code if grant is not None else None
+        code = None
+        if grant is not None:
+            code = grant.code
+        # Kept by the code, so that all runs of a batch load each module once.
         functions = self._functions.setdefault(code, PythonFunctions(code))
-        return Toolbox(
-            offered(definitions, suite, case),
-            Mocks(case.mocks, suite.mocks, functions),
-            servers,
-            functions.answer,
-            tuple(each.notice for each in listed if each.notice is not None),
-            tuple(each.output for each in listed if each.output is not None),
-            changes,
-        )
+        mocks = Mocks(case.mocks, suite.mocks, functions)
+        tools = offered(definitions, suite, case)
+        return Toolbox(tools, mocks, servers, functions.answer, tuple(notices), tuple(outputs), changes)
 
     async def started(self, suite_file: Path, server: Server, grant: Grant) -> McpServer:
-        """Return a server of a suite, started if necessary.
+        """Return a server of a suite, starting it if necessary.
 
-        Raises UntrustedError when the grant does not cover it, ServerError when it does not start, or has died; `stop`
+        Raises UntrustedError if the grant does not cover it, and ServerError if it does not start or has died; `stop`
         or `renew` allow another start."""
         if not grant.covers(server):
             raise UntrustedError(
@@ -147,10 +149,9 @@ class ServerPool:
         return ServerStatus("running", started.server.listed, task_tools=started.server.task_tools)
 
     async def changed(self, suite_file: Path, server: Server, seen: tuple[ToolDefinition, ...] = ()) -> None:
-        """Wait for a change of a server.
+        """Wait until a starting server has started or failed, or a running one is down or lists other tools.
 
-        A starting server has then started or failed; a running one is down or lists other tools than those `seen` in
-        its status."""
+        `seen` are the tools that the caller knows, of the server's status."""
         started = self._servers.get(_key(suite_file, server))
         if started is None or started.server.down is not None:
             return
@@ -160,18 +161,15 @@ class ServerPool:
             await started.server.changed(seen)
 
     async def stop(self, suite_file: Path, server: Server) -> None:
-        """Close a server and forget it, whatever its state.
-
-        The next run that needs it starts it again."""
+        """Close a server in any state, so that the next run that needs it starts it again."""
         started = self._servers.pop(_key(suite_file, server), None)
         if started is not None:
             await started.server.close()
 
     async def renew(self) -> None:
-        """Forget the servers that failed to start or died, so that the next batch starts them again.
-
-        Within a batch a dead server stays down, because one that dies on every call would be restarted for ever.
-        Servers that run offer the tools that they listed last; within a batch they do not change."""
+        """Prepare the servers for the next batch: dead ones will be started again, others offer their last listing."""
+        # Within a batch a dead server stays down, because one that dies on every call would be restarted for ever, and
+        # the offered tools do not change, because runs with different tools cannot be compared.
         for started in self._servers.values():
             started.server.adopt()
         dead = {key: started for key, started in self._servers.items() if started.server.down is not None}
@@ -180,16 +178,14 @@ class ServerPool:
         await asyncio.gather(*(started.server.close() for started in dead.values()))
 
     async def close(self) -> None:
-        """Close all servers at the same time, within their limits.
-
-        May be called more than once."""
+        """Close all servers at the same time, within their limits; may be called more than once."""
         self._closed = True
         await asyncio.gather(*(started.server.close() for started in self._servers.values()))
 
     def remembered(self, suite: Suite, suite_file: Path) -> Mapping[str, Listing]:
-        """Return the last listings of the servers of a suite, by name.
+        """Return the stored listings of the servers of a suite, by the servers' names.
 
-        A suite with all its servers in the result can run with mocks without starting any."""
+        A suite with a listing for every server can run with mocks without starting one."""
         return self._listings.of(suite, suite_file)
 
     async def _listed(self, suite_file: Path, server: Server, *, execute: bool, grant: Grant | None) -> _Listed:
@@ -218,10 +214,14 @@ class ServerPool:
             raise error
         moment = f"{listing.listed_at:%Y-%m-%d %H:%M}"
         notice = f"tools of server {server.name!r} as listed on {moment}: {why}"
-        return _Listed(listing.tools, None, notice, error.output if isinstance(error, ServerError) else None)
+        output = None
+        if isinstance(error, ServerError):
+            output = error.output
+        return _Listed(listing.tools, None, notice, output)
 
     def _begin(self, suite_file: Path, definition: Server, grant: Grant) -> _Started:
-        from workbench.tools.servers import McpServer  # on use: most suites have no server
+        # Imported on use: most suites have no server.
+        from workbench.tools.servers import McpServer
 
         async def relisted() -> None:
             await self._remember(suite_file, definition, server)
@@ -243,7 +243,9 @@ class ServerPool:
             return
         self._remembered[server] = tools
         await asyncio.to_thread(self._listings.remember, suite_file, definition, tools)
-        change = ListingChange.between(before, tools) if before is not None else None
+        change = None
+        if before is not None:
+            change = ListingChange.between(before, tools)
         self._tell_listed(suite_file, definition.name, change)
 
     def _connection(self, suite_file: Path, server: Server, grant: Grant) -> Connection:
@@ -271,6 +273,6 @@ def _key(suite_file: Path, server: Server) -> tuple[Path, str]:
 
 
 def _look_at(start: asyncio.Task[None]) -> None:
-    """Retrieve a failure that may no longer be awaited; otherwise asyncio would complain on the terminal."""
+    # A failure that nobody awaits any more is read here, or asyncio would print it on the terminal.
     if not start.cancelled():
         start.exception()

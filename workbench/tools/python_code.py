@@ -1,8 +1,7 @@
-"""The Python functions that a suite names as `module:function`, for mocks and checks.
+"""Loads the Python functions that a suite names as `module:function`, for mocks and checks.
 
-A module is loaded from its file under the suite's folder when it is there, else it is imported as usual. Modules of the
-folder get a package name of their own, so that two suites may each have a `mocks.py`, and may import their neighbours
-with `from . import`.
+A module is loaded from the suite's folder if it is there, else it is imported as usual. Modules of a folder get a
+package name of their own, so that two suites may each have a `mocks.py`, and import each other with `from . import`.
 """
 
 from __future__ import annotations
@@ -27,19 +26,20 @@ from workbench.suite.trust import CodeFile
 from workbench.tools.answer import PythonReferenceError, ToolsError, UntrustedError
 from workbench.trajectory.events import JsonValue
 
-# Finds the files of Python code behind a suite's modules and imports them only with the content that was approved.
+# The user approves the code of a suite before it is imported. So its files are found and hashed without importing
+# anything, and each is imported later only if its bytes still have the approved hash.
 
 _UNREADABLE = "unreadable"
-"""Replaces the hash of a file that cannot be read. No content has it, so the file is not imported."""
+"""The hash of a file that cannot be read. No content has this hash, so the file is never imported."""
 
 _package_numbers = count(1)
 
 
 @dataclass(frozen=True, slots=True)
 class FoundModule:
-    """A module of a suite: its file and the SHA-256 of its content.
+    """A module that a suite uses: its file, the SHA-256 of its content, and whether it is in the suite's folder.
 
-    `file` is `None` for a module without a file, such as one that is built into Python, or that does not exist."""
+    `file` is `None` for a module that has no file, because it is built into Python or does not exist."""
 
     file: Path | None
     sha256: str = ""
@@ -48,7 +48,7 @@ class FoundModule:
 
 @dataclass(frozen=True)
 class FoundCode:
-    """The modules that a suite names, and those that they import from the suite's folder, by their dotted names."""
+    """The modules of a suite by their dotted names: those that it names, and their neighbours that they import."""
 
     folder: Path
     modules: Mapping[str, FoundModule]
@@ -59,21 +59,20 @@ class FoundCode:
     @property
     def files(self) -> tuple[CodeFile, ...]:
         """The files below the suite's folder, sorted by path, without installed modules."""
-        return tuple(
-            sorted(
-                CodeFile(found.file.relative_to(self.folder).as_posix(), found.sha256)
-                for found in self.modules.values()
-                if found.in_folder and found.file is not None
-            )
-        )
+        files = []
+        for found in self.modules.values():
+            if found.in_folder and found.file is not None:
+                files.append(CodeFile(found.file.relative_to(self.folder).as_posix(), found.sha256))
+        return tuple(sorted(files))
 
 
 def find_code(folder: Path, names: Iterable[str]) -> FoundCode:
-    """Find the files behind modules and hash them; nothing is imported.
+    """Find the files of modules and hash them, without importing anything.
 
     A module that is not below the folder is an installed one. Modules that a file imports relatively (`from . import
     helper`) are included."""
     folder = folder.absolute()
+    # Python caches the content of folders, and a file may have been written a moment ago.
     importlib.invalidate_caches()
     modules: dict[str, FoundModule] = {}
     waiting = list(dict.fromkeys(names))
@@ -83,25 +82,30 @@ def find_code(folder: Path, names: Iterable[str]) -> FoundCode:
         if name in modules:
             continue
         spec = _spec_below(folder, name)
-        file = _file_of(spec) if spec is not None else None
+        file = _file_of(spec)
         if spec is None or file is None:
-            modules[name] = _installed(name) if name in named else FoundModule(None)
+            modules[name] = FoundModule(None)
+            if name in named:
+                modules[name] = _installed(name)
             continue
+        # Importing `a.b` runs the code of `a` too.
         parent = name.rpartition(".")[0]
-        waiting += [parent] if parent else []
+        if parent:
+            waiting.append(parent)
         content = _content(file)
         modules[name] = FoundModule(file, _hash(content))
         if content is not None and file.suffix == ".py":
-            package = name if spec.submodule_search_locations is not None else parent
+            package = parent
+            if spec.submodule_search_locations is not None:
+                package = name
             waiting += _neighbours(content, package)
     return FoundCode(folder, modules)
 
 
 def import_module(code: FoundCode, name: str) -> ModuleType:
-    """Import a module that was found, again if it is below the suite's folder.
+    """Import a module of the found code; a module of the suite's folder is imported anew each time.
 
-    Raises PythonReferenceError when a file has changed since it was found, and whatever the module itself raises.
-    """
+    Raises PythonReferenceError if a file has changed since it was found, and the errors of the module's own code."""
     found = code.modules.get(name)
     if found is None:
         raise PythonReferenceError(f"the module {name} is not among those that were approved")
@@ -111,6 +115,7 @@ def import_module(code: FoundCode, name: str) -> ModuleType:
         return importlib.import_module(name)
     if _FINDER not in sys.meta_path:
         sys.meta_path.insert(0, _FINDER)
+    # A package of a new name for each import, so that nothing of `sys.modules` is used again.
     package = ModuleType(f"_workbench_suite_{next(_package_numbers)}")
     package.__path__ = [str(code.folder)]
     _FINDER.packages[package.__name__] = code
@@ -120,10 +125,10 @@ def import_module(code: FoundCode, name: str) -> ModuleType:
 
 
 class _ApprovedFinder:
-    """Finds the modules of suites' folders.
+    """A finder of Python's import system for the modules of suites' folders.
 
-    Raises PythonReferenceError for a module whose file has changed since it was found. Modules that the code loads by
-    names made at run time are found as usual."""
+    It raises PythonReferenceError for a module whose file has changed since it was found. A module that was not found
+    before, because the code makes its name at run time, is imported unchecked."""
 
     def __init__(self) -> None:
         self.packages: dict[str, FoundCode] = {}
@@ -139,7 +144,7 @@ class _ApprovedFinder:
         found = code.modules.get(name)
         if found is None or not found.in_folder:
             return spec
-        file = _file_of(spec) if spec is not None else None
+        file = _file_of(spec)
         if file != found.file:
             raise _changed(name, file or found.file)
         if spec is None or file is None:
@@ -155,9 +160,9 @@ _FINDER = _ApprovedFinder()
 
 
 class _ApprovedLoader(SourceFileLoader):
-    """Compiles the very bytes whose hash it has compared.
+    """A loader that compiles the very bytes whose hash it has compared."""
 
-    Compiled files next to the source are not used, because they may hold something else."""
+    # Python's own loader would use a compiled file next to the source, whose content nobody approved.
 
     def __init__(self, fullname: str, path: str, sha256: str) -> None:
         super().__init__(fullname, path)
@@ -172,7 +177,9 @@ class _ApprovedLoader(SourceFileLoader):
 
 
 def _changed(name: str, file: Path | None) -> PythonReferenceError:
-    where = f"{name} ({file})" if file is not None else name
+    where = name
+    if file is not None:
+        where = f"{name} ({file})"
     return PythonReferenceError(
         f"the module {where} has changed since it was approved and is not imported: start again to approve it as it is "
         "now"
@@ -180,7 +187,7 @@ def _changed(name: str, file: Path | None) -> PythonReferenceError:
 
 
 def _spec_below(folder: Path, name: str) -> ModuleSpec | None:
-    """Return the module of that name below a folder, if there is one."""
+    """Return the spec of a module below a folder, `None` if there is none."""
     places: Sequence[str] | None = [str(folder)]
     spec: ModuleSpec | None = None
     for part in name.split("."):
@@ -194,9 +201,8 @@ def _spec_below(folder: Path, name: str) -> ModuleSpec | None:
 
 
 def _installed(name: str) -> FoundModule:
-    """Return the module of that name that Python itself would import.
-
-    Its parents are not imported to find it."""
+    """Return the module of this name that Python itself would import."""
+    # `importlib.util.find_spec` would import the parents of the module, and so run their code.
     places: Sequence[str] | None = None
     spec: ModuleSpec | None = None
     parts = name.split(".")
@@ -207,8 +213,10 @@ def _installed(name: str) -> FoundModule:
         if spec is None:
             return FoundModule(None, in_folder=False)
         places = spec.submodule_search_locations
-    file = _file_of(spec) if spec is not None else None
-    return FoundModule(file, _hash(_content(file)) if file is not None else "", in_folder=False)
+    file = _file_of(spec)
+    if file is None:
+        return FoundModule(None, in_folder=False)
+    return FoundModule(file, _hash(_content(file)), in_folder=False)
 
 
 def _found_by_python(name: str, places: Sequence[str] | None) -> ModuleSpec | None:
@@ -218,8 +226,8 @@ def _found_by_python(name: str, places: Sequence[str] | None) -> ModuleSpec | No
     return None
 
 
-def _file_of(spec: ModuleSpec) -> Path | None:
-    if spec.has_location and spec.origin is not None:
+def _file_of(spec: ModuleSpec | None) -> Path | None:
+    if spec is not None and spec.has_location and spec.origin is not None:
         return Path(spec.origin)
     return None
 
@@ -238,22 +246,30 @@ def _hash(content: bytes | None) -> str:
 
 
 def _neighbours(source: bytes, package: str) -> Iterator[str]:
-    """Return the modules that a file imports relatively, and the imported names that may be modules.
+    """Yield the modules that a file imports relatively, and the imported names, which may be modules too.
 
-    `package` is the package of the file, empty for the suite's folder."""
-    import ast  # most suites have no code
+    `package` is the package of the file, "" for the suite's folder."""
+    # Imported on use: most suites have no code.
+    import ast
 
+    # A syntax error is reported when the file is imported.
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return  # importing it will report the error
+        return
     for node in ast.walk(tree):
         if not isinstance(node, ast.ImportFrom) or not node.level:
             continue
-        parts = package.split(".") if package else []
-        if node.level - 1 > len(parts):
+        base: list[str] = []
+        if package:
+            base = package.split(".")
+        # One dot is the package itself, each further one its parent.
+        parents = node.level - 1
+        if parents > len(base):
             continue
-        base = [*parts[: len(parts) - (node.level - 1)], *([node.module] if node.module else [])]
+        del base[len(base) - parents :]
+        if node.module:
+            base.append(node.module)
         if base:
             yield ".".join(base)
         for alias in node.names:
@@ -265,9 +281,9 @@ _Result = TypeVar("_Result")
 
 
 class PythonFunctions:
-    """The functions of one suite, in the code that was approved; without `code` none may be called.
+    """The functions of one suite in its approved code; without `code`, none may be called.
 
-    Each named module is loaded once. Usable from any thread."""
+    Each module is loaded once. Usable from any thread."""
 
     def __init__(self, code: FoundCode | None) -> None:
         self._code = code
@@ -275,13 +291,10 @@ class PythonFunctions:
         self._loading = threading.Lock()
 
     def function(self, reference: str) -> Callable[..., object]:
-        """Load `module:function`.
+        """Return the function `module:function`, importing its module, which may be slow.
 
-        Imports code, which may be slow.
-
-        Raises UntrustedError when the suite is not trusted, PythonReferenceError when there is no such function or its
-        module cannot be loaded.
-        """
+        Raises UntrustedError if the suite is not trusted, and PythonReferenceError if there is no such function or its
+        module cannot be loaded."""
         module_name, _, name = reference.partition(":")
         function = self.value(module_name, name)
         if not callable(function):
@@ -291,11 +304,10 @@ class PythonFunctions:
         return function
 
     def value(self, module_name: str, name: str) -> object:
-        """Load a module and return the object with a name in it, `None` when there is none.
+        """Return the object of a name in a module, `None` if there is none.
 
-        Raises UntrustedError when the suite is not trusted, PythonReferenceError when the module cannot be loaded, for
-        example because its file has changed since it was approved.
-        """
+        Raises UntrustedError if the suite is not trusted, and PythonReferenceError if the module cannot be loaded, for
+        example because its file has changed since it was approved."""
         reference = f"{module_name}:{name}"
         code = self._code
         if code is None:
@@ -315,9 +327,9 @@ class PythonFunctions:
         return value
 
     def answer(self, reference: str, value: JsonValue) -> object:
-        """Return the result of a `python` check's function.
+        """Call the function of a `python` check and return its result.
 
-        Raises the function's own errors, and CheckError when it cannot be loaded."""
+        Raises the function's own errors, and CheckError if it cannot be loaded."""
         try:
             function = self.function(reference)
         except ToolsError as error:
@@ -329,9 +341,9 @@ class PythonFunctions:
 
 
 async def in_thread(function: Callable[[], _Result], *, name: str = "python of a suite") -> _Result:
-    """Call a suite's function as `workbench.threads` does.
+    """Call a suite's function in a thread, as `workbench.threads` does.
 
-    Raises PythonReferenceError where it would end the program."""
+    Raises PythonReferenceError if the function tries to end the program, for example by SystemExit."""
 
     def call() -> _Result:
         try:

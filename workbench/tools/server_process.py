@@ -1,7 +1,7 @@
-"""A server process: messages over its standard input and output, its standard error in a log, and a guaranteed end.
+"""Runs a server as a process: messages over its standard input and output, its standard error in a log.
 
-This is a transport for `mcp.Client`. It replaces the SDK's because the process must be known: it is killed with
-everything it started, however often the task that owns it is cancelled.
+The transport here replaces that of the SDK, which hides its process: the server must be killed with everything that it
+started, however often the task that owns it is cancelled.
 """
 
 from __future__ import annotations
@@ -40,30 +40,29 @@ if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
     from mcp_types import JSONRPCMessage
 
-# The log of a server process: its standard error, redacted and limited in size.
-
 MAX_LOG_BYTES = 1024 * 1024
-"""How much a log keeps when it is shortened, which happens whenever it is twice as large."""
+"""The size to which a log is shortened when it is twice as large."""
 
 LAST_LINES = 10
-"""The lines that a failed server's errors show."""
+"""The number of last lines that the error of a failed server shows."""
 
 MAX_LINE_CHARS = 400
-"""Of the last lines, longer ones are cut."""
+"""The length to which these lines are cut."""
 
 _CHUNK_BYTES = 65_536
 _MAX_LAST_CHARS = LAST_LINES * (MAX_LINE_CHARS + 1)
 
 
 def log_file_of(folder: Path, suite_file: Path, server: Server) -> Path:
-    """Return the log of a suite's server in a folder of logs."""
+    """Return the path of a server's log in a folder of logs."""
     return folder / f"{readable_name(suite_file, server)}-{digest(str(suite_file))[:8]}.log"
 
 
 class ServerLog:
-    """Appends to a file that only its owner may read, and drops the oldest lines of one that becomes too large.
+    """The log of a server process: its standard error, redacted, in a file that only its owner may read.
 
-    The last lines are known even if there is no such file. `changed` is called after each change."""
+    A file that becomes too large loses its oldest lines. The last lines are known even if the file cannot be written.
+    `changed` is called after each change."""
 
     def __init__(
         self,
@@ -80,11 +79,11 @@ class ServerLog:
         self._last = ""
         """The end of the server's output."""
         self._lines: dict[tuple[str, int], _Lines] = {}
-        """The beginnings of the server's lines that are not classified yet."""
+        """The lines of the server that are held back because a secret may continue in the next one."""
         self._line_ends = 0
-        """The line ends of its whole output."""
+        """The number of line ends in its whole output."""
         self.problem: str | None = None
-        """Why there is no log file, if there is none."""
+        """The reason why there is no log file, `None` if there is one."""
         try:
             self._file: BinaryIO | None = _open(file)
             self._size = os.fstat(self._file.fileno()).st_size
@@ -94,35 +93,34 @@ class ServerLog:
         self._write(f"== {title}, started {now():%Y-%m-%d %H:%M:%S}\n")
 
     def write_line(self, beginning: str, text: str, limit: int) -> None:
-        """Append a line of the server, its text cut to a number of characters.
+        """Append a line of the server with a prefix, its text cut to `limit` characters.
 
-        The lines of a private key wait for its end."""
+        The lines of a private key are held back until its end."""
         self._lines.setdefault((beginning, limit), _Lines()).add(f"{text.rstrip()}\n", self._secrets.finder)
         self._append_lines()
 
     def note(self, text: str) -> None:
-        """Append a line about the server, without secrets.
-
-        It is not among the last lines."""
-        begin = "" if not self._last or self._last.endswith("\n") else "\n"
+        """Append a line of Workbench's own about the server; it does not count among the last lines."""
+        begin = ""
+        if self._last and not self._last.endswith("\n"):
+            begin = "\n"
         self._write(f"{begin}[workbench] {self._secrets.redact(text)}\n")
 
     def last_lines(self) -> tuple[tuple[str, ...], int]:
-        """Return the last lines of the server, and how many came before them."""
+        """Return the last lines of the server, and the number of lines before them."""
         whole = self._last.removesuffix("\n")
         if not whole:
             return (), self._line_ends
         of_all = self._line_ends + (not self._last.endswith("\n"))
         known = whole.split("\n")
         lines = [_cut(line) for line in known[-LAST_LINES:]]
+        # The oldest kept line has lost its beginning, so its end is shown.
         if len(self._last) == _MAX_LAST_CHARS and len(known) == len(lines):
-            lines[0] = f"…{known[0][-MAX_LINE_CHARS:]}"  # its beginning is lost
+            lines[0] = f"…{known[0][-MAX_LINE_CHARS:]}"
         return tuple(lines), of_all - len(lines)
 
     async def follow(self, stream: asyncio.StreamReader) -> None:
-        """Append everything from a stream until it ends.
-
-        May be cancelled."""
+        """Append everything from a stream until it ends; may be cancelled."""
         decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
         pieces = Pieces()
         try:
@@ -132,9 +130,7 @@ class ServerLog:
             self._append(pieces.rest(self._secrets.finder))
 
     def close(self) -> None:
-        """Close the file.
-
-        Later writes are dropped."""
+        """Close the file; later writes are dropped."""
         for lines in self._lines.values():
             lines.end(self._secrets.finder)
         self._append_lines()
@@ -171,9 +167,8 @@ class ServerLog:
         self._changed()
 
     def _shorten(self, file: BinaryIO) -> None:
-        """Keep only the end of the file.
-
-        Another Workbench may write to it too, so it stays the same file."""
+        """Drop all of the file but its end."""
+        # The file is changed and not replaced, because another Workbench may be writing to it too.
         with self._path.open("rb") as reading:
             if not os.path.samestat(os.fstat(reading.fileno()), os.fstat(file.fileno())):
                 raise FileNotFoundError(0, "it was moved or replaced", str(self._path))
@@ -188,7 +183,7 @@ class ServerLog:
 
 
 class _Lines:
-    """Redacts a text whose lines come one by one, across their borders."""
+    """A text that comes line by line and is redacted as a whole, since a secret may span several lines."""
 
     def __init__(self) -> None:
         self._pieces = Pieces()
@@ -201,7 +196,7 @@ class _Lines:
         self._shown += self._pieces.rest(finder)
 
     def taken(self) -> list[str]:
-        """Return the lines that are whole."""
+        """Remove the complete lines and return them."""
         *lines, self._shown = self._shown.split("\n")
         return lines
 
@@ -223,20 +218,20 @@ def _open(path: Path) -> BinaryIO:
 _FLUSH_S = 0.5
 _REAP_S = 1.0
 _POLL_S = 0.01
+# Killed processes disappear sooner where something reaps them. In some containers nothing does, so the wait must end.
 _GROUP_S = 0.2
-"""Longer than killed processes take to disappear, where something reaps them; in some containers nothing does."""
 
 _STARTER = str(Path(__file__).with_name("watched_start.py"))
 
 
 class StdioTransport:
-    """The process of a server: its command starts on entry and ends on exit.
+    """The process of a server, started on entry and ended on exit; a transport for `mcp.Client`.
 
-    Its process group and every process that it started elsewhere end with it; a watcher in the group sees to that if
-    this program is killed.
+    Its process group and every process that it started outside of the group end with it, even if this program is
+    killed: a watcher in the group waits for that.
 
-    On exit standard input is closed; a process that does not end within `polite_s` is sent SIGTERM, and after another
-    `terminate_s` SIGKILL. Entering raises OSError if the command cannot be started."""
+    On exit, its standard input is closed. A process that does not end within `polite_s` seconds gets SIGTERM, and after
+    another `terminate_s` SIGKILL. Entering raises OSError if the command cannot be started."""
 
     def __init__(
         self,
@@ -257,29 +252,27 @@ class StdioTransport:
         self._process: asyncio.subprocess.Process | None = None
         self._mark = new_mark()
         self._watcher: socket.socket | None = None
-        """A socket to the watcher, which ends the process group when this end is closed."""
+        """The socket to the watcher, which ends the process group when this end is closed."""
         self._ended = False
         self.closed = False
-        """Whether messages no longer pass: the server ended or closed its pipes, or the transport is being left."""
+        """Whether no more messages can pass: the server ended or closed its pipes, or the transport is being left."""
         self.stray_lines = 0
-        """Lines on standard output that were no MCP messages."""
+        """The number of lines on standard output that were no MCP messages."""
         self.overlong = False
         """Whether a message exceeded the limit; nothing is read after it."""
         self.own_exit_code: int | None = None
-        """How the process ended by itself; negative is a signal's number."""
+        """The exit code of a process that ended by itself; a signal's number, negative, if it was killed."""
 
     @property
     def pid(self) -> int | None:
-        """The process id, which is also that of its group; `None` before the start."""
+        """The id of the process and of its group, `None` before the start."""
         if self._process is not None:
             return self._process.pid
         return None
 
     @property
     def lost(self) -> asyncio.Task[None]:
-        """Done when no further message can come.
-
-        Await it, but never cancel it."""
+        """A task that is done when no further message can come; await it, but never cancel it."""
         return self._reader
 
     async def __aenter__(self) -> TransportStreams:
@@ -324,9 +317,7 @@ class StdioTransport:
             self._process._transport.close()  # type: ignore[attr-defined]
 
     def kill(self) -> None:
-        """Kill the process and everything that it started, at once.
-
-        Harmless when it has ended or was never started."""
+        """Kill the process and everything that it started, at once; harmless if it has ended or never started."""
         if self._process is not None and not self._ended:
             signal_group(self._process, hard=True)
             self._end_left_behind(self._process)
@@ -335,6 +326,7 @@ class StdioTransport:
         ended = await ends_within(process, self._polite_s)
         if closed_by_server:
             self.own_exit_code = process.returncode
+        # The group and the marked processes are killed even after a polite end: a server may leave children behind.
         if not ended:
             signal_group(process, hard=False)
             await ends_within(process, self._terminate_s)
@@ -361,7 +353,7 @@ class StdioTransport:
                 try:
                     line = await process.stdout.readline()
                 except ValueError:
-                    # Perhaps the very answer that a call waits for: ending is better than waiting in vain.
+                    # The line is too long, and may be the answer that a call waits for, so the connection ends.
                     self.overlong = self.closed = True
                     return
                 if not line:
@@ -410,8 +402,8 @@ async def started_process(
 ) -> tuple[asyncio.subprocess.Process, socket.socket | None]:
     """Start a command in a process group of its own, with pipes whose readers hold up to `limit` bytes.
 
-    Close the socket to end the group: a watcher in it waits for that, and for the end of this program. By the `mark`
-    in its environment, `left_behind` finds the processes that it started. Raises OSError when it cannot be started."""
+    Close the returned socket to end the group: a watcher in it waits for that, and for the end of this program. The
+    `mark` in its environment is for `left_behind`. Raises OSError if the command cannot be started."""
     environment = {**environment, MARK: mark}
     if sys.platform != "win32":
         return await _started_with_watcher(command, folder, environment, limit)
@@ -431,6 +423,7 @@ async def _started_with_watcher(
     command: Sequence[str], folder: Path, environment: Mapping[str, str], limit: int
 ) -> tuple[asyncio.subprocess.Process, socket.socket]:
     """Start a command through `watched_start`, which ends its group when this program ends."""
+
     words = packed([os.fsencode(word) for word in command])
     if any(not name or "=" in name for name in environment):
         raise ValueError("illegal environment variable name")
@@ -476,15 +469,13 @@ def new_mark() -> str:
 
 
 def left_behind(process: asyncio.subprocess.Process, mark: str) -> Iterator[tuple[int, str]]:
-    """Kill the processes that a killed command started outside of its group, and return their ids and command lines."""
+    """Kill the processes that a killed command started outside of its group, and yield their ids and command lines."""
     for pid, command in end_marked(mark.encode(), process.pid):
         yield pid, command.decode("utf-8", "replace")
 
 
 def signal_group(process: asyncio.subprocess.Process, *, hard: bool) -> None:
-    """End a process and everything in its group, at once or politely.
-
-    Harmless when it has ended."""
+    """Send SIGKILL (`hard`) or SIGTERM to a process and everything in its group; harmless if it has ended."""
     with suppress(ProcessLookupError, PermissionError):
         if sys.platform == "win32":
             process.kill() if hard else process.terminate()
@@ -494,10 +485,10 @@ def signal_group(process: asyncio.subprocess.Process, *, hard: bool) -> None:
 
 
 def message_in(line: bytes) -> JSONRPCMessage | None:
-    """Return the message on a line of JSON, `None` when there is none.
+    """Return the MCP message on a line, `None` if the line has none.
 
-    Bytes that are no UTF-8 and lone surrogates become �: an answer with a flaw is better than a call that waits for it
-    in vain."""
+    Bytes that are no UTF-8 and lone surrogates become �."""
+    # Without that repair, a flaw in an answer would leave its call waiting until the time limit.
     from mcp_types import jsonrpc_message_adapter
 
     with suppress(ValueError):
@@ -510,7 +501,7 @@ def message_in(line: bytes) -> JSONRPCMessage | None:
 
 
 async def _read_to_end(descriptor: int) -> bytes:
-    """Return everything that comes through a pipe, then close it."""
+    """Read a pipe to its end, close it, and return its content."""
     reader = asyncio.StreamReader()
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", 0)
@@ -522,9 +513,7 @@ async def _read_to_end(descriptor: int) -> bytes:
 
 
 async def _group_ends_within(group: int, seconds: float) -> None:
-    """Wait for the end of a process group that was killed.
-
-    Afterwards the number may belong to another group."""
+    """Wait until a killed process group has ended, `seconds` at most."""
     if sys.platform == "win32":
         return
     clock = asyncio.get_running_loop().time
@@ -536,7 +525,7 @@ async def _group_ends_within(group: int, seconds: float) -> None:
 
 
 async def ends_within(process: asyncio.subprocess.Process, seconds: float) -> bool:
-    """Return whether the process ends in time."""
+    """Wait until a process has ended, `seconds` at most, and return whether it has."""
     clock = asyncio.get_running_loop().time
     deadline = clock() + seconds
     while process.returncode is None and clock() < deadline:  # noqa: ASYNC110
@@ -545,16 +534,12 @@ async def ends_within(process: asyncio.subprocess.Process, seconds: float) -> bo
     return process.returncode is not None
 
 
-# A server started by a command: its environment, its log, and the messages for its failures.
-
 MAX_COMMAND_CHARS = 200
-"""Characters of a command shown in messages."""
+"""The length to which a command is cut in messages."""
 
 
 class CommandConnection:
-    """A `Connection` over a command's standard input and output.
-
-    It runs in `folder`, that of the suite file."""
+    """A `Connection` over the standard input and output of a command, which runs in the suite's `folder`."""
 
     def __init__(
         self,
@@ -580,8 +565,9 @@ class CommandConnection:
 
     @property
     def where(self) -> str:
-        problem = self._log.problem if self._log is not None else None
-        log = f"log: {self._log_file}" if problem is None else f"no log: {problem}"
+        log = f"log: {self._log_file}"
+        if self._log is not None and self._log.problem is not None:
+            log = f"no log: {self._log.problem}"
         return f"command: {self._shown_command}; {log}"
 
     @property
@@ -595,7 +581,9 @@ class CommandConnection:
         if self._log is None:
             return None
         lines, earlier = self._log.last_lines()
-        log = str(self._log_file) if self._log.problem is None else None
+        log = None
+        if self._log.problem is None:
+            log = str(self._log_file)
         return ServerOutput(self._server.name, lines, earlier, log)
 
     @property
@@ -615,6 +603,7 @@ class CommandConnection:
         for name in INHERITED:
             if name in self._environment:
                 inherited[name] = self._environment[name]
+        # `python` means the interpreter that runs this program.
         program, *arguments = self._command
         title = f"server {self._server.name!r}: {self._shown_command}"
         self._log = ServerLog(self._log_file, self._secrets.redact(title), self._secrets, self._log_changed)
@@ -642,8 +631,10 @@ class CommandConnection:
         try:
             await self._transport.__aexit__(kind, error, traceback)
         finally:
-            own_end = self._transport.own_exit_code is not None
-            self._log.note(self.why_lost(None) if own_end else "was closed")
+            ended = "was closed"
+            if self._transport.own_exit_code is not None:
+                ended = self.why_lost(None)
+            self._log.note(ended)
             self._log.close()
 
     def kill(self) -> None:
@@ -668,9 +659,9 @@ class CommandConnection:
         transport = self._transport
         if transport is not None and transport.overlong:
             return MAX_MESSAGE_BYTES.reached(what="a message")
-        code = transport.own_exit_code if transport is not None else None
-        if code is None:
+        if transport is None or transport.own_exit_code is None:
             return "closed its output"
+        code = transport.own_exit_code
         if code < 0:
             return f"was ended by {signal.Signals(-code).name}"
         return f"ended with exit code {code}"

@@ -1,8 +1,4 @@
-"""One MCP server, however it is reached: connected, listed, called and closed by one owner task.
-
-An `mcp.Client` must be entered and left in the same task, and that task must not be cancelled twice; calls may come
-from any task. `mcp` is imported when the first server starts, in a thread, because that takes most of a second.
-"""
+"""Connects to one MCP server, lists and calls its tools, and closes it."""
 
 from __future__ import annotations
 
@@ -29,13 +25,18 @@ if TYPE_CHECKING:
     from mcp.shared.dispatcher import ProgressFnT
     from mcp_types import CallToolResult, Tool
 
+# An `mcp.Client` must be entered and left in the same task, and that task must not be cancelled twice. So one task owns
+# the client from start to end; calls may come from any task. `mcp` is imported when the first server starts, in a
+# thread, because that takes most of a second.
+
 _LAST_RESORT_S = 0.5
 
 _MIN_LISTENING_SECONDS = 1.0
-"""A server that ends its stream of changes sooner is not asked for another one."""
+"""The shortest life of a stream of changes; a server that ends it sooner is not asked for another one."""
 
+# Some servers announce a change whenever they list their tools: without a pause, listing would never end.
 LISTINGS_APART_S = 1.0
-"""The time after each new listing in which further changes wait: some servers announce one whenever they list."""
+"""The pause after each new listing, in seconds."""
 
 _logger = logging.getLogger(__name__)
 
@@ -45,10 +46,10 @@ async def _tell_nobody() -> None:
 
 
 class McpServer:
-    """A server of a suite.
+    """An MCP server of a suite, however it is reached.
 
-    Every ServerError names it, and the command, address or module behind it, without secrets. `relisted` is called
-    whenever it has listed other tools than before."""
+    Every ServerError names it with its command, address or module, redacted. `relisted` is called after it has listed
+    other tools than before."""
 
     def __init__(
         self,
@@ -80,28 +81,26 @@ class McpServer:
 
     @property
     def tools(self) -> tuple[ToolDefinition, ...]:
-        """The tools that runs are offered, names prefixed: those listed at the start of the server, until `adopt`."""
+        """The tools that runs offer, with prefixed names: those of the first listing, until `adopt`."""
         return self._tools
 
     @property
     def listed(self) -> tuple[ToolDefinition, ...]:
-        """The tools that the server listed last, names prefixed."""
+        """The tools of the last listing, with prefixed names."""
         return self._listed
 
     @property
     def task_tools(self) -> tuple[str, ...]:
-        """The names, prefixed, of tools that can only be called as tasks of MCP.
-
-        Nobody is offered them, because calls here are plain."""
+        """The prefixed names of tools that can be called as tasks of MCP only; they are not offered."""
         return self._task_tools
 
     def adopt(self) -> None:
-        """Offer the tools that were listed last."""
+        """Offer the tools of the last listing."""
         self._tools = self._listed
 
     @property
     def down(self) -> str | None:
-        """Why the server can no longer be called; `None` while it can."""
+        """The reason why the server can no longer be called, `None` while it can."""
         return self._down
 
     @property
@@ -111,16 +110,13 @@ class McpServer:
 
     @property
     def pid(self) -> int | None:
-        """The process started for the server, if any."""
+        """The id of the server's process, `None` without one."""
         return self._connection.pid
 
     async def start(self) -> None:
-        """Connect to the server and list its tools.
+        """Connect to the server and list its tools; call it once.
 
-        Call it once.
-
-        Raises ServerError when it cannot be reached, does not answer in time, or its listing does not end.
-        """
+        Raises ServerError if the server cannot be reached, does not answer in time, or its listing does not end."""
         try:
             await self._start()
         except ServerError as error:
@@ -133,12 +129,13 @@ class McpServer:
     async def call(
         self, tool: str, arguments: Mapping[str, JsonValue], on_progress: OnProgress | None = None
     ) -> ToolAnswer:
-        """Call a tool by its listed name and return its answer, a tool error included.
+        """Call a tool by its listed name and return its answer, which may be a tool error.
 
-        Raises ServerError when the server is down, dies, or does not answer within its time limit."""
+        Raises ServerError if the server is down, dies, or does not answer within its time limit."""
         client, connection = self._client, self._connection
         if client is None:
-            if not self._connecting:  # it may be going down just now; only then is it known why
+            # A server that is just going down has no reason for it until it has ended.
+            if not self._connecting:
                 await self._end()
             raise self._gone()
         if not _is_text(arguments):
@@ -146,7 +143,9 @@ class McpServer:
         from mcp import MCPError
 
         name = self._own_names.get(tool, tool)
-        progress = self._progress(on_progress) if on_progress is not None else None
+        progress = None
+        if on_progress is not None:
+            progress = self._progress(on_progress)
         try:
             async with asyncio.timeout(self._limits.call_s):
                 result = await client.call_tool(name, dict(arguments), progress_callback=progress)
@@ -166,15 +165,13 @@ class McpServer:
         raise self._gone()
 
     async def changed(self, seen: tuple[ToolDefinition, ...]) -> None:
-        """Wait until a started server is down, or has listed other tools than those `seen`."""
+        """Wait until a started server is down, or has listed other tools than `seen`."""
         owner = self._owner
         while owner is not None and not owner.done() and self._listed is seen and self._relisting is not None:
             await asyncio.wait({owner, self._relisting}, return_when=asyncio.FIRST_COMPLETED)
 
     async def close(self) -> None:
-        """End the server and everything it started, within the limits.
-
-        May be called at any time, more than once."""
+        """End the server and everything that it started, within the limits; may be called at any time and repeatedly."""
         if self._down is None:
             self._down = self._says("was closed")
         await self._end()
@@ -194,7 +191,7 @@ class McpServer:
             return
         if owner.done():
             raise self._start_error()
-        # Before it is ended, which makes some servers write more.
+        # Made before the server is ended, because some write more to standard error then.
         error = self._failure(f"did not answer within {seconds_text(self._limits.start_s)}{self._connection.hint()}")
         await self._end()
         raise error
@@ -226,7 +223,8 @@ class McpServer:
                     for follower in followers:
                         follower.cancel()
                     await asyncio.wait(followers)
-        except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 (kept, and put into words by whoever waits for this task)
+        # Kept for those who wait for this task: `_start_error` and `why_lost` report it.
+        except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001
             self._error = innermost(error)
         finally:
             self._client = None
@@ -235,7 +233,7 @@ class McpServer:
                 self._output = self._connection.output
 
     async def _follow(self, client: Client, told: asyncio.Event) -> None:
-        """List the tools again whenever the server has `told` that they changed."""
+        """List the tools again whenever `told` is set, because the server has announced a change."""
         from mcp import MCPError
 
         while True:
@@ -263,14 +261,23 @@ class McpServer:
             tools.extend(page.tools)
             cursor = page.next_cursor
             if cursor is None:
-                self._task_tools = tuple(
-                    clean_text(self._server.prefix + tool.name) for tool in tools if _is_task(tool)
-                )
-                return tuple(self._definition(tool) for tool in tools if not _is_task(tool))
+                return self._offered(tools)
         raise self._failure(MAX_LISTING_PAGES.reached())
 
+    def _offered(self, tools: list[Tool]) -> tuple[ToolDefinition, ...]:
+        definitions, task_tools = [], []
+        for tool in tools:
+            if tool.execution is not None and tool.execution.task_support == "required":
+                task_tools.append(clean_text(self._server.prefix + tool.name))
+            else:
+                definitions.append(self._definition(tool))
+        self._task_tools = tuple(task_tools)
+        return tuple(definitions)
+
     def _definition(self, tool: Tool) -> ToolDefinition:
-        hints = tool.annotations.model_dump(by_alias=True, exclude_none=True) if tool.annotations else {}
+        hints: dict[str, Any] = {}
+        if tool.annotations:
+            hints = tool.annotations.model_dump(by_alias=True, exclude_none=True)
         name = clean_text(self._server.prefix + tool.name)
         self._own_names[name] = tool.name
         self._output_schemas[tool.name] = tool.output_schema
@@ -283,12 +290,10 @@ class McpServer:
         )
 
     async def _check_result(self, name: str, result: CallToolResult) -> None:
-        """Validate structured content.
+        """Validate structured content by the tool's output schema.
 
-        Raises RuntimeError where it does not fit.
-
-        It replaces the SDK's own validation, in which a pattern of the server may search for ever.
-        """
+        Raises RuntimeError if it does not fit."""
+        # This replaces the SDK's own validation, which would search for a pattern of the server without a time limit.
         schema = self._output_schemas.get(name)
         if schema is None:
             return
@@ -302,7 +307,7 @@ class McpServer:
             raise RuntimeError(f"Invalid structured content returned by tool {name}: {problem}")
 
     async def _end(self) -> None:
-        """End the owner task: by asking while it serves, by its one cancellation while it connects."""
+        """End the owner task: by the future `stop` while it serves, by its one cancellation while it connects."""
         owner, stop = self._owner, self._stop
         if owner is None or stop is None:
             return
@@ -322,20 +327,24 @@ class McpServer:
             self._owner.cancel()
 
     def _fit(self, answer: ToolAnswer, tool: str) -> ToolAnswer:
-        """Return the answer in a form that text files and requests can hold."""
+        """Return an answer whose text files and requests can hold.
+
+        Raises ServerError for a text above the limit."""
         if len(answer.content) > MAX_MESSAGE_BYTES:
             raise self._failure(MAX_MESSAGE_BYTES.reached(what=f"an answer to a call of {tool}"))
         return replace(answer, content=clean_text(answer.content))
 
     def _progress(self, on_progress: OnProgress) -> ProgressFnT:
         async def told(progress: float, total: float | None, message: str | None) -> None:
-            shown = self._cut(clean_text(message)) if message else None
+            shown = None
+            if message:
+                shown = self._cut(clean_text(message))
             on_progress(progress, total, shown)
 
         return told
 
     def _says(self, what: str) -> str:
-        # It contains cut texts, so no later door would find a secret that is cut in two.
+        # Redacted here: the message has texts that are cut later, and no later redaction finds half of a secret.
         return self._secrets.redact(clean_text(f"server {self._server.name!r} {what} ({self._connection.where})"))
 
     def _failure(self, what: str) -> ServerError:
@@ -352,7 +361,7 @@ class McpServer:
         return self._secrets.redact(text)[:MAX_PROGRESS_CHARS]
 
     def _start_error(self) -> ServerError:
-        """Return why the owner task ended before the tools were listed."""
+        """Return the error for an owner task that ended before the tools were listed."""
         error = self._error
         if isinstance(error, ServerError):
             return error
@@ -364,9 +373,8 @@ class McpServer:
 
 
 async def _listen(client: Client, told: asyncio.Event) -> None:
-    """Set `told` whenever a server of the newest protocol says that its tools changed.
-
-    Older ones say so unasked."""
+    """Set `told` whenever a server of the newest protocol announces that its tools changed."""
+    # Servers of older protocols send a notification, which the client passes to its message handler.
     from mcp import MCPError
     from mcp.client.subscriptions import SubscriptionLost
     from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -384,17 +392,14 @@ async def _listen(client: Client, told: asyncio.Event) -> None:
         except SubscriptionLost:
             if clock() - began < _MIN_LISTENING_SECONDS:
                 return
-            told.set()  # what happened meanwhile is not told again
+            told.set()  # changes between two streams are not announced
         except (MCPError, RuntimeError, TimeoutError):
             return
 
 
-def _is_task(tool: Tool) -> bool:
-    return tool.execution is not None and tool.execution.task_support == "required"
-
-
 def _is_text(arguments: Mapping[str, JsonValue]) -> bool:
-    """Return whether the arguments can be written as UTF-8; a model can send half of a surrogate pair."""
+    """Return whether arguments can be encoded as UTF-8."""
+    # A model can send half of a surrogate pair, and the SDK would fail on it.
     try:
         json.dumps(dict(arguments), ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -403,7 +408,8 @@ def _is_text(arguments: Mapping[str, JsonValue]) -> bool:
 
 
 def _silence_sdk_logging() -> None:
-    """Keep the SDK's log lines off the terminal: the server's own log and our errors have everything of interest."""
+    """Keep the log lines of the SDK and its HTTP client off the terminal."""
+    # The server's own log and the errors of this module have everything of interest.
     for name in ("mcp", "client", "httpx2", "httpcore2"):
         logger = logging.getLogger(name)
         logger.propagate = False

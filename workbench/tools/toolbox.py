@@ -1,4 +1,4 @@
-"""A variant's changes to tools: their definitions for the model, and its calls for the servers behind them."""
+"""The tools of one run: their definitions for the model, and the source that answers each call."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def changed_definitions(definitions: Iterable[ToolDefinition], changes: Sequence[ToolChange]) -> list[ToolDefinition]:
-    """Return the definitions as a variant has them.
+    """Return definitions of tools with the changes of a variant.
 
-    Raises ToolsError for a change of a tool or an argument that is not there: such a variant would be compared with
-    itself."""
+    Raises ToolsError for a change of a tool or an argument that does not exist."""
+    # Such a change would be without effect, and the comparison would be of the suite with itself.
     by_tool = {change.tool: change for change in changes}
     found, there = [], set()
     for definition in definitions:
@@ -39,59 +39,61 @@ def changed_definitions(definitions: Iterable[ToolDefinition], changes: Sequence
 
 
 def _changed(definition: ToolDefinition, change: ToolChange) -> ToolDefinition:
-    parameters = change.parameters if change.parameters is not None else definition.parameters
+    parameters, description = change.parameters, change.description
+    if parameters is None:
+        parameters = definition.parameters
+    if description is None:
+        description = definition.description
     if change.arguments:
         parameters = _renamed(parameters, change)
-    return replace(
-        definition,
-        name=change.name or definition.name,
-        description=definition.description if change.description is None else change.description,
-        parameters=parameters,
-    )
+    return replace(definition, name=change.name or definition.name, description=description, parameters=parameters)
 
 
 def _renamed(parameters: Mapping[str, JsonValue], change: ToolChange) -> dict[str, JsonValue]:
     """Return a schema with renamed parameters, in their order."""
     properties = cast("dict[str, JsonValue]", parameters.get("properties") or {})
-    missing = [name for name in change.arguments if name not in properties]
-    if missing:
-        raise ToolsError(
-            f"the variant renames the argument {missing[0]!r} of {change.tool!r}, which has no such argument"
-        )
     names = change.arguments
+    for name in names:
+        if name not in properties:
+            raise ToolsError(
+                f"the variant renames the argument {name!r} of {change.tool!r}, which has no such argument"
+            )
     schema = {**parameters, "properties": {names.get(name, name): value for name, value in properties.items()}}
     required = parameters.get("required")
     if isinstance(required, list):
-        schema["required"] = [names.get(name, name) if isinstance(name, str) else name for name in required]
+        # A schema from a server may have anything in this list.
+        renamed = list(required)
+        for place, name in enumerate(required):
+            if isinstance(name, str):
+                renamed[place] = names.get(name, name)
+        schema["required"] = renamed
     return schema
 
 
 def as_defined(call: ToolCall, changes: Iterable[ToolChange]) -> ToolCall:
-    """Return a call of a changed tool under the names that its server knows."""
+    """Return a call of a changed tool with the names by which its server knows the tool and the arguments."""
     for change in changes:
         if call.tool == (change.name or change.tool):
             names = {new: old for old, new in change.arguments.items()}
-            arguments = {}
-            for name, value in call.arguments.items():
-                arguments[names.get(name, name)] = value
+            arguments = {names.get(name, name): value for name, value in call.arguments.items()}
             return replace(call, tool=change.tool, arguments=arguments)
     return call
 
 
 _MAX_NAMED = 3
-"""Unknown tools that an error names."""
+"""The most problems that an error names."""
 
 _MAX_OFFERED = 40
-"""Names that the answer to a call of an unknown tool lists."""
+"""The most names of tools in the answer to a call of an unknown tool."""
 
 
 class Toolbox:
     """The tools offered to the model in one run, and the sources of answers to its calls.
 
-    `servers` holds, by tool name, the servers on which tools really run; empty without real execution. `call_python`
-    calls the functions of the suite's `python` checks. `notices` report listings that are only remembered, and
-    `server_outputs` are of servers that therefore do not run. `changes` map a variant's tools to those of the
-    servers."""
+    `servers` are the servers that execute tools, by the names of the tools; empty without real execution. `call_python`
+    calls the functions of the suite's `python` checks. `notices` report servers whose tools are remembered and not
+    listed now, and `server_outputs` are the outputs of such servers. `changes` map the tools of a variant to those of
+    the servers."""
 
     def __init__(
         self,
@@ -115,11 +117,11 @@ class Toolbox:
     async def plan(
         self, call: ToolCall, step_mock: JsonValue = None, *, judge: AskJudge | None = None
     ) -> PlannedAnswer:
-        """Return the source that will answer a call; called once per call.
+        """Return the source that will answer a call; call it once for each call.
 
-        Sources are tried in this order: the step's mock, the case's mocks, the suite's, the server, the default answer.
-        Broken arguments are always answered by a tool error, and so is a tool that is not offered unless the step's
-        mock answers. `judge` is asked where a mock's condition is judged."""
+        The sources are, in this order, the step's mock, the mocks of the case, those of the suite, the server, and the
+        default answer. Invalid arguments are always answered by a tool error, and so is a tool that is not offered,
+        unless the step's mock answers. `judge` evaluates judged conditions of mocks."""
         if call.problem is not None:
             return _ready("default", ToolAnswer(f"The arguments are not a JSON object: {call.problem}", is_error=True))
         if step_mock is not None:
@@ -135,31 +137,40 @@ class Toolbox:
         return _ready("default", _refusal_of(self._offered[call.tool], call) or default_answer(call))
 
     def _no_such_tool(self, name: str) -> ToolAnswer:
+        # First come the tools whose names are part of the unknown name, which the model may have extended.
         names = sorted(self._offered, key=lambda known: (known not in name, known))
-        more = f" and {len(names) - _MAX_OFFERED} more" if len(names) > _MAX_OFFERED else ""
-        known = f"The tools are: {', '.join(names[:_MAX_OFFERED])}{more}." if names else "There are no tools."
+        known = "There are no tools."
+        if names:
+            known = f"The tools are: {_listed(names, _MAX_OFFERED, ', ', ' and ')}."
         return ToolAnswer(f"There is no tool named {name}. {known}", is_error=True)
 
     def count(self, call: ToolCall, answer: ToolAnswer, step_mock: JsonValue = None) -> None:
-        """Count a replayed call that was already answered, so that a mock with several results continues after it.
+        """Count a replayed call that is answered already, so that a mock with several results continues after it.
 
-        Nothing is asked or run. Raises ToolsError."""
+        No judge and no function is called. Raises ToolsError if a mock's condition cannot be evaluated."""
         if step_mock is None and call.tool in self._offered and call.problem is None:
             self._mocks.count(call, answer)
 
 
 def _refusal_of(tool: ToolDefinition, call: ToolCall) -> ToolAnswer | None:
-    """Return the tool error by which a real server would refuse the arguments of a call.
+    """Return the tool error with which a real server would refuse the arguments of a call.
 
-    It is `None` for valid ones, and if the tool's schema is invalid."""
+    `None` for valid arguments, and for a tool with an invalid schema."""
     try:
         found = argument_problems(call.arguments, tool.parameters)
     except BrokenSchemaError:
         return None
     if not found:
         return None
-    more = f"; and {len(found) - _MAX_NAMED} more" if len(found) > _MAX_NAMED else ""
-    return ToolAnswer(f"Input validation error: {'; '.join(found[:_MAX_NAMED])}{more}", is_error=True)
+    return ToolAnswer(f"Input validation error: {_listed(found, _MAX_NAMED, '; ', '; and ')}", is_error=True)
+
+
+def _listed(texts: Sequence[str], most: int, separator: str, last_separator: str) -> str:
+    """Join the first texts of a list, with the number of the others at the end."""
+    listed = separator.join(texts[:most])
+    if len(texts) > most:
+        return f"{listed}{last_separator}{len(texts) - most} more"
+    return listed
 
 
 def _ready(source: ResultSource, answer: ToolAnswer) -> PlannedAnswer:
@@ -177,10 +188,10 @@ def _executed(call: ToolCall, server: McpServer, tool: ToolDefinition) -> Planne
 
 
 def offered(definitions: Sequence[ToolDefinition], suite: Suite, case: Case) -> list[ToolDefinition]:
-    """Return the definitions that the case offers.
+    """Return the definitions that a case offers to the model.
 
-    Raises ToolsError for two tools of one name, and UnknownToolError when the case offers, expects, forbids or mocks,
-    or the suite mocks, a tool that does not exist."""
+    Raises ToolsError for two tools of one name, and UnknownToolError if the case offers, expects, forbids or mocks, or
+    the suite mocks, a tool that does not exist."""
     by_name: dict[str, ToolDefinition] = {}
     for definition in definitions:
         other = by_name.setdefault(definition.name, definition)
@@ -192,9 +203,11 @@ def offered(definitions: Sequence[ToolDefinition], suite: Suite, case: Case) -> 
     known = KnownNames(tuple(by_name))
     unknown = [*unknown_names(suite, case, known), *unknown_mocks(suite.mocks, names_for_all(suite, by_name))]
     if unknown:
-        more = f"; and {len(unknown) - _MAX_NAMED} more" if len(unknown) > _MAX_NAMED else ""
-        raise UnknownToolError("; ".join(f"{found.message} ({found.hint})" for found in unknown[:_MAX_NAMED]) + more)
-    return [definition for definition in definitions if case.offer is None or definition.name in case.offer]
+        messages = [f"{found.message} ({found.hint})" for found in unknown]
+        raise UnknownToolError(_listed(messages, _MAX_NAMED, "; ", "; and "))
+    if case.offer is None:
+        return list(definitions)
+    return [definition for definition in definitions if definition.name in case.offer]
 
 
 def _origin(definition: ToolDefinition) -> str:

@@ -1,4 +1,4 @@
-"""A server behind a URL, over streamable HTTP or the older SSE: its headers, and the messages for its failures."""
+"""Connects to a server by its URL, over streamable HTTP or the older SSE, and explains its failures."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ if TYPE_CHECKING:
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE = re.compile(r"([!-~]([\t -~]*[!-~])?)?")
 
+# Shorter than any server's, or a request could be sent over a connection that the server is just closing.
 _KEEP_ALIVE_S = 2.0
-"""Shorter than any server's, or a request could meet a connection that is being closed."""
 
 _NOT_FOUND = "Not Found"
+# The SDK drops the status of an HTTP error, so the connection records it.
 _REFUSED = ("Server returned an error response", _NOT_FOUND)
-"""The SDK's text for an HTTP error. It drops the status, so the status is recorded here."""
+"""The SDK's texts for an HTTP error."""
 
 _NO_ANSWER = (
     "server answered a request with 202",
@@ -47,7 +48,7 @@ _NO_ANSWER = (
     "SSE stream ended ",
     "SSE stream failed: ",
 )
-"""How the SDK's own errors begin where a server has not answered as MCP requires."""
+"""The beginnings of the SDK's errors for answers that violate MCP."""
 
 
 class TooLongError(Exception):
@@ -57,8 +58,8 @@ class TooLongError(Exception):
 class UrlConnection:
     """A `Connection` over HTTP.
 
-    Redirects are followed only within the server's own origin, so that no other host receives the headers. Proxies of
-    the environment are not used for this machine's own addresses."""
+    Redirects are followed only within the server's own origin, so that no other host receives the headers. The proxies
+    of the environment are not used for addresses of this machine."""
 
     def __init__(
         self, server: Server, url: str, environment: Mapping[str, str], secrets: Secrets, limits: TimeLimits
@@ -70,7 +71,7 @@ class UrlConnection:
         self._limits = limits
         self._exits = AsyncExitStack()
         self._refusal: str | None = None
-        """The last status with which a message was refused: `401 Unauthorized`."""
+        """The last HTTP status that refused a message: `401 Unauthorized`."""
         self._session_gone = False
         self._lost: asyncio.Future[None] | None = None
         self._reading: _Watched | None = None
@@ -106,7 +107,7 @@ class UrlConnection:
             headers[name] = self._header(name, value)
         self._lost = asyncio.get_running_loop().create_future()
         async with AsyncExitStack() as exits:
-            # In a thread, because reading this machine's certificates is slow.
+            # In a thread: the client reads the certificates of this machine, which is slow.
             client = await asyncio.to_thread(self._client, headers)
             if self._server.transport == "sse":
                 transport = sse_client(self._url, httpx_client_factory=_Given(client))
@@ -124,7 +125,7 @@ class UrlConnection:
         return await self._exits.__aexit__(kind, error, traceback)
 
     def kill(self) -> None:
-        """Do nothing: the server has no process on this machine."""
+        """Do nothing, because the server has no process that belongs to this program."""
 
     def why_not_started(self, error: BaseException | None) -> str:
         reason = first_line(error)
@@ -146,8 +147,9 @@ class UrlConnection:
 
     def why_unanswered(self, error: Exception) -> str | None:
         reason = first_line(error)
+        # Without a status 404, this is an error of the server's own with the same text.
         if reason == _NOT_FOUND and not (self._refusal or "").startswith("404"):
-            return None  # the server's own error may read like this
+            return None
         if reason in _REFUSED:
             return f"it answered with {self._refusal or 'an HTTP error'}"
         if reason.startswith(_NO_ANSWER):
@@ -157,20 +159,26 @@ class UrlConnection:
     def _client(self, headers: Mapping[str, str]) -> httpx2.AsyncClient:
         import httpx2
 
-        host = urlsplit(self._url).hostname or ""
-        shown_host = f"[{host}]" if ":" in host else host
+        # A mount without a transport takes the host from the proxies of the environment.
+        mounts = None
+        if is_loopback(self._url):
+            host = urlsplit(self._url).hostname or ""
+            if ":" in host:
+                host = f"[{host}]"
+            mounts = {f"all://{host}": None}
         return httpx2.AsyncClient(
-            # Whole answers are held in memory, and compressed ones have no known length.
+            # Answers are held in memory as a whole, and the size of a compressed one is not known before.
             headers={"Accept-Encoding": "identity", **headers},
             timeout=httpx2.Timeout(self._limits.start_s, read=None),
             limits=httpx2.Limits(max_connections=None, keepalive_expiry=_KEEP_ALIVE_S),
-            mounts={f"all://{shown_host}": None} if is_loopback(self._url) else None,
+            mounts=mounts,
             event_hooks={"response": [self._look_at]},
         )
 
     async def _look_at(self, response: httpx2.Response) -> None:
         sent = response.request
-        # A server may refuse to stream (GET) and to be notified of the end (DELETE), with any status, and work on.
+        # Only a refused message (POST) matters: a server may refuse to stream (GET) and to end a session (DELETE) with
+        # any status, and works all the same.
         if response.status_code >= 400 and sent.method == "POST":
             self._refusal = f"{response.status_code} {response.reason_phrase}".rstrip()
             self._session_gone |= response.status_code == 404 and "mcp-session-id" in sent.headers
@@ -205,9 +213,10 @@ class UrlConnection:
         return ""
 
     def _in_words(self, error: BaseException | None) -> str | None:
-        """Return the sentence for a failed connection, `None` for errors of another kind."""
+        """Return the reason of a failed connection in words, `None` for errors of another kind."""
         import httpx2
 
+        # The innermost causes are the most precise, so all are searched for them before the errors of the client.
         causes = list(_causes(error))
         for cause in causes:
             match cause:
@@ -230,7 +239,9 @@ class UrlConnection:
                 case httpx2.HTTPStatusError(response=response):
                     refusal = f"{response.status_code} {response.reason_phrase}".rstrip()
                     moved = response.headers.get("location")
-                    return f"answers with {refusal}{self._advice(refusal) if moved is None else f' to {moved}'}"
+                    if moved is not None:
+                        return f"answers with {refusal} to {moved}"
+                    return f"answers with {refusal}{self._advice(refusal)}"
                 case httpx2.ProxyError():
                     return f"cannot be reached through the proxy of the environment: {first_line(cause)}"
                 case httpx2.TimeoutException():
@@ -246,7 +257,7 @@ class UrlConnection:
 
 @dataclass(frozen=True)
 class _Given:
-    """Returns the existing HTTP client where the SDK would make one."""
+    """A factory that returns an existing HTTP client, for a function of the SDK that makes its own."""
 
     client: httpx2.AsyncClient
 
@@ -255,7 +266,7 @@ class _Given:
 
 
 class _Watched:
-    """A stream of messages that reports its end."""
+    """A stream of messages that calls a function at its end."""
 
     def __init__(self, stream: ReadStream[SessionMessage | Exception], on_end: Callable[[], None]) -> None:
         self._stream = stream
@@ -264,7 +275,7 @@ class _Watched:
 
     @property
     def last_context(self) -> Any:
-        """Required by the SDK: the context in which the last message was sent."""
+        """The context in which the last message was sent, which the SDK reads from its streams."""
         return getattr(self._stream, "last_context", None)
 
     async def receive(self) -> SessionMessage | Exception:
@@ -305,7 +316,8 @@ class _Watched:
 
 @functools.cache
 def _bounded_type() -> type[Any]:
-    """Return a type for the bytes of an answer that raises TooLongError when there are too many."""
+    """Return a type of byte streams that raises TooLongError for an answer above the limit."""
+    # Made on use, because its base class is in `httpx2`, which is imported with the first server.
     import httpx2
 
     class Bounded(httpx2.AsyncByteStream):
@@ -327,7 +339,7 @@ def _bounded_type() -> type[Any]:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Return an exception and its causes, innermost last."""
+    """Yield an exception and its causes, the innermost last."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__

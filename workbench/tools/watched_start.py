@@ -1,40 +1,38 @@
-"""Starts a command that does not outlive Workbench.
-
-Run as a script of its own, by `workbench.tools.server_process`.
-
-This process leads a process group. It leaves a watcher behind in the group and becomes the command. The watcher waits
-for Workbench's end, which it sees by the end of a socket that only Workbench holds open, or by the end of the process
-itself, and then kills its own group. While the watcher lives the group has a member, so that its number cannot mean
-another group; and the command never runs without a watcher.
-
-Processes that left the group are found by a mark: an environment variable with an id of this one start, which
-everything inherits that the command starts, and nothing else has.
-
-Imports here delay every start of a server: only modules that the interpreter has already loaded are used.
-"""
+"""Starts a command that does not outlive Workbench; `workbench.tools.server_process` runs this file as a script."""
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found] # `signal` imports `enum`, which takes as long as all the rest
+# Imports delay every start of a server, so only modules that the interpreter has loaded already are used: `signal`
+# imports `enum`, which takes as long as all the rest.
+import _signal  # type: ignore[import-not-found]
 import os
 import sys
 
+# This process leads a process group. It leaves a watcher behind in the group and then becomes the command. The watcher
+# waits for the end of Workbench, which closes a socket that Workbench alone holds open, or for the end of Workbench's
+# process, and then kills its own group. As long as the watcher lives, the group has a member, so its number cannot mean
+# another group. The command never runs without a watcher.
+#
+# Processes that left the group are found by a mark: an environment variable with an id of this start, which every
+# process inherits that the command starts, and no other process has.
+
 MARK = "WORKBENCH_STARTED_AS"
-"""The environment variable that holds the mark."""
+"""The environment variable with the mark."""
 
 _PASSES = 100
-"""How often processes are looked for that marked ones have started meanwhile."""
+"""The most searches for marked processes, which may start others meanwhile."""
 
 
 def main() -> None:
-    """Read the command from standard input, and nothing else, and become it.
+    """Read the command from standard input, and nothing after it, and become the command.
 
-    The arguments are the numbers of two open files: the socket to Workbench, and a pipe for the number of the error if
-    the command cannot be started."""
+    The arguments are the numbers of two open files: the socket to Workbench, and a pipe for the error number if the
+    command cannot be started."""
     alive, failed = int(sys.argv[1]), int(sys.argv[2])
     _close_all_but(alive, failed)
     parent = os.getppid()
     workbench = _opened_process(parent)
+    # Another parent means that Workbench has ended meanwhile, and the descriptor may be of another process.
     if os.getppid() != parent:
         os._exit(1)
     words, environment = _command()
@@ -53,32 +51,33 @@ def main() -> None:
 
 
 def _close_all_but(*needed: int) -> None:
-    """Close everything else that was left open, except for the standard streams.
-
-    uvloop leaves open the descriptors of which it made these streams, and a process that holds them hides the end of
-    the command's output."""
+    """Close all open files except the standard streams and the needed ones."""
+    # uvloop leaves open the descriptors of which it made the standard streams, and a process that holds them hides the
+    # end of the command's output. Not pathlib, whose import takes longer than all the rest; a system without this
+    # list leaves them open.
     try:
-        names = os.listdir("/dev/fd")  # noqa: PTH208 (pathlib's import takes longer than all the rest)
-    except OSError:  # a system without such a list
+        names = os.listdir("/dev/fd")  # noqa: PTH208
+    except OSError:
         return
     for name in names:
         if int(name) > 2 and int(name) not in needed:
             try:
                 os.close(int(name))
             except OSError:
-                continue  # what listed them is closed already
+                continue  # the descriptor of the list itself is closed already
 
 
 def _become(words: list[bytes], environment: dict[bytes, bytes], alive: int, failed: int) -> None:
     os.set_inheritable(alive, False)
     os.set_inheritable(failed, False)
+    # Python ignores these two signals, and the command would inherit that.
     for number in (_signal.SIGPIPE, getattr(_signal, "SIGXFSZ", _signal.SIGPIPE)):
-        _signal.signal(number, _signal.SIG_DFL)  # Python ignores them, and ignored signals stay ignored
+        _signal.signal(number, _signal.SIG_DFL)
     os.execvpe(words[0], words, environment)
 
 
 def _opened_process(number: int) -> int:
-    """Return a descriptor that becomes readable when a process ends; -1 where the system has none."""
+    """Return a descriptor that becomes readable when a process ends, -1 if the system has no such descriptors."""
     try:
         return os.pidfd_open(number)
     except (AttributeError, OSError):
@@ -86,9 +85,7 @@ def _opened_process(number: int) -> int:
 
 
 def _watch(alive: int, workbench: int, others: list[int], mark: bytes) -> None:
-    """Wait until Workbench has ended, then end the marked processes and this process group, the watcher included.
-
-    Never returns."""
+    """Wait until Workbench has ended, then kill the marked processes and this process group; never returns."""
     _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
     for number in others:
         os.close(number)
@@ -108,12 +105,14 @@ def _watch(alive: int, workbench: int, others: list[int], mark: bytes) -> None:
 
 
 def end_marked(mark: bytes, group: int = 0) -> list[tuple[int, bytes]]:
-    """Kill every process with a mark in its initial environment; return their ids and command lines.
+    """Kill every process with a mark in its initial environment, and return their ids and command lines.
 
-    Processes in a group that was killed already are left out. It finds nothing on a system without /proc, and no
-    process that was started with another environment."""
+    Processes of the killed group `group` are left out. Finds nothing on a system without /proc, and no process that
+    was started with another environment."""
     ended: dict[int, bytes] = {}
-    for _ in range(_PASSES if mark else 0):
+    if not mark:
+        return []
+    for _ in range(_PASSES):
         found = _marked(b"%s=%s" % (MARK.encode(), mark), ended, group)
         if not found:
             break
@@ -122,7 +121,7 @@ def end_marked(mark: bytes, group: int = 0) -> list[tuple[int, bytes]]:
 
 
 def _marked(variable: bytes, known: dict[int, bytes], group: int) -> dict[int, bytes]:
-    """Kill marked processes outside of a group that are not known yet, and return them."""
+    """Kill the marked processes outside of a group, except known ones, and return them."""
     found: dict[int, bytes] = {}
     try:
         names = os.listdir("/proc")  # noqa: PTH208 (as above)
@@ -131,7 +130,8 @@ def _marked(variable: bytes, known: dict[int, bytes], group: int) -> dict[int, b
     for name in names:
         if not name.isdecimal() or int(name) in known:
             continue
-        # The descriptor is opened first: should the number go to another process meanwhile, that one is not killed.
+        # The descriptor is opened first, and the signal goes to it: if the number goes to another process meanwhile,
+        # that one is not killed.
         process = _opened_process(int(name))
         try:
             marked = variable in _content(f"/proc/{name}/environ").split(b"\0")
@@ -140,7 +140,7 @@ def _marked(variable: bytes, known: dict[int, bytes], group: int) -> dict[int, b
                 _kill(int(name), process)
                 found[int(name)] = command.rstrip(b"\0").replace(b"\0", b" ")
         except OSError:
-            continue  # another user's, or over
+            continue  # a process of another user, or one that has ended
         finally:
             if process >= 0:
                 os.close(process)
@@ -155,9 +155,7 @@ def _kill(number: int, process: int) -> None:
 
 
 def _content(file: str) -> bytes:
-    """Return the content of a file of /proc.
-
-    Environments may be large."""
+    """Return the content of a file of /proc, which has no size."""
     opened = os.open(file, os.O_RDONLY)
     pieces = []
     try:
@@ -175,13 +173,13 @@ def _command() -> tuple[list[bytes], dict[bytes, bytes]]:
 
 
 def _texts() -> list[bytes]:
-    """Return texts from the form that `packed` writes."""
+    """Read texts from standard input as `packed` writes them."""
     size = int(_read(8))
     return _read(size).split(b"\0")[:-1]
 
 
 def _read(size: int) -> bytes:
-    """Return exactly this many bytes: the next one belongs to the command."""
+    """Read exactly `size` bytes of standard input, because the following ones belong to the command."""
     read = b""
     while len(read) < size:
         piece = os.read(0, size - len(read))
@@ -192,9 +190,9 @@ def _read(size: int) -> bytes:
 
 
 def packed(texts: list[bytes]) -> bytes:
-    """Return texts as `_texts` reads them: the size in eight digits, then each with a NUL behind it.
+    """Return texts in one sequence of bytes: its size in eight digits, then each text with a NUL after it.
 
-    Raises ValueError for a text with NUL, which no command and no variable can hold."""
+    Raises ValueError for a text with a NUL, which no command and no variable can have."""
     if any(b"\0" in text for text in texts):
         raise ValueError("embedded null byte")
     whole = b"".join(text + b"\0" for text in texts)
