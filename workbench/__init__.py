@@ -6,13 +6,13 @@
     report = workbench.evaluate(suite, model="openai:gpt-6-luna", repeats=3)
     report.assert_passed()
 
-`docs/python.md` is the guide. Everything is imported when it is first used: `import workbench` alone costs nothing.
+`docs/python.md` is the guide. Each name is imported when it is first used, so that `import workbench` alone is fast.
 """
 
 from __future__ import annotations
 
+# The constant of `typing`, whose import would take ten times as long as the rest of this module.
 TYPE_CHECKING = False
-"""True for type checkers. `typing` would cost ten times what the rest does."""
 
 __all__ = [
     "ALL",
@@ -107,9 +107,10 @@ _MODULES = {
     "workbench.trajectory.trajectory": ("Trajectory",),
     "workbench.version": ("__version__",),
 }
-"""Where each public name is defined."""
+"""The modules of the public names."""
 
-if not TYPE_CHECKING:  # type checkers then know the names above and no others
+# Hidden from type checkers, which would otherwise accept any name.
+if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
         from importlib import import_module

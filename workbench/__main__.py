@@ -2,7 +2,8 @@
 
 from workbench.startup import end_at_interrupt
 
-end_at_interrupt()  # before the imports that take longest
+# Before the imports that take longest, during which Ctrl+C would print a traceback.
+end_at_interrupt()
 
 import sys  # noqa: E402
 

@@ -1,6 +1,4 @@
-"""Keep the program running if its caller closed a standard stream or standard error cannot be written.
-
-Hooks and supervisors close them (`<&-`, `>&-`)."""
+"""Keeps the program running if its caller closed a standard stream or standard error cannot be written."""
 
 from __future__ import annotations
 
@@ -15,37 +13,35 @@ if TYPE_CHECKING:
 
 
 def open_closed_descriptors() -> None:
-    """Connect each closed standard stream of this process and of those that it starts to nothing.
-
-    Otherwise the next file or socket would get its number, and be taken for it: uvloop aborts the process when it
-    closes one.
-    """
+    """Connect each closed standard stream of this process, and of processes that it starts, to `/dev/null`."""
+    # Hooks and supervisors close them (`<&-`, `>&-`). The next file or socket would get the number of a closed stream,
+    # and be taken for it: uvloop aborts the process when it closes one.
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            opened = os.open(os.devnull, os.O_RDWR)  # the least free number: this one
+            # The system gives the lowest free number, which is this one.
+            opened = os.open(os.devnull, os.O_RDWR)
             os.set_inheritable(opened, True)
 
 
 def open_closed_streams() -> None:
-    """Do the same, and let Python read nothing from them and write to nobody."""
+    """Connect closed standard streams to `/dev/null`, also as `sys.stdin`, `sys.stdout` and `sys.stderr`."""
     open_closed_descriptors()
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            stream = open(os.devnull, mode, encoding="utf-8")  # noqa: PTH123, SIM115 (open to the end)
+            stream = open(os.devnull, mode, encoding="utf-8")  # noqa: PTH123, SIM115
             setattr(sys, name, stream)
             setattr(sys, f"__{name}__", stream)
 
 
 class _Dispensable(FileIO):
-    """A file whose content is lost where there is no room for it.
-
-    Nobody can be told: it is standard error."""
+    """A file that loses its content if it cannot be written, for example on a full disk."""
 
     def __init__(self, stream: TextIOWrapper) -> None:
         super().__init__(stream.fileno(), "w", closefd=False)
-        self._stream = stream  # closes the file when nothing holds it any more
+        # Held, because the stream closes the file when it is collected.
+        self._stream = stream
 
     def write(self, data: Buffer, /) -> int:
         try:
@@ -57,5 +53,7 @@ class _Dispensable(FileIO):
 
 
 def dispensable(stream: TextIOWrapper) -> TextIOWrapper:
-    """Return a text stream to the same file that loses unwritable output, unless its reader has gone."""
+    """Return a text stream to the same file that drops output it cannot write.
+
+    For standard error, whose failure cannot be reported anywhere. A closed pipe still raises."""
     return TextIOWrapper(BufferedWriter(_Dispensable(stream)), stream.encoding)

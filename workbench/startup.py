@@ -1,9 +1,9 @@
-"""What is done at a start because a command measurably needs it, before what takes long is imported.
+"""Makes commands start fast, by measures that are taken before slow modules are imported.
 
-Shares of the processor time of a command that each saves, medians of interleaved runs; of patterns, shares of the
-instructions that valgrind counts:
+The table has the share of a command's processor time that each measure saves, medians of interleaved runs; for
+patterns, the share of the instructions that valgrind counts:
 
-| what | `run` | `validate` | `history` |
+| measure | `run` | `validate` | `history` |
 |---|---|---|---|
 | data classes of `workbench.dataclasses` | 22 % | 18 % | 22 % |
 | models that are built when they are first used (`defer_build`) | 4 % | 6 % | 20 % |
@@ -14,16 +14,17 @@ instructions that valgrind counts:
 | patterns that are compiled when they are first used (`late_pattern`) | 5 % | 3 % | 4 % |
 
 The data classes have a file of their own, because they import `dataclasses` and `inspect`, which take a tenth of
-`--version`. Nothing is imported here before Ctrl+C is taken care of, not even `signal`: while it is imported, nothing
-could catch an interrupt yet.
+`--version`.
 """
 
 from __future__ import annotations
 
+# Not `signal`, which imports other modules: Ctrl+C must be handled first, or it would print a traceback of an import.
 import os
 from _signal import SIGINT, default_int_handler, getsignal, signal  # type: ignore[import-not-found]
 
-TYPE_CHECKING = False  # as in `typing`, which takes a tenth of `--version`
+# The constant of `typing`, whose import takes a tenth of `--version`.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
     from types import ModuleType
@@ -33,13 +34,13 @@ _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
 def end_at_interrupt() -> None:
-    """Have Ctrl+C end this process at once, without a traceback, unless the caller ignores it."""
+    """Let Ctrl+C end this process at once, without a traceback, unless the caller ignores it."""
     if getsignal(SIGINT) is default_int_handler:
         signal(SIGINT, _end)
 
 
 class InterruptsRaised:
-    """Have Ctrl+C raise KeyboardInterrupt for a while, in a process that it would end."""
+    """A context in which Ctrl+C raises KeyboardInterrupt, in a process that it would end."""
 
     def __enter__(self) -> None:
         self._ended = getsignal(SIGINT) is _end
@@ -56,17 +57,17 @@ def _end(number: int, frame: object) -> None:
 
 
 def collect_rarely() -> None:
-    """Have Python look for garbage less often: imports and events make many objects and hardly any cycles."""
+    """Let Python collect garbage less often."""
+    # Imports and events make many objects and hardly any cycles, so most collections find nothing.
     import gc
 
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
 
 
 def leave_out_pydantic_plugins() -> None:
-    """Have pydantic look for no plugins, which this program does not use.
-
-    It would read the metadata of every installed package, and import `email` and `zipfile` for that;
-    PYDANTIC_DISABLE_PLUGINS would save only the reading."""
+    """Keep pydantic from searching for plugins, which this program does not use."""
+    # The search reads the metadata of every installed package, and imports `email` and `zipfile` for that. The variable
+    # PYDANTIC_DISABLE_PLUGINS would save the reading alone, so the module that searches is replaced by an empty one.
     import sys
     from types import ModuleType
 
@@ -76,14 +77,13 @@ def leave_out_pydantic_plugins() -> None:
 
 
 _options_of = ""
-"""The module that is loaded for the options of its command."""
+"""The name of the module that is being loaded for the options of its command, "" if none is."""
 
 
 def options_module(name: str) -> ModuleType:
-    """Load the module of a command for its options, without its own imports unless `executes`.
-
-    Those imports are most of the time of `--help` and of the answer to a mistake. Others import the whole module, so it
-    does not stay in `sys.modules`."""
+    """Load the module of a command for its options alone, without the imports that it guards by `executes`."""
+    # Those imports take most of the time of `--help`. The module does not stay in `sys.modules`, because a later import
+    # must load all of it.
     global _options_of
     import sys
     from importlib.util import find_spec, module_from_spec
@@ -94,7 +94,8 @@ def options_module(name: str) -> ModuleType:
     assert spec is not None and spec.loader is not None
     module = module_from_spec(spec)
     _options_of = name
-    sys.modules[name] = module  # data classes look for it there
+    # Data classes look for their module in `sys.modules` while it is executed.
+    sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
     finally:
@@ -104,16 +105,16 @@ def options_module(name: str) -> ModuleType:
 
 
 def executes(name: str) -> bool:
-    """Return whether a module of a command is imported to execute it, not for its options alone."""
+    """Return whether the module of a command is imported to execute it, and not for its options alone."""
     return name != _options_of
 
 
 if TYPE_CHECKING:
 
     def late_pattern(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-        """Return what `re.compile` does, compiled when one of its methods is first used.
+        """Return a pattern like `re.compile`, compiled when one of its methods is first used.
 
-        A wrong pattern is an error only then."""
+        An invalid pattern raises its error only then."""
         ...
 
 else:
@@ -125,6 +126,7 @@ else:
         def __getattr__(self, name):
             import re
 
+            # Stored in the instance, so that later uses do not come here.
             found = getattr(re.compile(*self._written), name)
             setattr(self, name, found)
             return found

@@ -1,4 +1,4 @@
-"""Work that may block, in a thread that cannot keep the program from ending."""
+"""Runs blocking functions in daemon threads, which cannot keep the program from ending."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ _Result = TypeVar("_Result")
 
 
 async def in_thread(function: Callable[[], _Result], *, name: str) -> _Result:
-    """Call a function in a thread of this name and return its result.
+    """Call a function in a new thread of this name and return its result.
 
-    Raises the function's errors; one that would end the program (SystemExit, KeyboardInterrupt) becomes a
-    RuntimeError."""
+    Raises the function's errors; SystemExit and KeyboardInterrupt become a RuntimeError."""
+    # Not `asyncio.to_thread`: the program waits at its end for the threads of its pool, also for one that never ends.
     outcome: concurrent.futures.Future[_Result] = concurrent.futures.Future()
     outcome.set_running_or_notify_cancel()
 
     def run() -> None:
         try:
             outcome.set_result(function())
-        except Exception as error:  # noqa: BLE001 (raised again where it is awaited)
+        except Exception as error:  # noqa: BLE001
             outcome.set_exception(error)
-        except BaseException as error:  # noqa: BLE001 (it would end the loop that waits)
+        except BaseException as error:  # noqa: BLE001
+            # Raised where it is awaited, it would end the event loop.
             outcome.set_exception(RuntimeError(f"{name} raised {type(error).__name__}: {error}"))
 
     thread = threading.Thread(target=run, name=name, daemon=True)
@@ -32,5 +33,6 @@ async def in_thread(function: Callable[[], _Result], *, name: str) -> _Result:
     try:
         return await asyncio.wrap_future(outcome)
     finally:
+        # A thread with a result has nothing left to do; one that was given up is not waited for.
         if outcome.done():
-            thread.join()  # it has nothing left to do
+            thread.join()

@@ -1,4 +1,4 @@
-"""The folders into which the program writes, and where it looks for the user's settings."""
+"""Finds the folders of the user, the settings and the history of a project, and the bundled data."""
 
 from __future__ import annotations
 
@@ -20,14 +20,12 @@ HISTORY_NAME = "history.sqlite3"
 
 @dataclass(frozen=True)
 class Folders:
-    """The user's folders.
-
-    Nothing is created before it is needed."""
+    """The user's folders for this program; each is created when it is needed."""
 
     state: Path
-    """State of the program: trust, drafts, breakpoints, listings of tools, the audit log, judgements."""
+    """The program's state: trust, drafts, breakpoints, listings of tools, the audit log, judgements."""
     log: Path
-    """Logs, among them each MCP server's standard error."""
+    """Logs of the program and of MCP servers."""
     config: Path
     """The user's settings: `workbench.toml` with models."""
     data: Path
@@ -39,17 +37,17 @@ class Folders:
 
     @property
     def listings(self) -> Path:
-        """The tools that servers listed when they last ran."""
+        """Stored listings of servers' tools."""
         return self.state / "listings"
 
     @property
     def drafts(self) -> Path:
-        """Unsaved changes of suites, one journal for each."""
+        """Unsaved changes of suites, one journal for each suite."""
         return self.state / "drafts"
 
     @property
     def deleted(self) -> Path:
-        """Suites that were deleted in the app."""
+        """Suites that the user deleted in the app."""
         return self.state / "deleted"
 
     @property
@@ -59,22 +57,22 @@ class Folders:
 
     @property
     def audit_log(self) -> Path:
-        """Every real execution of a tool, one JSON line each."""
+        """The audit log, a JSON line for each record of an execution of a tool."""
         return self.state / "executions.jsonl"
 
     @property
     def judgements(self) -> Path:
-        """Judgements of values, one JSON line each."""
+        """The answers of judges, one JSON line each."""
         return self.state / "judgements.jsonl"
 
     @property
     def detached(self) -> Path:
-        """Batches that go on without a terminal: their sockets, and their records."""
+        """Sockets and records of batches that run without a terminal."""
         return self.state / "batches"
 
     @property
     def history(self) -> Path:
-        """The history of all batches, for projects without their own."""
+        """The history of projects that have none of their own."""
         return self.data / HISTORY_NAME
 
     @property
@@ -83,15 +81,17 @@ class Folders:
 
 
 def home_in(environment: Mapping[str, str]) -> Path | None:
-    """Return the user's home, as the environment names it."""
+    """Return the user's home by `HOME` or `USERPROFILE` of an environment, `None` if neither is set."""
     named = environment.get("HOME") or environment.get("USERPROFILE")
-    return Path(named).resolve() if named else None
+    if named:
+        return Path(named).resolve()
+    return None
 
 
 def user_folders() -> Folders:
     """Return the folders of the current user.
 
-    They follow the conventions of the platform, or `XDG_STATE_HOME`, `XDG_CONFIG_HOME` and `XDG_DATA_HOME`."""
+    They are the usual ones of the platform, or those in `XDG_STATE_HOME`, `XDG_CONFIG_HOME` and `XDG_DATA_HOME`."""
     return Folders(
         state=platformdirs.user_state_path(APP_NAME, appauthor=False),
         log=platformdirs.user_log_path(APP_NAME, appauthor=False),
@@ -100,16 +100,15 @@ def user_folders() -> Folders:
     )
 
 
-# Finds the `workbench.toml` that belongs to the suites of a folder.
-
 _PROJECT_ROOTS = (".git", "pyvenv.cfg")
-"""Names that mark the root of a project: nothing above it is searched."""
+"""Names that mark the root of a project, above which no settings are searched for."""
 
 
 def project_file(folder: Path, home: Path | None) -> Path | None:
-    """Return the nearest `workbench.toml` in a folder or above it.
+    """Return the nearest `workbench.toml` in a folder or above it, `None` if there is none.
 
     The search ends at a repository's root, a virtual environment, the user's home and the root of the file system."""
+
     here = folder.resolve()
     for parent in (here, *here.parents):
         if parent == parent.parent:
@@ -122,7 +121,7 @@ def project_file(folder: Path, home: Path | None) -> Path | None:
 
 
 def path_in(project: Path, path: Path) -> str:
-    """Return a path relative to a project's folder, with slashes; an absolute path when it is not below it."""
+    """Return a path relative to a project's folder, with slashes, or the absolute path if it is elsewhere."""
     resolved = path.resolve()
     if resolved.is_relative_to(project):
         return resolved.relative_to(project).as_posix()
@@ -130,9 +129,9 @@ def path_in(project: Path, path: Path) -> str:
 
 
 def project_folder(folder: Path, home: Path | None) -> Path:
-    """Return the folder of the project that a folder belongs to, else the folder itself.
+    """Return the folder of a folder's project: the nearest one with a `workbench.toml` or the mark of a project's root.
 
-    It is the nearest one, at it or above, that holds a `workbench.toml` or is a project's root."""
+    It is the folder itself if there is no such folder at it or above it."""
     here = folder.resolve()
     for parent in (here, *here.parents):
         if parent in (home, parent.parent):
@@ -142,14 +141,12 @@ def project_folder(folder: Path, home: Path | None) -> Path:
     return here
 
 
-# Finds the history file of a project.
-
 PROJECT_HISTORY = ".workbench"
-"""A folder of this name in a project holds the project's history."""
+"""The name of a folder in a project that holds the project's own history."""
 
 
 def history_file(folders: Folders, folder: Path, home: Path | None) -> Path:
-    """Return the history file for suites in a folder: in their project's `.workbench`, else the user's own."""
+    """Return the path of the history for suites in a folder: that of their project, else the user's own."""
     beside = project_folder(folder, home) / PROJECT_HISTORY
     if beside.is_dir():
         return beside / HISTORY_NAME
@@ -157,22 +154,25 @@ def history_file(folders: Folders, folder: Path, home: Path | None) -> Path:
 
 
 def project_paths(files: Iterable[Path], home: Path | None) -> dict[Path, str]:
-    """Return the paths of files in their projects, as histories have them."""
+    """Return the paths of files relative to their projects, the form in which histories store them."""
     return {file: path_in(project_folder(file.parent, home), file) for file in files}
 
 
 def folder_of(path: Path) -> Path:
     """Return a folder itself, or the folder of a file."""
-    return path if path.is_dir() else path.parent
+    if path.is_dir():
+        return path
+    return path.parent
 
 
 def history_option(file: Path) -> str:
-    """Return the option by which a command in the current folder uses this history, ` --history FILE`, quoted.
+    """Return the option that a command in the current folder needs to use a history, ` --history FILE`, quoted.
 
-    It is empty if the command finds the history by itself."""
+    It is "" if the command finds the history by itself."""
+    # If the current folder no longer exists, nothing is found from there.
     try:
         found = history_file(user_folders(), Path(), home_in(os.environ)).resolve() == file.resolve()
-    except OSError:  # the current folder no longer exists, and nothing is found from there
+    except OSError:
         found = False
     if found:
         return ""
@@ -180,14 +180,12 @@ def history_option(file: Path) -> str:
 
 
 def is_beside_project(file: Path) -> bool:
-    """Return whether a history belongs to a project folder, and may have come with it from elsewhere."""
+    """Return whether a history is in a project's folder, with which it may have come from elsewhere."""
     return file.absolute().parent.name == PROJECT_HISTORY
 
 
 def is_named_as_ours(file: Path) -> bool:
-    """Return whether a history has this program's own name at one of its own places.
-
-    Such a file is ours, whatever it holds by now."""
+    """Return whether a history has the usual name in a usual folder, so that it is this program's even if damaged."""
     return file.name == HISTORY_NAME and file.absolute().parent.name in (PROJECT_HISTORY, APP_NAME)
 
 
@@ -196,9 +194,10 @@ _HERE = "./"
 
 
 def stored_folder(file: Path, folder: Path) -> str:
-    """Return the folder of a project as a history stores it: an absolute path, relative within its own project.
+    """Return the folder of a project in the form in which a history stores it.
 
-    The history moves with its own project and the folders below it."""
+    It is relative for the history's own project and folders below it, and absolute for all others."""
+    # A project may move with its history, and its suites are then still found.
     beside = _project_beside(file)
     if beside is None or not folder.is_relative_to(beside):
         return str(folder)
@@ -206,9 +205,9 @@ def stored_folder(file: Path, folder: Path) -> str:
 
 
 def folder_of_stored(file: Path, stored: str) -> str:
-    """Return the folder that a history stored in this form.
+    """Return the folder of a project from the form in which a history stores it.
 
-    A path that leads out of the project is returned unchanged."""
+    A relative path that leads out of the history's own project is returned unchanged."""
     beside = _project_beside(file)
     if beside is None or not stored.startswith(_HERE) or ".." in PurePosixPath(stored).parts:
         return stored
@@ -221,19 +220,18 @@ def _project_beside(file: Path) -> Path | None:
     return None
 
 
-# Finds the data that is installed with the program: the themes and the sample suites.
-
 BundledName = Literal["themes", "sample_suites"]
 
 
 class MissingResourceError(RuntimeError):
-    """The installation lacks its data files."""
+    """The installation lacks its themes or sample suites."""
 
 
 def bundled(name: BundledName) -> Path:
-    """Return the folder of bundled data, from a wheel, an editable install or a checkout.
+    """Return the folder of the bundled themes or sample suites.
 
-    Raises MissingResourceError when it is in none of these places."""
+    Raises MissingResourceError if the installation lacks it."""
+    # A wheel has the data inside of the package; an editable install and a checkout have it beside the package.
     package = Path(__file__).parent.parent
     installed = package / "_bundled" / name
     if installed.is_dir():

@@ -1,4 +1,4 @@
-"""The program's log: one file, so that nothing ever prints over a screen."""
+"""Sends the program's log to a file, because a line on the terminal would overwrite the app's screen."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ LOG_NAME = "workbench.log"
 
 
 def log_to(folder: Path, secrets: Secrets = NO_SECRETS, *, own_alone: bool = False) -> Path:
-    """Send warnings and errors of the process to a file in `folder`, without the secrets known now; return its path.
+    """Send warnings and errors of the process, redacted, to a file in `folder`, and return the path of the file.
 
-    With `own_alone`, only Workbench's own are sent there, and nowhere else, because the process is somebody else's.
+    With `own_alone`, only the log of Workbench goes there, for use as a library in another program.
 
-    The file is made when the first line is written. Where it cannot be opened or written, the line is dropped silently,
-    without an effect on the code that logs."""
+    The file is made with the first line. A line that cannot be written is dropped silently."""
     path = folder / LOG_NAME
-    logger = logging.getLogger("workbench" if own_alone else None)
+    logger = logging.getLogger()
+    if own_alone:
+        logger = logging.getLogger("workbench")
+    # The log may move to another folder: only one file gets the lines.
     for handler in tuple(logger.handlers):
         if isinstance(handler, _LogFile):
             logger.removeHandler(handler)
@@ -44,5 +46,6 @@ class _LogFile(logging.FileHandler):
         try:
             Path(self.baseFilename).parent.mkdir(parents=True, exist_ok=True)
             super().emit(record)
-        except (OSError, ValueError):  # of `open`, for which logging's own handler has no guard
+        # The handler of `logging` does not catch the errors of opening its file.
+        except (OSError, ValueError):
             self.handleError(record)

@@ -1,4 +1,4 @@
-"""Resolves the name of a model to how it is reached."""
+"""Resolves the name of a model to its specification, which says how the model is reached."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ _WITHOUT_SCHEME = late_pattern(
     r".+@(?P<place>(localhost|\[[0-9a-f:.]+\]|[\w.-]+(?=:\d{1,5}(/|$))|[\w-]+(\.[\w-]+)+(?=/))(:\d{1,5})?(/[^?#@]*)?)",
     re.DOTALL | re.IGNORECASE,
 )
-"""An address rather than a part of a model's name: `@localhost…`, `@HOST:PORT…`, `@HOST.DOMAIN/…`."""
+"""An address without its scheme, as users forget it: `@localhost…`, `@HOST:PORT…`, `@HOST.DOMAIN/…`.
+
+Names of models may have an `@` too, but nothing of these forms after it."""
 
 MAX_KNOWN_SHOWN = 20
 
@@ -48,7 +50,7 @@ _Value = TypeVar("_Value")
 class ModelOptions:
     """The command line's options for the models that it names; they do not apply to models that a suite names.
 
-    `judge` is the model that judges where a check names none."""
+    `judge` is the model for judged checks that name none."""
 
     models: frozenset[str] = frozenset()
     base_url: str | None = None
@@ -57,7 +59,7 @@ class ModelOptions:
     judge: str | None = None
 
     def __post_init__(self) -> None:
-        """Raise ConfigError with everything that is wrong."""
+        """Raise ConfigError with all problems of the options."""
         problems = [
             *_wrong("--base-url", checked_base_url, self.base_url),
             *_wrong("--api-key-env", checked_key_variable, self.api_key_env),
@@ -80,10 +82,10 @@ NOTHING_SAID = ModelOptions()
 
 
 class ModelBook:
-    """The models named in the project's and the user's `workbench.toml`, and those described by a text.
+    """The models of the project's and the user's `workbench.toml`, and models that a text describes.
 
     Such a text is `openai:gpt-6-luna` or `openai:llama-3.1@http://localhost:1234/v1`. A `workbench.toml` is read again
-    when it has changed. `home` is the user's: none above it counts. Usable from any thread."""
+    if it has changed. `home` is the user's home, above which no `workbench.toml` counts. Usable from any thread."""
 
     def __init__(self, config_folder: Path, *, home: Path | None = None, options: ModelOptions = NOTHING_SAID) -> None:
         self._user_file = config_folder / SETTINGS_NAME
@@ -93,29 +95,37 @@ class ModelBook:
 
     @property
     def options(self) -> ModelOptions:
-        """Returns the command line's options."""
+        """The command line's options."""
         return self._options
 
     def resolve(self, name: str, folder: Path, *, by_suite: bool, judges: bool = False) -> ModelSpec:
-        """Return how the model is reached for the suites in a folder.
+        """Return the specification of a model for the suites in a folder.
 
-        `by_suite`: the name is written in a suite, not on the command line. `judges`: the model is to judge.
+        `by_suite` says that a suite names the model, not the command line; `judges` that the model is a judge.
 
-        Raises UnknownModelError when there is none, ConfigError when a `workbench.toml` cannot be used.
-        """
-        options = self._options if not by_suite and name in self._options.models else NOTHING_SAID
-        spec = described(name, "suite" if by_suite else "command line")
+        Raises UnknownModelError if there is no such model, and ConfigError if a `workbench.toml` cannot be used."""
+        options = NOTHING_SAID
+        origin: Origin = "suite"
+        if not by_suite:
+            origin = "command line"
+            if name in self._options.models:
+                options = self._options
+        spec = described(name, origin)
         if spec is None:
             named = self._named(folder)
             spec = named.get(name)
             if spec is None and options.base_url is None:
-                raise UnknownModelError(_unknown(name, list(named) if judges else ["offline", *named]))
+                known = list(named)
+                # The offline model is no language model and cannot judge.
+                if not judges:
+                    known.insert(0, "offline")
+                raise UnknownModelError(_unknown(name, known))
         return _with(spec or ModelSpec(name, "openai", name, "", origin="command line"), options)
 
     def named(self, folder: Path) -> tuple[ModelSpec, ...]:
-        """Return all named models for the suites in a folder, those of the project first.
+        """Return the models of both `workbench.toml` for the suites in a folder, those of the project first.
 
-        Each has a `description` in one line. Raises ConfigError when a `workbench.toml` cannot be used."""
+        Raises ConfigError if one of the files cannot be used."""
         return tuple(self._named(folder).values())
 
     def of_project(self, folder: Path) -> tuple[ModelSpec, ...]:
@@ -125,9 +135,9 @@ class ModelBook:
         return tuple(spec for spec in self.named(folder) if spec.origin == "project")
 
     def judge(self, folder: Path) -> JudgeChoice | None:
-        """Return the model that judges for the suites in a folder if a check names none.
+        """Return the default judge for the suites in a folder, `None` if there is none.
 
-        It is that of the command line, else of the project's `workbench.toml`, else of the user's own. Raises
+        It is the judge of the command line, else of the project's `workbench.toml`, else of the user's own. Raises
         ConfigError as `named` does."""
         if self._options.judge is not None:
             return JudgeChoice(self._options.judge)
@@ -139,12 +149,17 @@ class ModelBook:
         return None
 
     def problems(self, folder: Path) -> tuple[str, ...]:
-        """Return everything that is wrong with the project's `workbench.toml` and with the user's own."""
+        """Return all problems of the project's `workbench.toml` and of the user's own."""
+        files: list[tuple[Path, Origin]] = []
         project = project_file(folder, self._home)
+        if project is not None:
+            files.append((project, "project"))
+        if self._user_file.is_file() and self._user_file != project:
+            files.append((self._user_file, "user"))
         found: list[str] = []
-        for file in dict.fromkeys(filter(None, (project, self._user_file if self._user_file.is_file() else None))):
+        for file, origin in files:
             try:
-                self._read(file, "project" if file == project else "user")
+                self._read(file, origin)
             except ConfigError as error:
                 found += error.problems
         if not found and (judge := self.judge(folder)) is not None:
@@ -158,13 +173,20 @@ class ModelBook:
         project, users = self._settings(folder)
         if project is None:
             return users.models
-        own = project.models
-        return {**own, **{name: spec for name, spec in users.models.items() if name not in own}}
+        # A project's model takes precedence over the user's of the same name, and its models are listed first.
+        named = dict(project.models)
+        for name, spec in users.models.items():
+            named.setdefault(name, spec)
+        return named
 
     def _settings(self, folder: Path) -> tuple[FileSettings | None, FileSettings]:
-        """Return the settings of the project's `workbench.toml`, if it is not the user's, and those of the user's."""
+        """Return the settings of the project's `workbench.toml` and of the user's.
+
+        The first ones are `None` if the project has no such file, or if it is the user's."""
         project = project_file(folder, self._home)
-        users = self._read(self._user_file, "user") if self._user_file.is_file() else FileSettings({})
+        users = FileSettings({})
+        if self._user_file.is_file():
+            users = self._read(self._user_file, "user")
         if project is None or project == self._user_file.resolve():
             return None, users
         return self._read(project, "project"), users
@@ -184,7 +206,7 @@ class ModelBook:
 
 
 def described(name: str, origin: Origin) -> ModelSpec | None:
-    """Return the model that a text describes; `None` if it does not begin with a provider and `:`.
+    """Return the specification of a model from a text, `None` if the text does not begin with a provider and `:`.
 
     Examples are `anthropic:claude-sonnet-5-5` and `openai:llama@http://localhost:1234/v1`. Raises ConfigError if the
     rest is invalid."""
@@ -192,11 +214,13 @@ def described(name: str, origin: Origin) -> ModelSpec | None:
     provider: Provider | None = next((known for known in PROVIDERS if known == prefix), None)
     if provider is None or not colon:
         return None
+    model, base_url = rest, OWN_URLS[provider]
     found = _WITH_URL.fullmatch(rest)
     try:
-        model, base_url = (found["model"], checked_base_url(found["url"])) if found else (rest, OWN_URLS[provider])
+        if found is not None:
+            model, base_url = found["model"], checked_base_url(found["url"])
     except ValueError as error:
-        # Without the name, which may contain a password.
+        # The message does not quote the name, which may contain a password.
         raise ConfigError(f"the address after '@' in the name of a {provider} model {error}") from None
     if not model or model.startswith("@http"):
         raise UnknownModelError(_nameless(provider))
@@ -209,9 +233,8 @@ def described(name: str, origin: Origin) -> ModelSpec | None:
 
 
 def _with(spec: ModelSpec, options: ModelOptions) -> ModelSpec:
-    """Return the model with the command line's options.
-
-    A different address is not sent the key of the original one."""
+    """Return a specification with the options of the command line."""
+    # Another address must not be sent the key of the original one, so the variable of the key changes with it.
     if options.base_url is not None:
         base_url = checked_base_url(options.base_url)
         key = usual_key_variable(base_url)
@@ -230,11 +253,15 @@ def _nameless(provider: str) -> str:
 def _unknown(name: str, known: Sequence[str]) -> str:
     if name in PROVIDERS:
         return _nameless(name)
-    near = difflib.get_close_matches(name, known, n=1)
-    some = ", ".join(known[:MAX_KNOWN_SHOWN]) + (", …" if len(known) > MAX_KNOWN_SHOWN else "")
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    there_are = f"there are {some}; " if known else ""
+    message = f"there is no model {name!r}: "
+    if near := difflib.get_close_matches(name, known, n=1):
+        message += f"did you mean {near[0]!r}? "
+    if known:
+        some = ", ".join(known[:MAX_KNOWN_SHOWN])
+        if len(known) > MAX_KNOWN_SHOWN:
+            some += ", …"
+        message += f"there are {some}; "
     return (
-        f"there is no model {name!r}: {hint}{there_are}name it in a {SETTINGS_NAME}, or write its provider "
-        f"before it, as in openai:{name}, anthropic:{name} or openai:{name}@http://localhost:1234/v1"
+        f"{message}name it in a {SETTINGS_NAME}, or write its provider before it, as in openai:{name}, "
+        f"anthropic:{name} or openai:{name}@http://localhost:1234/v1"
     )

@@ -1,4 +1,4 @@
-"""Models that the user has named, and how each is reached."""
+"""Specifications of models, which say how a model is reached, and the known endpoints."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from workbench.startup import late_pattern
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-# The hosted models that docs, help texts and examples name. Vendors retire models: replace a name here and where
-# `tests/test_example_models.py` finds it.
+# The hosted models in docs, help texts and examples. Vendors retire models: replace the name here and in the places
+# that `tests/test_example_models.py` finds.
 
 OPENAI_MODEL = "gpt-6-luna"
 ANTHROPIC_MODEL = "claude-sonnet-5-5"
@@ -27,7 +27,7 @@ EXAMPLE_MODELS = (OPENAI_MODEL, ANTHROPIC_MODEL)
 
 
 Provider = Literal["openai", "openai-responses", "anthropic"]
-"""A wire format: Chat Completions, Responses, Messages."""
+"""A wire format: OpenAI's Chat Completions or Responses, or Anthropic's Messages."""
 
 PROVIDERS: tuple[Provider, ...] = get_args(Provider)
 
@@ -43,24 +43,24 @@ OWN_URLS: Mapping[Provider, str] = {
 _KEYS_AT = {OPENAI_URL: "OPENAI_API_KEY", ANTHROPIC_URL: "ANTHROPIC_API_KEY"}
 
 SET_BY_PROGRAM = ("model", "messages", "input", "tools", "stream", "stream_options", "system", "instructions")
-"""Keys that `params` may not hold, because the program writes them into each request."""
+"""Keys that `params` cannot have, because the program writes them into each request."""
 
 Origin = Literal["suite", "project", "user", "command line"]
-"""Where the specification of a model comes from: a suite (`openai:…@URL` among its models), a `workbench.toml` of the
-project, the user's own `workbench.toml`, or the command line. The first two need trust."""
+"""The origin of a model's specification: a suite (`openai:…@URL` among its models), the project's `workbench.toml`, the
+user's own `workbench.toml`, or the command line. The first two need trust."""
 
 Thoughts = Literal["reasoning", "answer"]
-"""How thoughts at the beginning of a model's text, such as `<think>…</think>`, are treated."""
+"""The treatment of thoughts at the beginning of a model's text, such as `<think>…</think>`."""
 
 THOUGHTS: tuple[Thoughts, ...] = get_args(Thoughts)
-"""The default first."""
+"""All treatments of thoughts, the default first."""
 
 DEFAULT_READ_TIMEOUT_S = 100.0
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars per million tokens; `cached_input` is the price of those read from a cache, if it differs."""
+    """Prices in US dollars per million tokens; `cached_input` is that of input from a cache, if it differs."""
 
     input: float
     output: float
@@ -69,13 +69,12 @@ class Price:
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """The way to reach one model.
+    """The specification of a model: how it is reached, its price and its limits.
 
-    `name` is the user's name for it, `model` its endpoint's. `api_key_env` is the variable that holds its key,
-    `None` when it needs none. `params` go into every request under the API's own names. `read_timeout_s` is how long
-    the endpoint may send nothing, in seconds. `legacy_auth` sends an Anthropic key as `x-api-key` with the older API
-    version, as some gateways require. `thoughts` says how thoughts within the text of an answer are treated. `file`
-    is the `workbench.toml` that names the model, if one does."""
+    `name` is the user's name for it, `model` its name at the endpoint. `api_key_env` is the environment variable of
+    its key, `None` if it needs no key. `params` go into every request under the API's own names. `read_timeout_s` is
+    the time for which the endpoint may send nothing, in seconds. `legacy_auth` sends an Anthropic key as `x-api-key`
+    with the older API version, as some gateways require. `file` is the `workbench.toml` with the model, if any."""
 
     name: str
     provider: Provider
@@ -94,25 +93,26 @@ class ModelSpec:
 
     @property
     def description(self) -> str:
-        """How the model is reached, in one line: its name there, the address, and the key's variable."""
-        key = f"the key in {self.api_key_env}" if self.api_key_env else "no key"
+        """One line with the model's name at the endpoint, the address, and the variable of the key."""
+        key = "no key"
+        if self.api_key_env:
+            key = f"the key in {self.api_key_env}"
         return f"{self.model} at {self.base_url} with {key}"
 
     def shared_by(self, processes: int, concurrency: int) -> ModelSpec:
-        """Return the spec with one process's part of its limits; `concurrency` is the limit if the spec has none."""
+        """Return the specification with one process's share of the limits.
+
+        `concurrency` is the limit of runs at the same time if the specification has none."""
         per_minute = self.requests_per_minute
-        return replace(
-            self,
-            concurrency=math.ceil((self.concurrency or concurrency) / processes),
-            requests_per_minute=per_minute / processes if per_minute is not None else None,
-        )
+        if per_minute is not None:
+            per_minute /= processes
+        concurrency = math.ceil((self.concurrency or concurrency) / processes)
+        return replace(self, concurrency=concurrency, requests_per_minute=per_minute)
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeChoice:
-    """The model that judges where a check names none.
-
-    `by_suite`: a `workbench.toml` of the project chose it, not the person."""
+    """The model for judged checks that name none; `by_suite` says that the project's `workbench.toml` chose it."""
 
     name: str
     by_suite: bool = False
@@ -120,16 +120,14 @@ class JudgeChoice:
 
 @dataclass(frozen=True, slots=True)
 class FileSettings:
-    """The content of a `workbench.toml`: models by name and in its order, and the name of the model that judges."""
+    """The content of a `workbench.toml`: models by name, in its order, and the name of the default judge."""
 
     models: Mapping[str, ModelSpec]
     judge: str | None = None
 
 
 class ConfigError(Exception):
-    """Settings that cannot be used.
-
-    Each of `problems` names the file, the place in it and the way out."""
+    """Settings cannot be used; each of `problems` names the file and the place in it, and gives advice."""
 
     def __init__(self, *problems: str) -> None:
         super().__init__("; ".join(problems))
@@ -137,15 +135,12 @@ class ConfigError(Exception):
 
 
 class UnknownModelError(ConfigError):
-    """No model has that name.
-
-    The message lists the models and how to write one."""
+    """No model has the requested name; the message lists the models and explains how to write one."""
 
 
 def usual_key_variable(base_url: str) -> str | None:
-    """Return the variable that holds the key by default, for the vendor's own address alone.
-
-    Any other address must not be sent the vendor's key."""
+    """Return the usual variable of the key for the address of a vendor, `None` for any other address."""
+    # A vendor's key must not be sent to another address.
     return _KEYS_AT.get(base_url)
 
 
@@ -153,9 +148,9 @@ _ENDPOINT_PATH = late_pattern(r"/chat/completions$|/v1/messages$|(?<=/v1)/(respo
 
 
 def checked_base_url(text: str) -> str:
-    """Return an endpoint's address without a final slash.
+    """Return the address of an endpoint without a final slash.
 
-    Raises ValueError, which names the mistake without quoting a password."""
+    Raises ValueError for an invalid address; the message never quotes a password."""
     try:
         parts = urlsplit(text)
         port = parts.port
@@ -179,13 +174,13 @@ def checked_base_url(text: str) -> str:
 _VARIABLE = late_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
 _LIKE_A_KEY = late_pattern(r"(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{16,}")
 _MAX_LOWER_CASE_NAME_CHARS = 20
-"""Longer names of variables are in capitals by convention, and longer texts with small letters may be keys."""
+"""The longest name of a variable with small letters; longer names are usually in capitals, and keys are not."""
 
 
 def checked_key_variable(text: str) -> str:
     """Return the name of an environment variable.
 
-    Raises ValueError, without quoting the text, where it is none or looks like a key."""
+    Raises ValueError for a text that cannot be one or looks like a key; the message does not quote it."""
     long_and_lower = len(text) > _MAX_LOWER_CASE_NAME_CHARS and text != text.upper()
     if not _VARIABLE.fullmatch(text) or long_and_lower or any(map(_LIKE_A_KEY.fullmatch, text.split("_"))):
         raise ValueError(
@@ -196,9 +191,9 @@ def checked_key_variable(text: str) -> str:
 
 
 def checked_params(params: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-    """Return the params of a request.
+    """Return the params of requests.
 
-    Raises ValueError when they hold keys that the program sets, or numbers that JSON lacks."""
+    Raises ValueError for keys that the program sets, and for numbers that JSON lacks."""
     taken = [name for name in SET_BY_PROGRAM if name in params]
     if taken:
         raise ValueError(f"must not contain {', '.join(map(repr, taken))}: the program sets it")
@@ -210,9 +205,9 @@ def checked_params(params: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
 
 
 def checked_judge(name: str) -> str:
-    """Return the name of a model that judges.
+    """Return the name of a judge.
 
-    Raises ValueError for a built-in one, which is not a language model."""
+    Raises ValueError for a built-in model, which is no language model."""
     if not name:
         raise ValueError(f"must name a model: write one as for --model, such as openai:{OPENAI_MODEL}")
     if name == "offline" or name.startswith(("offline:", "replay:")):
@@ -225,7 +220,7 @@ DEFAULT_CONCURRENCY = 8
 
 
 def is_loopback(url: str) -> bool:
-    """Return whether a URL leads to this machine itself, for which no proxy is used."""
+    """Return whether a URL is an address of this machine, for which no proxy is used."""
     host = urlsplit(url).hostname or ""
     try:
         address = ipaddress.ip_address(host)
@@ -234,12 +229,9 @@ def is_loopback(url: str) -> bool:
     return address.is_loopback or address.is_unspecified
 
 
-# The known endpoints: how each is reached, and which variable usually holds its key.
-
-
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A known endpoint.
+    """A known endpoint with its address and the usual variable of its key.
 
     `name` is its name on the command line, `title` its common name."""
 
@@ -260,16 +252,16 @@ class Preset:
         return urlsplit(self.base_url).netloc
 
     def model_name(self, model: str) -> str | None:
-        """Return the name by which a model here runs without a `workbench.toml`; `None` if it needs one.
-
-        Only a named model can be given another key than the vendor's own."""
+        """Return the text that describes a model of this endpoint, `None` if the model needs a `workbench.toml`."""
+        # A text cannot name a variable for the key, so it is enough only where the usual one is right.
         if self.api_key_env != usual_key_variable(self.base_url):
             return None
-        at = "" if self.base_url == OWN_URLS[self.provider] else f"@{self.base_url}"
-        return f"{self.provider}:{model}{at}"
+        if self.base_url == OWN_URLS[self.provider]:
+            return f"{self.provider}:{model}"
+        return f"{self.provider}:{model}@{self.base_url}"
 
     def spec(self, model: str = "") -> ModelSpec:
-        """Return how a model here is reached."""
+        """Return the specification of a model of this endpoint."""
         return ModelSpec(self.title, self.provider, model, self.base_url, self.api_key_env, origin="command line")
 
 

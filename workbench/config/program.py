@@ -1,6 +1,4 @@
-"""The state that the whole program shares: folders, environment, secrets, models.
-
-Made once, at the start."""
+"""The folders, environment, secrets and models that the whole program shares, made once at its start."""
 
 from __future__ import annotations
 
@@ -22,14 +20,14 @@ if TYPE_CHECKING:
 DOTENV_NAME = ".env"
 
 SERVED = "WORKBENCH_SERVED"
-"""The variable by which `workbench serve` tells an app that it talks to a browser."""
+"""The environment variable that `workbench serve` sets for an app that is shown in a browser."""
 
 
 class Environment:
-    """The variables to which `$NAME` in a suite and a model's `api_key_env` refer; secret ones join `secrets`.
+    """The variables for `$NAME` in suites and for keys of models; the secret ones are added to `secrets`.
 
-    A folder's variables are read again when a file that holds them has changed. `home` is the user's: no
-    `workbench.toml` above it counts. Usable from any thread."""
+    The variables of a folder are read again if a file with them has changed. `home` is the user's home, above which no
+    `workbench.toml` counts. Usable from any thread."""
 
     def __init__(self, own: Mapping[str, str], secrets: Secrets, home: Path | None = None) -> None:
         self.own = own
@@ -40,19 +38,19 @@ class Environment:
             secrets.guess(name, value)
 
     def __getstate__(self) -> dict[str, object]:
-        """For worker processes, which get the variables as they are now."""
+        # Pickled for worker processes, which get the variables as they are now.
         return {**self.__dict__, "own": dict(self.own)}
 
     def of(self, folder: Path) -> Mapping[str, str]:
         """Return the variables for the suites in a folder.
 
-        The process's own come first, then those of the folder's `.env`, then those of the one next to its
-        `workbench.toml`. Raises ConfigError if a `.env` cannot be read or understood."""
+        Variables of the process take precedence over the folder's `.env`, and these over the `.env` next to the
+        `workbench.toml`. Raises ConfigError if a `.env` cannot be read."""
+        folders = [folder.resolve()]
         settings = project_file(folder, self.home)
-        folders = [folder.resolve(), *([settings.parent] if settings is not None else [])]
-        read = []
-        for place in dict.fromkeys(folders):
-            read.append(self._read(place / DOTENV_NAME))
+        if settings is not None and settings.parent not in folders:
+            folders.append(settings.parent)
+        read = [self._read(place / DOTENV_NAME) for place in folders]
         if not any(read):
             return self.own
         merged: dict[str, str] = {}
@@ -61,11 +59,14 @@ class Environment:
         return merged
 
     def _read(self, file: Path) -> Mapping[str, str]:
-        if not file.is_file():  # a folder of that name is a virtual environment
+        # A folder of this name is usually a virtual environment.
+        if not file.is_file():
             return {}
-        from workbench.config.read_only import is_read_only  # on use: most folders have no such file
+        # Imported on use: most folders have no such file.
+        from workbench.config.read_only import is_read_only
 
-        if is_read_only():  # what only shows needs no keys
+        # A read-only process runs nothing and needs no keys.
+        if is_read_only():
             return {}
         try:
             status = file.stat()
@@ -80,33 +81,34 @@ class Environment:
             raise ConfigError(f"{file}: is not text with NAME=value lines: write it again, in UTF-8") from error
         for name, value in variables.items():
             self._secrets.add_from_file(name, value)
-        if broken:  # without quoting the line, which may be a key
-            raise ConfigError(
-                *(f"{file}:{line}: is not NAME=value: correct it, including its quotes" for line in broken)
-            )
+        # The message does not quote the line, which may be a key.
+        if broken:
+            problems = [f"{file}:{line}: is not NAME=value: correct it, including its quotes" for line in broken]
+            raise ConfigError(*problems)
         self._files[file] = (stamp, variables)
         return variables
 
 
 def _variables_in(text: str) -> tuple[Mapping[str, str], list[int]]:
-    """Return the variables, and the lines (from 1) that hold none.
+    """Return the variables of a `.env`, and the numbers of invalid lines, from 1.
 
     Raises ValueError for bytes that are no text."""
     if "\0" in text:
         raise ValueError("binary")
-    # Imported here: most folders have no such file.
+    # Imported on use: most folders have no such file.
     from dotenv.parser import parse_stream
 
-    found = tuple(parse_stream(io.StringIO(text)))
-    variables = {}
-    for read in found:
+    variables, broken = {}, []
+    for read in parse_stream(io.StringIO(text)):
         if read.key is not None and read.value is not None:
             variables[read.key] = read.value
-    return variables, [_line_of(read.original) for read in found if read.error]
+        if read.error:
+            broken.append(_line_of(read.original))
+    return variables, broken
 
 
 def _line_of(original: Original) -> int:
-    """Return the parser counts from where it stopped before, blank lines included."""
+    # The parser gives the line where it began to read, and the text from there on, with the blank lines before it.
     return original.line + len(original.string) - len(original.string.lstrip("\r\n"))
 
 
@@ -121,9 +123,8 @@ class Program:
 
 
 def program_in(folders: Folders, environment: Mapping[str, str], options: ModelOptions = NOTHING_SAID) -> Program:
-    """Return the program with the user's folders, the environment and the command line's options for models."""
+    """Make the shared state of a program from the user's folders, the environment and the options for models."""
     secrets = Secrets()
     home = home_in(environment)
-    return Program(
-        folders, Environment(environment, secrets, home), secrets, ModelBook(folders.config, home=home, options=options)
-    )
+    models = ModelBook(folders.config, home=home, options=options)
+    return Program(folders, Environment(environment, secrets, home), secrets, models)

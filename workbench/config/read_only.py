@@ -1,8 +1,4 @@
-"""A process that only shows: for its whole life it writes no file, starts no program and talks to nobody.
-
-The app refuses the actions that would need that (`tui.kit.actions`), no suite can be changed, and no runtime opens.
-Behind these stands a hook of Python's own audit: a call that got past them fails there, whoever made it, and nothing
-can remove the hook. SQLite opens files by itself, so the history opens them for reading."""
+"""Makes a process read-only: for the rest of its life it writes no file, starts no program and sends nothing."""
 
 from __future__ import annotations
 
@@ -11,6 +7,10 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+# There are two lines of defence. The app refuses actions that would write (`tui.kit.actions`), and a hook of Python's
+# audit events refuses every such call that gets past it, also of libraries. Nothing can remove the hook. SQLite opens
+# files without Python, so the history itself opens them for reading only.
 
 WHY_NOT = "this is a read-only view: nothing is run, edited or written here"
 
@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 
 class ReadOnlyError(PermissionError):
-    """Something was to be written, started or sent."""
+    """A read-only process was about to write, start or send something."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{WHY_NOT} ({what})")
@@ -41,23 +41,24 @@ class ReadOnlyError(PermissionError):
 
 
 def is_read_only() -> bool:
-    """Return whether this process only shows."""
+    """Return whether this process is read-only."""
     return _is_read_only
 
 
 def refuse_if_read_only(what: str) -> None:
-    """Raise ReadOnlyError if this process only shows."""
+    """Raise ReadOnlyError if this process is read-only; `what` describes the refused action."""
     if _is_read_only:
         raise ReadOnlyError(what)
 
 
 def become_read_only(log: Path, sockets: Sequence[Path] = ()) -> None:
-    """Make this process one that only shows, for the rest of its life.
+    """Make this process read-only for the rest of its life.
 
-    It still writes into the folder `log`, and connects to sockets in the folders `sockets`, over which other processes
-    send their events."""
+    It can still write into the folder `log`, and connect to sockets in the folders `sockets`, over which other
+    processes send their events."""
     global _is_read_only
-    import ctypes  # noqa: F401 (opens the program's own library, and others such as dateutil import it later)
+    # Importing it opens a library, which the hook would refuse when dateutil, for example, imports it later.
+    import ctypes  # noqa: F401
 
     _is_read_only = True
     sys.dont_write_bytecode = True
@@ -89,12 +90,12 @@ def become_read_only(log: Path, sockets: Sequence[Path] = ()) -> None:
 
 
 def _plain(path: object) -> str:
-    """Return a path without `..`."""
+    """Return an absolute path without `..`, with its links as they are."""
     return os.path.abspath(os.fsdecode(path))  # type: ignore[arg-type]  # noqa: PTH100 (follows no links)
 
 
 def _named(place: object) -> str:
-    """Return a path, or the address of a connection, as a person writes it."""
+    """Return a path, or the address of a connection, as text."""
     if isinstance(place, tuple):
         return ":".join(map(str, place[:2]))
     if isinstance(place, str | bytes | os.PathLike):

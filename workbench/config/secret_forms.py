@@ -1,32 +1,32 @@
-"""Finds secrets by their form alone: tokens of well-known services, private keys, and passwords in addresses.
-
-A search begins with the few characters without which a form cannot be in a text, so that most texts cost next to
-nothing. All patterns match within JSON texts too, whose escapes stand in place of newlines, quotes and slashes.
-"""
+"""Finds secrets by their form alone: tokens of well-known services, private keys, and passwords in addresses."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import chain
 from typing import NamedTuple
 from urllib.parse import unquote
 
 from workbench.startup import late_pattern
 
+# Every event passes this search, so it begins with the few characters without which no form can be in a text. All
+# patterns match inside JSON texts too, which have escapes in place of line ends, quotes and slashes.
+
 BEFORE_WORD = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%[0-9A-Fa-f]{2})|(?<=\[m)|(?<=[0-9]m))"
 LOOKS_BACK = 6
-"""The number of characters before a value that decide whether it begins there."""
+"""The number of characters that `BEFORE_WORD` reads before a position."""
 
 _ALNUM, _BASE64 = "[A-Za-z0-9]", "[A-Za-z0-9_-]"
+# A name in small letters with hyphens, such as `sk-ant-colony-simulation`, is no token.
 _MIXED = rf"(?={_BASE64}{{0,64}}[A-Z0-9])"
-"""A name in small letters with hyphens is no token."""
 
 
 class _Form(NamedTuple):
-    """Tokens of one kind: one of the `prefixes`, then `body`, of characters of `alphabet`.
+    """The form of tokens of one service: one of the `prefixes`, then `body`; `name` replaces the token.
 
-    `name` replaces them."""
+    `alphabet` is a pattern of one character of the body."""
 
     name: str
     prefixes: tuple[str, ...]
@@ -54,11 +54,19 @@ _FORMS = (
     _Form("XAI_KEY", ("xai-",), _ALNUM + "{40,}", _ALNUM),
     _Form("JWT", ("eyJ",), rf"{_BASE64}{{8,2048}}\.eyJ{_BASE64}{{8,16384}}\.{_BASE64}{{8,}}", "[A-Za-z0-9_.-]"),
 )  # fmt: skip
-_PREFIXES = tuple(prefix for form in _FORMS for prefix in form.prefixes)
-_HEADS = {sign: tuple(prefix.split(sign)[0] for prefix in _PREFIXES if sign in prefix) for sign in "_-"}
+_PREFIXES = tuple(chain.from_iterable(form.prefixes for form in _FORMS))
+
+
+def _heads(sign: str) -> tuple[str, ...]:
+    return tuple(prefix.partition(sign)[0] for prefix in _PREFIXES if sign in prefix)
+
+
+# The beginnings of prefixes up to their first sign, and the prefixes without a sign.
+_HEADS = {"_": _heads("_"), "-": _heads("-")}
 _WHOLE = tuple(filter(str.isalnum, _PREFIXES))
 
-# Few texts come as far as these five, which `re` compiles when they are first used: half a percent of a short command.
+# Few texts need these five patterns, so they are compiled on first use: compiling them takes half a percent of a short
+# command.
 _PEM = "-----BEGIN "
 _PRIVATE_KEY = (
     r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?=(?:(?!-----)[\s\S]){0,300}?[A-Za-z0-9+/]{16})"
@@ -86,18 +94,19 @@ _OPEN_ADDRESS = (
 _PLACEHOLDER = late_pattern(
     r"\$\{[^}]*\}|\$\([^)]*\)|\$[A-Z_][A-Z0-9_]*|\{+[^{}]*\}+|%[A-Za-z0-9_]+%|%s|\*+|[xX]{3,}|\.{3}|…"
 )
-"""Stands in an address where the password belongs, and is none."""
+"""A placeholder in an address in place of the password."""
 _BEFORE_WORD = late_pattern(BEFORE_WORD)
 _ESCAPES = late_pattern(r"\\+[nrt]|[\s\\]")
+# The text that is held back is searched again with each piece, so its length must have a limit: a longer token may
+# leave unredacted in pieces.
 _MAX_OPEN_CHARS = 4_096
-"""A longer token may leave in pieces: the text searched again with each piece has to end."""
 _OF_WORDS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 
 
 class FormPlace(NamedTuple):
-    """The place of a secret of a known form in a text.
+    """The place of a secret of a known form in a text, with its replacement.
 
-    `what` is the secret as it is outside of JSON; of an address, user and password."""
+    `what` is the secret itself, without JSON's escapes; of an address it is `user:password`."""
 
     first: int
     end: int
@@ -106,9 +115,7 @@ class FormPlace(NamedTuple):
 
 
 def forms_in(text: str, begin: int = 0) -> Iterator[FormPlace]:
-    """Yield the secrets of known forms that begin in a text at or after `begin`.
-
-    They may overlap."""
+    """Yield the secrets of known forms that begin in a text at or after `begin`; they may overlap."""
     if _may_hold_token(text):
         for form, pattern in _patterns():
             if any(map(text.__contains__, form.prefixes)):
@@ -125,9 +132,9 @@ def forms_in(text: str, begin: int = 0) -> Iterator[FormPlace]:
 
 
 def open_form_from(text: str) -> int:
-    """Return where a secret of a known form may begin that more text would complete or lengthen.
+    """Return the first position at which a secret of a known form may begin that more text would complete or lengthen.
 
-    It is the text's length if there is none."""
+    It is the length of the text if there is no such secret."""
     found = len(text)
     word = max(len(text.rstrip(_OF_WORDS)), found - _MAX_OPEN_CHARS)
     if word < found and (match := _open_token().search(text, word)) is not None:
@@ -145,32 +152,41 @@ def open_form_from(text: str) -> int:
 
 def _passwords(matches: Iterable[re.Match[str]]) -> Iterator[FormPlace]:
     for match in matches:
-        user, password = (unquote(_ESCAPES.sub("", match[part])) for part in ("user", "password"))
+        user, password = _plain(match["user"]), _plain(match["password"])
         if not _PLACEHOLDER.fullmatch(password):
             yield FormPlace(*match.span("password"), "$PASSWORD", f"{user}:{password}")
 
 
-def _may_hold_token(text: str) -> bool:
-    """Return whether the beginning of any token is in a text.
+def _plain(text: str) -> str:
+    return unquote(_ESCAPES.sub("", text))
 
-    Splitting at a single character is the fastest test."""
-    return any(
-        sign in text and any(part.endswith(heads) for part in text.split(sign)) for sign, heads in _HEADS.items()
-    ) or any(each[0] in text and each[-1] in text and each in text for each in _WHOLE)
+
+def _may_hold_token(text: str) -> bool:
+    """Return whether the prefix of a token may be in a text."""
+    # Splitting at a single character is the fastest test of many prefixes.
+    for sign, heads in _HEADS.items():
+        if sign in text and any(part.endswith(heads) for part in text.split(sign)):
+            return True
+    return any(each[0] in text and each[-1] in text and each in text for each in _WHOLE)
 
 
 @cache
 def _patterns() -> tuple[tuple[_Form, re.Pattern[str]], ...]:
-    return tuple((form, re.compile(f"(?:{'|'.join(form.prefixes)}){form.body}")) for form in _FORMS)
+    patterns = []
+    for form in _FORMS:
+        patterns.append((form, re.compile(f"(?:{'|'.join(form.prefixes)}){form.body}")))
+    return tuple(patterns)
 
 
 @cache
 def _open_token() -> re.Pattern[str]:
-    """Return a pattern for a token at the end of a text, from its first character on."""
-    begun = (
-        "".join(f"(?:{sign}" for sign in prefix) + f"{form.alphabet}*" + ")?" * len(prefix)
-        for form in _FORMS
-        for prefix in form.prefixes
-    )
+    """Return a pattern for the beginning of a token at the end of a text, from the first character of its prefix on."""
+    # For the prefix `ab`, the pattern is `(?:a(?:b[…]*)?)?`: every beginning of the prefix, or all of it and a part of
+    # the body.
+    begun = []
+    for form in _FORMS:
+        for prefix in form.prefixes:
+            opened = "".join(f"(?:{sign}" for sign in prefix)
+            begun.append(f"{opened}{form.alphabet}*" + ")?" * len(prefix))
     first = "".join(sorted({prefix[0] for prefix in _PREFIXES}))
     return re.compile(rf"{BEFORE_WORD}(?=[{first}])(?:{'|'.join(begun)})\Z")

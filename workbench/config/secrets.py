@@ -1,4 +1,4 @@
-"""Secrets: which values are secret, the forms in which they are written, and how texts are searched and redacted."""
+"""Decides which values are secret, and finds and redacts them in texts."""
 
 from __future__ import annotations
 
@@ -17,25 +17,28 @@ from urllib.parse import quote, quote_plus, unquote
 from workbench.config.secret_forms import BEFORE_WORD, LOOKS_BACK, FormPlace, forms_in, open_form_from
 from workbench.startup import late_pattern
 
-# Decides which values are secret, and in which forms a secret may be written.
+# A value is secret by its use, by its place or by its look, with less and less certainty. A value that is used as a key
+# or a header is secret unless it is obviously none. A value of a `.env` is secret unless it is ordinary. A value of the
+# environment, which holds everything, is secret only if both its name and its look say so. Redacting too much would
+# blank out words in every report, redacting too little would store a key.
 
 MIN_DECLARED_CHARS = 4
-"""A shorter value that is really used is secret only if its variable's name says so."""
+"""The shortest used value that is secret although the name of its variable does not say so."""
 
 MIN_NAMED_CHARS = 2
-"""A single character is never secret: hiding it would hide every text."""
+"""The shortest secret: hiding a single character would hide every text."""
 
 MIN_KEY_CHARS = 8
-"""A value that looks like a key has at least this many characters."""
+"""The shortest value that can look like a key."""
 
 MIN_FOREIGN_KEY_CHARS = 16
-"""A value that was never used here as a key is one only if it is this long."""
+"""The shortest text that counts as a key of a service if it was not used as a key here."""
 
 MIN_ENCODED_CHARS = 12
-"""A secret of this length is also searched percent-encoded and in base64."""
+"""The shortest secret that is also searched for percent-encoded and in base64."""
 
 JSON_LEVELS = 3
-"""A secret is found in JSON within JSON within JSON."""
+"""The levels of JSON texts inside JSON texts in which a secret is found."""
 
 _FOR_HTML = late_pattern("[<>&]")
 _TELLING = late_pattern(
@@ -47,7 +50,7 @@ _EVERYDAY = late_pattern(
     "BASE|DIR|DOMAIN|EMAIL|ENDPOINT|ENV|ENVIRONMENT|FILE|FOLDER|HOST|LANG|LEVEL|LOCALE|MODE|MODEL|NAME|ORG|PATH|PORT|"
     "PROJECT|REGION|STAGE|TIMEOUT|TZ|URI|URL|USER|USERNAME|VERSION|ZONE"
 )
-"""Words in names of a `.env` that hold no secret, unless the value begins like a key."""
+"""Words in the names of ordinary variables; their values are secret only if they begin like a key."""
 
 _REFERENCE = late_pattern(r"\$(?:\{\w+\}|[A-Z_][A-Z0-9_]*)")
 
@@ -69,26 +72,25 @@ _NOTHING = late_pattern(
     "(sk-)?no-key(-required)?|your-api-key",
     re.IGNORECASE,
 )
-"""Placeholders for values that are not needed, and the words for yes and no."""
+"""Words for yes and no, and placeholders for keys that are not needed."""
 
 
 def is_secret_if_used(name: str, value: str) -> bool:
-    """Return whether a value that was used as a key, a header or a server's setting is secret.
+    """Return whether a value that is used as a key, a header or a server's setting is secret.
 
-    All are but one character, a word for yes, no or nothing, a path that exists, and two or three characters under an
-    everyday name."""
-    shortest = MIN_NAMED_CHARS if _tells(name) else MIN_DECLARED_CHARS
-    return len(value) >= shortest and not _NOTHING.fullmatch(value) and not _is_path(value)
+    It is, except a single character, a word for yes, no or nothing, the path of an existing file, and two or three
+    characters under an ordinary name."""
+    if len(value) < MIN_DECLARED_CHARS and not (len(value) >= MIN_NAMED_CHARS and _tells(name)):
+        return False
+    return not _NOTHING.fullmatch(value) and not _is_path(value)
 
 
 def is_secret_of_file(name: str, value: str) -> bool:
     """Return whether an unused value in a `.env` is secret.
 
-    All are but those that `is_secret_if_used` excludes, numbers, addresses, single words, and values of an everyday
-    name such as MODEL or REGION.
-
-    A name that says "password", "token" or "secret" makes a single word secret too, unless the word is part of the name
-    (`POSTGRES_PASSWORD=postgres`)."""
+    It is, except values that `is_secret_if_used` excludes, numbers, addresses, single words, and values of an ordinary
+    name such as MODEL or REGION. Under a name with "password", "token" or "secret" a single word is secret too, unless
+    the word is part of the name (`POSTGRES_PASSWORD=postgres`)."""
     if len(value) < MIN_DECLARED_CHARS or _NOTHING.fullmatch(value) or _is_path(value):
         return False
     if _KNOWN_BEGINNING.match(value):
@@ -102,34 +104,32 @@ def is_secret_of_file(name: str, value: str) -> bool:
 
 
 def is_secret_by_look(name: str, value: str) -> bool:
-    """Return whether an unused value of the environment is secret: its name says so, and it looks like a key.
-
-    An ordinary word never does."""
+    """Return whether an unused value of the environment is secret: it has the name of a secret and looks like a key."""
     return _tells(name) and looks_like_key(value)
 
 
 def names_a_secret(name: str) -> bool:
-    """Return whether a name says that its value is secret, and not something about a secret, such as TOKEN_URL."""
+    """Return whether a variable's name is that of a secret, as API_KEY is and TOKEN_URL is not."""
     words = _words(name)
     return any(map(_TELLING.fullmatch, words)) and not _is_about(words)
 
 
 def looks_like_key(value: str) -> bool:
-    """Return whether a value has the length and the mixture of a key, or begins like keys of well-known services."""
+    """Return whether a value begins like the keys of well-known services, or is long and mixes kinds of characters."""
     if len(value) < MIN_KEY_CHARS or _NOTHING.fullmatch(value) or _is_path(value) or _SHORT_NUMBER.fullmatch(value):
         return False
     if _KNOWN_BEGINNING.match(value):
         return True
     if re.search(r"\s", value) or _ADDRESS.fullmatch(value) or _IDENTIFIER.fullmatch(value):
         return False
-    kinds = []
+    kinds = 0
     for kind in ("[a-z]", "[A-Z]", r"\d", r"[^A-Za-z0-9_.-]"):
-        kinds.append(re.search(kind, value))
-    return sum(kind is not None for kind in kinds) > 1 or value.isdigit()
+        kinds += re.search(kind, value) is not None
+    return kinds > 1 or value.isdigit()
 
 
 def keys_in(text: str) -> Iterator[str]:
-    """Return the parts of a text that look like keys of well-known services, the user's or not."""
+    """Yield the parts of a text that look like keys of well-known services, whether they are known secrets or not."""
     for match in _TOKEN.finditer(text):
         token = match[0].rstrip(".-_")
         if len(token) >= MIN_FOREIGN_KEY_CHARS and _KNOWN_BEGINNING.match(token) and re.search(r"\d", token):
@@ -137,7 +137,7 @@ def keys_in(text: str) -> Iterator[str]:
 
 
 def passwords_in(text: str) -> Iterator[tuple[str, str]]:
-    """Return user and password of each `scheme://user:password@` in a text, as they are written there."""
+    """Yield user and password of each `scheme://user:password@` in a text, as they are written there."""
     for match in _USER_PASSWORD.finditer(text):
         yield match[1], match[2]
 
@@ -148,102 +148,117 @@ def is_plain_word(value: str) -> bool:
 
 
 def is_reference(value: str) -> bool:
-    """Return whether a value is the name of a variable, as `${NAME}` or `$NAME`."""
+    """Return whether a value is a reference to a variable, `${NAME}` or `$NAME`."""
     return _REFERENCE.fullmatch(value) is not None
 
 
 def forms_of(value: str) -> set[str]:
-    """Return the texts in which a secret is recognised.
+    """Return the texts by which a secret is recognised, in all the forms in which it may be written.
 
-    It is looked for unchanged, as Python writes it, in JSON up to `JSON_LEVELS` deep, and, from 12 characters on,
-    percent-encoded and in base64, wherever it begins in the encoded bytes, also of JSON."""
-    forms = {value, unquote(value)} if "%" in value else {value}
+    It is searched for as it is, as Python's `repr` writes it, and in JSON up to `JSON_LEVELS` deep. From 12 characters
+    on it is also searched for percent-encoded and in base64, wherever it begins in the encoded bytes."""
+    forms = {value}
+    if "%" in value:
+        forms.add(unquote(value))
     if len(value) >= MIN_ENCODED_CHARS:
         for each in (value, *_in_json(value)):
             data = each.encode("utf-8", "surrogatepass")
             encoded = {quote(data, safe=""), quote(data), quote_plus(data), *_base64_forms(data)}
-            forms |= encoded | {re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), form) for form in encoded}
+            forms |= encoded
+            # Some programs percent-encode with small letters.
+            forms.update(re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), form) for form in encoded)
     lines = value.split("\n")
-    if len(lines) > 1:  # of a key in several lines also each line, and all joined
-        forms |= {line.strip() for line in lines if len(line) >= MIN_ENCODED_CHARS and not line.startswith("-----")}
+    if len(lines) > 1:
+        # A key of several lines may be quoted line by line, or with spaces between its lines.
+        for line in lines:
+            if len(line) >= MIN_ENCODED_CHARS and not line.startswith("-----"):
+                forms.add(line.strip())
         forms.add(" ".join(value.split()))
     forms |= {repr(form)[1:-1] for form in forms}
     deeper = forms
     for level in range(JSON_LEVELS):
-        deeper = {escaped for form in deeper for escaped in (_in_json(form) if level else _in_any_json(form))}
+        # Other languages' JSON counts on the first level only, or the number of forms would explode.
+        escape = _in_json if level else _in_any_json
+        deeper = set().union(*map(escape, deeper))
         forms |= deeper
     return {form for form in forms if len(form) >= MIN_NAMED_CHARS}
 
 
 def _in_json(text: str) -> set[str]:
-    """Return a text within a string of JSON, with characters as they are and with all but ASCII escaped."""
+    """Return a text as it is inside a JSON string, with and without escapes for characters outside of ASCII."""
     return {json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]}
 
 
 def _in_any_json(text: str) -> set[str]:
-    """Return a text within a string of JSON also as other languages write it: slashes escaped, or safe for HTML."""
-    plain = _in_json(text)
-    slashes = {each.replace("/", "\\/") for each in plain}
-    return plain | slashes | {_FOR_HTML.sub(lambda sign: f"\\u{ord(sign[0]):04x}", each) for each in plain}
+    """Return a text as it is inside a JSON string, also of languages that escape slashes (PHP) or HTML's signs (Go)."""
+    forms = _in_json(text)
+    for plain in tuple(forms):
+        forms.add(plain.replace("/", "\\/"))
+        forms.add(_FOR_HTML.sub(lambda sign: f"\\u{ord(sign[0]):04x}", plain))
+    return forms
 
 
 def _base64_forms(data: bytes) -> Iterator[str]:
-    """Return the characters of base64 that depend on these bytes alone, for each offset in a group of three."""
+    """Yield the characters that bytes contribute to a base64 text, in the usual alphabet and the one for URLs."""
+    # Base64 turns three bytes into four characters. So the same bytes have three forms, one for each offset in a group;
+    # characters at the borders, which depend on the neighbours too, are left out.
     for before in range(3):
         text = base64.b64encode(bytes(before) + data).decode()
         whole = (before + len(data)) * 8 // 6
-        inner = text[-(-before * 8 // 6) : whole]
-        for form in (inner, *((text, text.rstrip("=")) if before == 0 else ())):
+        forms = [text[-(-before * 8 // 6) : whole]]
+        if before == 0:
+            forms += [text, text.rstrip("=")]
+        for form in forms:
             yield form
             yield form.translate(str.maketrans("+/", "-_"))
 
 
 def _tells(name: str) -> bool:
-    """Return whether a variable's name says that its value is secret."""
+    """Return whether a variable's name has a word of secrets, such as KEY or TOKEN."""
     return any(map(_TELLING.fullmatch, _words(name)))
 
 
 def _is_about(words: list[str]) -> bool:
-    """Return whether a name describes something about a secret instead: TOKEN_URL, CREDENTIAL_HELPER."""
+    """Return whether the words of a name describe something about a secret: TOKEN_URL, CREDENTIAL_HELPER."""
     return _TELLING.fullmatch(words[-1]) is None
 
 
 def _words(name: str) -> list[str]:
-    return [word for word in (word.upper() for word in _WORD.findall(name)) if word not in _NO_KEYS]
+    words = map(str.upper, _WORD.findall(name))
+    return [word for word in words if word not in _NO_KEYS]
 
 
 def _is_path(value: str) -> bool:
     return value.startswith(("/", "~/")) and "\0" not in value and os.path.exists(os.path.expanduser(value))  # noqa: PTH110, PTH111
 
 
-# Finds many values in a text at once, also where the text comes in pieces.
-
 _LONG_TEXT = 2_048
-"""In a longer text a few strings are searched first, which is the fastest way to find nothing."""
+"""The length from which a text is first searched for a few plain strings, the fastest way to find nothing."""
 
 _AS_WORD_BELOW = 8
-"""A shorter value of letters and digits is found only as a word of its own."""
+"""The length below which a value of letters and digits is found only as a word of its own."""
 
 _AFTER_WORD = r"(?![A-Za-z0-9])"
 _FINDING_NOTHING = "(?!)"
 _LONE_SURROGATE = late_pattern("[\ud800-\udfff]")
 
 Place = tuple[int, int, str]
-"""Where a value begins and ends in a text, and its replacement."""
+"""Start and end of a value in a text, and its replacement."""
 
 
-# Most texts hold no secret, so every search begins with what excludes one: a pattern of all values, in a long text a
-# few characters of each, in JSON its escaped forms. Values stand in one alternation, the longest first, in every form
-# in which they leave: as they are, escaped in JSON, in Base64 and in addresses (`forms_of`). Short words count only as
-# words of their own; otherwise a password "test" would blank out half a report.
+# The idea of redaction: all secrets, in every form in which they may be written (`forms_of`), are alternatives of one
+# pattern, the longest first, so that one pass finds all of them. Most texts hold no secret. So every search begins with
+# a test that is fast and excludes one: in a long text, a few plain strings of which every secret contains one; in JSON,
+# the same with escapes. Short words count only as words of their own, or the password "test" would blank out half a
+# report.
 #
-# A text that comes in pieces is decided up to the first place at which a value may begin that the next piece would
-# complete (`open_from`). Only that tail is held back, so that what streams still appears at once.
+# A text that comes in pieces is redacted up to the first position at which a secret may begin that the next piece would
+# complete (`open_from`). Only the rest is held back, so that streamed text appears at once.
 class Finder:
-    """Replaces values in texts, and secrets of known forms.
+    """A search for secret values, and for secrets of known forms, in texts.
 
-    `replacements` maps each value to its replacement. Forms of which `own` says that they are the user's
-    (`FormPlace.what`) stay."""
+    `replacements` maps each value to its replacement. Secrets of known forms in `own` (`FormPlace.what`) are the user's
+    own texts and stay."""
 
     def __init__(self, replacements: Mapping[str, str], own: frozenset[str] = frozenset()) -> None:
         self.replacements = replacements
@@ -259,23 +274,26 @@ class Finder:
         self._begins = re.compile(begins or _FINDING_NOTHING)
 
     def may_be_in(self, text: str) -> bool:
-        """Return whether any value is in a text, as a word or within one, or a secret of a known form."""
+        """Return whether a text may hold a value or a secret of a known form.
+
+        In a long text, a short value counts inside a longer word too."""
         if len(text) > _LONG_TEXT:
             return any(map(text.__contains__, self._needles)) or self._has_form(text)
         return (bool(self.values) and self._pattern.search(text) is not None) or self._has_form(text)
 
     def may_be_in_json(self, text: str) -> bool:
-        """Return whether a JSON text that leaves all but ASCII unescaped may hold a value or a secret of a known form.
+        """Return whether a JSON text may hold a value or a secret of a known form, in a string or as a number.
 
-        Texts and numbers are searched. It takes next to no time if there is none."""
+        The text must leave characters outside of ASCII unescaped. Fast if it holds none."""
         may_be = any(map(text.__contains__, self._json_needles)) and self._json_pattern.search(text) is not None
         return may_be or self._has_form(text)
 
     def replaced(self, text: str) -> str:
-        """Return the text with each value replaced: the same object if there is none."""
+        """Return a text with each value replaced, and the same object if it holds none."""
         if len(text) > _LONG_TEXT:
             if not self.may_be_in(text):
                 return text
+            # A pattern of the few values in this text is faster than that of all values.
             here = [value for value in self.values if value in text]
             if len(here) < len(self.values):
                 return Finder({value: self.replacements[value] for value in here}, self.own).replaced(text)
@@ -284,10 +302,12 @@ class Finder:
         for first, end, replacement in self._places(text, 0):
             shown += (text[at:first], replacement)
             at = end
-        return "".join((*shown, text[at:])) if at else text
+        if not at:
+            return text
+        return "".join((*shown, text[at:]))
 
     def open_from(self, text: str) -> int:
-        """Return where a value may begin that is not complete at the end of the text; its length if there is none."""
+        """Return the first position at which an incomplete value may begin, the length of the text if there is none."""
         form = open_form_from(text)
         for begin in self._begins.finditer(text, len(text) - min(self.longest, len(text)), form):
             tail = text[begin.start() :]
@@ -299,23 +319,26 @@ class Finder:
     def decided(self, text: str, begin: int, *, over: bool = False) -> tuple[int, list[Place]]:
         """Return the length of the decided part of a text, and the places of values in it.
 
-        The text may continue unless it is `over`. Text before `begin` was decided earlier."""
-        until = len(text) if over else max(self.open_from(text), begin)
+        The text may continue unless it is `over`. The part before `begin` was decided earlier."""
+        until = len(text)
+        if not over:
+            until = max(self.open_from(text), begin)
         places = self._places(text, begin)
+        # A value across the end of the decided part may be the beginning of a longer one.
         for first, end, _ in places:
             if first < until < end:
-                until = first  # it may be the beginning of a longer one
+                until = first
         return until, [place for place in places if place[1] <= until]
 
     def _places(self, text: str, begin: int) -> list[Place]:
-        """Return where values and forms stand, one after the other.
+        """Return the places of values and known forms in a text, in their order and without overlaps.
 
-        Where several overlap, all are covered by the one that begins first; of those, by the longest; of equal ones, by
-        the value, whose name says more."""
-        found = self._pattern.finditer(text, begin) if self.values else ()
-        values = []
-        for match in found:
-            values.append((match.start(), match.end(), self.replacements[match[0]]))
+        Overlapping ones become one place, with the replacement of the first of them; if several begin there, of the
+        longest; if these are equal, of the value, whose name says more than that of a form."""
+        values: list[Place] = []
+        if self.values:
+            for match in self._pattern.finditer(text, begin):
+                values.append((match.start(), match.end(), self.replacements[match[0]]))
         forms = [form[:3] for form in self._forms(text, begin)]
         if not forms:
             return values
@@ -347,24 +370,24 @@ class Finder:
 
     @cached_property
     def _values_in_json(self) -> frozenset[str]:
-        return frozenset(form for value in self.values for form in _finding_in_json(value))
+        return frozenset().union(*map(_finding_in_json, self.values))
 
 
 class Pieces:
-    """A text that comes in pieces.
+    """The redaction of a text that comes in pieces.
 
-    A possible beginning of a value is held back until the next piece decides."""
+    The possible beginning of a value is held back until the next piece decides whether it is one."""
 
     def __init__(self) -> None:
         self._held = ""
         self._before = ""
 
     def add(self, piece: str, finder: Finder) -> str:
-        """Add one more piece, and return the decided text, with values replaced."""
+        """Add a piece, and return the text that is decided by it, redacted."""
         return self._decided(piece, finder, over=False)
 
     def rest(self, finder: Finder) -> str:
-        """Return the held-back text at the end."""
+        """End the text, and return the part that was held back, redacted."""
         return self._decided("", finder, over=True)
 
     def _decided(self, piece: str, finder: Finder, *, over: bool) -> str:
@@ -375,12 +398,13 @@ class Pieces:
         for first, last, replacement in places:
             shown += (text[at:first], replacement)
             at = last
+        # A few decided characters are kept, because they decide whether a word begins after them.
         self._held, self._before = text[until:], text[max(until - LOOKS_BACK, 0) : until]
         return "".join((*shown, text[at:until]))
 
 
 def _finding_in_json(value: str) -> tuple[str, ...]:
-    """Return a value as it is within a string of a JSON text, with lone surrogates as they are and escaped."""
+    """Return a value as it is inside a JSON string, with lone surrogates unescaped and escaped."""
     text = json.dumps(value, ensure_ascii=False)[1:-1]
     if text.isascii():
         return (text,)
@@ -388,9 +412,8 @@ def _finding_in_json(value: str) -> tuple[str, ...]:
 
 
 def _needles_of(values: Iterable[str]) -> tuple[str, ...]:
-    """Return as few strings as possible of which at least one is in every text that holds one of the values.
-
-    Most forms of a secret are part of its other forms."""
+    """Return few strings of which every text with one of the values contains at least one."""
+    # Most forms of a secret contain another of its forms, so the shortest ones are enough.
     needles: list[str] = []
     for value in sorted(values, key=len):
         if not any(needle in value for needle in needles):
@@ -399,18 +422,27 @@ def _needles_of(values: Iterable[str]) -> tuple[str, ...]:
 
 
 def _pattern_of(values: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern for the longest of some values, which come longest first."""
-    values = tuple(values)
-    words = [value for value in values if _is_word(value)]
-    others = [value for value in values if not _is_word(value)]
-    found = [_alternatives(others)] if others else []
-    found += [f"{BEFORE_WORD}{_alternatives(words)}{_AFTER_WORD}"] if words else []
-    return re.compile("|".join(found) or _FINDING_NOTHING)
+    """Return a pattern that finds the longest of some values at each position; `values` are in that order."""
+    words, others = [], []
+    for value in values:
+        if _is_word(value):
+            words.append(value)
+        else:
+            others.append(value)
+    alternatives = []
+    if others:
+        alternatives.append(_alternatives(others))
+    if words:
+        alternatives.append(f"{BEFORE_WORD}{_alternatives(words)}{_AFTER_WORD}")
+    return re.compile("|".join(alternatives) or _FINDING_NOTHING)
 
 
 def _beginning(first: str, values: Iterable[str]) -> str:
-    """Return a pattern for the first two characters of some values, or the first one at the end of a text."""
-    return f"{re.escape(first)}(?=[{''.join({re.escape(value[1]) for value in values})}]|\\Z)"
+    """Return a pattern for the first two characters of values that begin with `first`.
+
+    It also finds the first character alone at the end of a text."""
+    seconds = {re.escape(value[1]) for value in values}
+    return f"{re.escape(first)}(?=[{''.join(seconds)}]|\\Z)"
 
 
 def _is_word(value: str) -> bool:
@@ -418,9 +450,8 @@ def _is_word(value: str) -> bool:
 
 
 def _alternatives(values: Iterable[str]) -> str:
-    """Return a pattern for the longest of some values.
-
-    Those with the same first two characters are grouped, so that a place where none begins is passed quickly."""
+    """Return a pattern for the first of some values that matches."""
+    # Values with the same first two characters are grouped, so that positions where no value begins are passed quickly.
     rests: dict[str, list[str]] = {}
     for value in values:
         rests.setdefault(value[:2], []).append(re.escape(value[2:]))
@@ -432,45 +463,42 @@ _OURS = frozenset(
     {"by", "decided_by", "grader", "hash", "program", "role", "run", "run_id", "started_at", "status", "suite_hash"}
     | {"verdict", "workbench"}
 )
-"""Fields of our own records that hold our own words although their type is only text."""
+"""Fields of Workbench's records that hold texts of Workbench alone, which need no search."""
 
 _Value = TypeVar("_Value")
 
 
 class Secrets:
-    """The values to redact, by the names of the variables that hold them.
+    """The secret values that the program knows, each with the name of its variable.
 
-    `workbench.config.secrets` decides which values those are.
-
-    One instance serves the whole program; values are only ever added. Usable from any thread.
-    """
+    One instance serves the whole program, and values are only added. Usable from any thread."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._known: dict[str, str] = {}
         self.finder = Finder({})
-        """Finds the values, and secrets of known forms; replaced whenever a value is added."""
+        """The search for the values and for secrets of known forms; another object after a value was added."""
 
     @property
     def values(self) -> tuple[tuple[str, str], ...]:
-        """The replacement of each value, without its dollar sign, and the value, in every form, longest first."""
+        """The name of the variable and the value for each form of each value, the longest first."""
         finder = self.finder
         return tuple((finder.replacements[value].lstrip("$"), value) for value in finder.values)
 
     def add(self, name: str, value: str) -> None:
-        """Add a value that is used as a key, a header or a server's setting, and the password in an address."""
+        """Add a value that is used as a key, a header or a server's setting, and passwords of addresses in it."""
         if is_secret_if_used(name, value):
             self._add(name, value)
         self.add_passwords(name, value)
 
     def add_from_file(self, name: str, value: str) -> None:
-        """Add a value of a `.env` unless it is an ordinary one."""
+        """Add a value of a `.env` unless it is ordinary, and passwords of addresses in it."""
         if is_secret_of_file(name, value):
             self._add(name, value)
         self.add_passwords(name, value)
 
     def guess(self, name: str, value: str) -> None:
-        """Add a value of the environment that was not used, if its name and its look both say that it is secret."""
+        """Add an unused value of the environment if its name and its look are those of a secret."""
         if is_secret_by_look(name, value):
             self._add(name, value)
         self.add_passwords(name, value)
@@ -478,8 +506,8 @@ class Secrets:
     def add_passwords(self, name: str, text: str) -> None:
         """Add the password of each `scheme://user:password@` in a text.
 
-        A password that is one plain word is redacted only behind its user: `postgres://postgres:postgres@` must not
-        hide every "postgres"."""
+        A password of one plain word is redacted only after its user."""
+        # Otherwise `postgres://postgres:postgres@` would hide every "postgres".
         if "://" not in text:
             return
         for user, password in passwords_in(text):
@@ -495,19 +523,17 @@ class Secrets:
 
     def _remember(self, replacements: Mapping[str, str]) -> None:
         with self._lock:
-            new = {}
-            for form, shown in replacements.items():
-                if form not in self._known:
-                    new[form] = shown
-            if new:  # otherwise the same finder stays, with what was prepared for it
+            new = {form: shown for form, shown in replacements.items() if form not in self._known}
+            # Without a new value the finder stays, because its patterns are costly.
+            if new:
                 self._known |= new
                 self.finder = Finder(dict(self._known), self.finder.own)
 
     def keep(self, text: str) -> None:
-        """Keep the tokens and passwords of known forms in a text of the user's own, a suite.
+        """Leave the tokens and passwords of known forms in a suite's text unredacted from now on.
 
-        Its expectations and its runs are compared, so these stay as the user wrote them. A value that was added stays
-        secret."""
+        A value that was added stays secret."""
+        # The user wrote them, and expectations are compared with runs: redacted in one of them, they would differ.
         own = {form.what for form in forms_in(text)}
         with self._lock:
             if not own <= self.finder.own:
@@ -515,27 +541,27 @@ class Secrets:
 
     @property
     def replacements(self) -> Mapping[str, str]:
-        """The replacement of each value, in every form; another object whenever a value was added."""
+        """The replacement of each value in every form; another object after a value was added."""
         return self.finder.replacements
 
     def take(self, replacements: Mapping[str, str]) -> None:
-        """Add another process's values and replacements."""
+        """Add the values of another process with their replacements."""
         self._remember(replacements)
 
     def __reduce__(self) -> tuple[Callable[..., Secrets], tuple[Mapping[str, str], frozenset[str]]]:
-        """For the worker processes that this one starts, over a pipe that nobody else reads."""
+        # Pickled for worker processes alone, over a pipe that no other process reads.
         return _like, (self.finder.replacements, self.finder.own)
 
     def redact(self, text: str) -> str:
-        """Return the text with `$NAME` in place of every secret value; the same object if there is none in it."""
+        """Return a text with `$NAME` in place of every secret value, and the same object if it holds none."""
         return self.finder.replaced(text)
 
     def redacted(self, value: _Value) -> _Value:
         """Return a JSON value, or a record of such values, with every text in it redacted.
 
-        A record is a data class, a named tuple or a pydantic model. Keys of objects are redacted too; names and words
-        of our own are not. A number that is a secret becomes a text. A value without secrets stays the same object,
-        also as a part of the result: most hold none, which one search through their JSON text shows."""
+        A record is a data class, a named tuple or a pydantic model. Keys of objects are redacted too, and a number that
+        is a secret becomes a text. Values without secrets, and parts without them, stay the same objects."""
+        # Most values hold no secret, which one search through their JSON text shows.
         finder = self.finder
         if not _may_hold(value, finder):
             return value
@@ -543,7 +569,7 @@ class Secrets:
         return redacted
 
     def may_be_in_json(self, text: str) -> bool:
-        """Return whether a secret value may be in a JSON text."""
+        """Return whether a JSON text may hold a secret value."""
         return self.finder.may_be_in_json(text)
 
 
@@ -555,9 +581,7 @@ def _like(replacements: Mapping[str, str], own: frozenset[str]) -> Secrets:
 
 
 class _Walk:
-    """One walk through a value.
-
-    A list or an object that occurs in it several times is searched once."""
+    """The redaction of one value, in which a list or an object that occurs several times is searched once."""
 
     def __init__(self, finder: Finder) -> None:
         self._finder = finder
@@ -572,7 +596,9 @@ class _Walk:
         if kind in (int, float):
             text = str(value)
             shown = self._finder.replaced(text)
-            return value if shown is text else shown
+            if shown is text:
+                return value
+            return shown
         if kind is dict or kind is list:
             return self._json(value)
         if kind is tuple:
@@ -600,11 +626,14 @@ class _Walk:
         return value.model_copy(update=changed)
 
     def _json(self, value: Any) -> Any:
-        """Search the JSON text of a list or an object at once: most hold no secret, and need not be walked."""
+        """Return a list or an object redacted; it is walked only if a search through its JSON text finds something."""
         known = self._known.get(id(value))
         if known is None:
-            may_hold = _may_hold(value, self._finder)
-            known = self._known[id(value)] = (value, self._walked(value) if may_hold else value)
+            redacted = value
+            if _may_hold(value, self._finder):
+                redacted = self._walked(value)
+            # The value is kept with its result: otherwise its id could become that of another object.
+            known = self._known[id(value)] = (value, redacted)
         return known[1]
 
     def _walked(self, value: Any) -> Any:
@@ -627,18 +656,18 @@ class _Walk:
 
 
 def _may_hold(value: Any, finder: Finder) -> bool:
-    """Return whether a value may hold a secret; true for one that JSON cannot express."""
+    """Return whether a value may hold a secret; true for a value that JSON cannot express."""
+    if type(value) is str:
+        return finder.may_be_in(value)
     try:
-        text = value if type(value) is str else _ENCODER.encode(value)
+        text = _ENCODER.encode(value)
     except (TypeError, ValueError, RecursionError):
         return True
-    if text is value:
-        return finder.may_be_in(text)
     return finder.may_be_in_json(text)
 
 
 def _searched(value: Any) -> dict[str, Any]:
-    """Return the texts of a record that have to be searched.
+    """Return the fields of a record that need a search.
 
     Raises TypeError for an object that is no record."""
     kind: Any = type(value)
@@ -659,37 +688,36 @@ def _are_same(items: Any, others: Any) -> bool:
 
 @cache
 def _text_fields(kind: Any) -> tuple[str, ...] | None:
-    """Return the fields of a record that may hold foreign text; `None` for a value that is no record."""
+    """Return the fields of a record that may hold texts from elsewhere, `None` for a type that is no record."""
     if is_dataclass(kind):
-        names = []
-        for field in fields(kind):
-            if field.init:
-                names.append(field.name)
+        names = [field.name for field in fields(kind) if field.init]
     elif hasattr(kind, "_fields"):
         names = list(kind._fields)
     elif hasattr(kind, "model_fields"):
         names = list(kind.model_fields)
     else:
         return None
+    # A type that is imported for type checkers only has no hints at run time: then every field is searched.
     try:
         hints = get_type_hints(kind)
-    except NameError:  # a type that is imported for type checkers only
+    except NameError:
         hints = {}
     return tuple(name for name in names if not _is_our_own(hints.get(name, str), ours=name in _OURS))
 
 
 def _is_our_own(hint: Any, *, ours: bool = False) -> bool:
-    """Return whether a type holds only words of our own, numbers and nothing; with `ours`, texts are such words too."""
+    """Return whether values of a type need no search: literals, numbers and `None`, and with `ours` also texts."""
     origin = get_origin(hint)
     if origin is Annotated:
         return _is_our_own(get_args(hint)[0], ours=ours)
     if origin in (Union, UnionType):
+        # A JSON value is a union of more types, among them lists of itself.
         inner = get_args(hint)
-        return len(inner) < 4 and all(_is_our_own(each, ours=ours) for each in inner)  # a JSON value is one of more
+        return len(inner) < 4 and all(_is_our_own(each, ours=ours) for each in inner)
     if origin is Mapping:
         return get_args(hint) == (str, float)
     return origin is Literal or hint in (bool, int, float, NoneType) or (ours and hint is str)
 
 
 NO_SECRETS = Secrets()
-"""For use where nothing but known forms is secret; never added to."""
+"""Secrets without a value, which find secrets of known forms only; never add a value to it."""

@@ -1,4 +1,4 @@
-"""Reads a `workbench.toml`: its models and judge, or everything that is wrong with it."""
+"""Reads the models and the judge of a `workbench.toml`, or reports all of its problems."""
 
 from __future__ import annotations
 
@@ -72,14 +72,15 @@ class _Model(_Strict):
     @model_validator(mode="before")
     @classmethod
     def _with_new_names(cls, written: object) -> object:
-        """Read settings under the names that earlier versions gave them.
-
-        The new name wins where both are written."""
+        """Rename settings with names of earlier versions; a setting with the new name takes precedence."""
         if not isinstance(written, dict):
             return written
-        return {_EARLIER_NAMES.get(name, name): value for name, value in written.items()} | {
-            name: value for name, value in written.items() if name not in _EARLIER_NAMES
-        }
+        renamed = dict(written)
+        for earlier, name in _EARLIER_NAMES.items():
+            if earlier in renamed:
+                value = renamed.pop(earlier)
+                renamed.setdefault(name, value)
+        return renamed
 
     @field_validator("legacy_auth")
     @classmethod
@@ -90,13 +91,14 @@ class _Model(_Strict):
 
 
 SETTINGS = tuple(_Model.model_fields)
-"""The settings that a model can have."""
+"""The names of the settings that a model can have."""
 
 
 def checked_name(name: str) -> str:
     """Return the name of a model of a `workbench.toml`.
 
-    Raises ValueError for one that no model can have."""
+    Raises ValueError for a name that no model can have."""
+    # A colon ends the name of a provider, as in `openai:gpt-6-luna`.
     if not name or ":" in name or name == "offline" or " " in name or not name.isprintable():
         raise ValueError("cannot be the name of a model: use a name without ':' and spaces, other than 'offline'")
     return name
@@ -126,7 +128,7 @@ def read_settings(file: Path, origin: Origin) -> FileSettings:
 def settings_in(content: bytes, file: Path, origin: Origin) -> FileSettings:
     """Return the settings in the content of a `workbench.toml`.
 
-    Raises ConfigError with all problems."""
+    `origin` is the kind of file, which decides whether the models need trust. Raises ConfigError with all problems."""
     try:
         text = content.decode("utf-8-sig")
         settings = _Settings.model_validate(tomllib.loads(text))
@@ -135,21 +137,23 @@ def settings_in(content: bytes, file: Path, origin: Origin) -> FileSettings:
     except ValidationError as error:
         raise ConfigError(*(_problem(file, text, found) for found in error.errors())) from None
     except tomllib.TOMLDecodeError as error:
+        # tomllib's messages end with a place: "(at line 3, column 5)" or "(at end of document)".
         said, _, place = str(error).rpartition(" (at ")
-        number = re.match(r"line (\d+)", place)
-        line = number[1] if number else text.count("\n") + 1  # "end of document"
+        line = text.count("\n") + 1
+        if number := re.match(r"line (\d+)", place):
+            line = int(number[1])
         raise ConfigError(f"{file}:{line}: is not valid TOML: {said}") from error
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{file}: is not valid TOML: {error}") from error
-    specs = {}
-    for name, model in settings.models.items():
-        specs[name] = _spec(name, model, file, origin)
+    specs = {name: _spec(name, model, file, origin) for name, model in settings.models.items()}
     return FileSettings(specs, settings.judge)
 
 
 def _spec(name: str, written: _Model, file: Path, origin: Origin) -> ModelSpec:
     base_url = written.base_url or OWN_URLS[written.provider]
-    price = written.price
+    price = None
+    if written.price is not None:
+        price = Price(written.price.input, written.price.output, written.price.cached_input)
     return ModelSpec(
         name=name,
         provider=written.provider,
@@ -157,7 +161,7 @@ def _spec(name: str, written: _Model, file: Path, origin: Origin) -> ModelSpec:
         base_url=base_url,
         api_key_env=written.api_key_env or usual_key_variable(base_url),
         params=written.params,
-        price=Price(price.input, price.output, price.cached_input) if price is not None else None,
+        price=price,
         concurrency=written.concurrency,
         requests_per_minute=written.requests_per_minute,
         read_timeout_s=written.read_timeout_s,
@@ -169,10 +173,13 @@ def _spec(name: str, written: _Model, file: Path, origin: Origin) -> ModelSpec:
 
 
 def _problem(file: Path, text: str, found: ErrorDetails) -> str:
-    """Return the problem as one sentence, without the file's content, which may be a key in the wrong place."""
+    """Return a problem as one sentence."""
+    # The message never quotes the file's content, which may be a key in the wrong place.
     place = tuple(str(part) for part in found["loc"] if part != "[key]")
-    line = _line_of(text, place)
-    return f"{file}{f':{line}' if line else ''}: {'.'.join(place)} {_problem_text(found, place)}"
+    at = str(file)
+    if line := _line_of(text, place):
+        at += f":{line}"
+    return f"{at}: {'.'.join(place)} {_problem_text(found, place)}"
 
 
 def _problem_text(found: ErrorDetails, place: tuple[str, ...]) -> str:
@@ -183,7 +190,11 @@ def _problem_text(found: ErrorDetails, place: tuple[str, ...]) -> str:
             return _unknown(place)
         case "value_error":
             return str(found["ctx"]["error"])
-    wanted = _WANTED.get(place[-1]) or _WANTED.get(place[2] if len(place) > 2 else "models")
+    # A place inside of `params` or `price` has the advice of that setting.
+    setting = "models"
+    if len(place) > 2:
+        setting = place[2]
+    wanted = _WANTED.get(place[-1]) or _WANTED.get(setting)
     return f"is invalid: {wanted}"
 
 
@@ -214,7 +225,12 @@ def _unknown(place: tuple[str, ...]) -> str:
         return "is not a setting of a model: write judge = … above the first [table] of the file"
     if place[-1] in ("api_key", "key", "token"):
         return "is not a setting: put the key into an environment variable or .env, and name it in api_key_env"
-    table: type[BaseModel] = _Settings if len(place) == 1 else _Model if len(place) == 3 else _Price
+    # The place is `KEY`, `models.NAME.KEY` or `models.NAME.price.KEY`.
+    table: type[BaseModel] = _Price
+    if len(place) == 1:
+        table = _Settings
+    elif len(place) == 3:
+        table = _Model
     known = tuple(table.model_fields)
     near = difflib.get_close_matches(place[-1], known, n=1)
     if near:
@@ -223,7 +239,7 @@ def _unknown(place: tuple[str, ...]) -> str:
 
 
 def _line_of(text: str, place: tuple[str, ...]) -> int | None:
-    """Return the line (from 1) of a model's setting, else of its table, if it is written in the usual way."""
+    """Return the line (from 1) of a setting, else of its table, `None` if neither is written in the usual way."""
     lines = text.splitlines()
     if len(place) == 1:
         name = rf"""["']?{re.escape(place[0])}["']?\s*"""
@@ -236,11 +252,15 @@ def _line_of(text: str, place: tuple[str, ...]) -> int | None:
     if table is None or len(place) < 3:
         return table
     end = _first_line(r"\s*\[", lines, table) or len(lines) + 1
-    names = (place[2], *(earlier for earlier, name in _EARLIER_NAMES.items() if name == place[2]))
+    names = [place[2]]
+    names += [earlier for earlier, name in _EARLIER_NAMES.items() if name == place[2]]
     written = "|".join(map(re.escape, names))
     key = _first_line(rf"""\s*["']?(?:{written})["']?\s*[=.]""", lines[: end - 1], table)
     return key or table
 
 
 def _first_line(pattern: str, lines: list[str], after: int) -> int | None:
-    return next((number for number, line in enumerate(lines[after:], after + 1) if re.match(pattern, line)), None)
+    for number, line in enumerate(lines[after:], after + 1):
+        if re.match(pattern, line):
+            return number
+    return None

@@ -435,9 +435,10 @@ class _Merging:
             return
         if there["status"] == found["status"]:
             return
-        self._target.execute(_TAKE_FIGURES, (*(found[name] for name in _FIGURES), known[0]))
         events, outcome, tools, sample = details
+        # Before the first write, because a missing text is damage of this run, which then must be left out as a whole.
         shared = self._shared_id(number, tools), self._shared_id(number, sample)
+        self._target.execute(_TAKE_FIGURES, (*(found[name] for name in _FIGURES), known[0]))
         self._target.execute(_TAKE_DETAILS, (known[0], events, outcome, *shared))
         count_calls(self._target, (number, known[1], known[3]), found["arguments"])
         ended[known[1], known[3], found["status"]] += 1

@@ -1,6 +1,4 @@
-"""The socket of a batch: sends its events to any number of viewers.
-
-Its thread alone touches sockets; the thread that tells an event never waits for a viewer."""
+"""Serves the events of a batch on a socket to any number of viewers."""
 
 from __future__ import annotations
 
@@ -46,8 +44,11 @@ from workbench.version import __version__
 
 _logger = logging.getLogger(__name__)
 
+# One thread handles all sockets. The threads of the batch only append lines to queues and wake it, so they never wait
+# for a viewer. A viewer that falls too far behind is dropped.
+
 SILENT_S = 10.0
-"""How long a viewer may take to greet, to read its report, and to read that it was dropped."""
+"""The time that a viewer has to greet, to read its report, and to read that it was dropped, in seconds."""
 
 _RECEIVED_BYTES = 1 << 16
 _LOOK_S = 1.0
@@ -55,13 +56,13 @@ _LOOK_S = 1.0
 
 @dataclass(eq=False)
 class Viewer:
-    """One connection.
+    """The connection of one viewer.
 
-    `most` is how many bytes may wait for it."""
+    `waiting` are the lines to send to it, `behind` their bytes, and `most` the limit of these bytes."""
 
     connection: socket.socket
     heard_at: float
-    """When it last read or said something, on the monotonic clock."""
+    """The time when it last read or sent something, on the monotonic clock."""
     received: bytearray = field(default_factory=bytearray)
     waiting: deque[bytes] = field(default_factory=deque)
     behind: int = 0
@@ -69,25 +70,25 @@ class Viewer:
     watches: bool = False
     greeted: bool = False
     asked: bool = False
-    """Whether it waits for a report that is not begun."""
+    """Whether it waits for a report that is not begun yet."""
     leaves: bool = False
-    """Whether it is let go once all that waits has been read."""
+    """Whether it is disconnected once it has read all waiting lines."""
     gone: bool = False
 
 
 class Server:
-    """Serves viewers at `address` until it is closed.
+    """The server of viewers at `address`, until it is closed.
 
-    `hello` is the first message to each. `snapshot` gives the lines that a new viewer needs to have seen all so far;
-    it is called under the server's lock, and so must `tell` be. `stop` is called when a viewer asks to stop the
-    batch. Raises OSError where the socket cannot be made."""
+    `hello` is the first line to each viewer. `snapshot` returns the lines that a new viewer needs for the state so far;
+    it is called under the server's lock, under which `tell` must be called too, so that no line is missing between
+    them. `stop` is called when a viewer asks to stop the batch. Raises OSError if the socket cannot be made."""
 
     def __init__(
         self, address: Path, hello: bytes, snapshot: Callable[[], Iterable[bytes]], stop: Callable[[], object]
     ) -> None:
         self.lock = threading.RLock()
         self.requests: queue.SimpleQueue[tuple[Viewer, Mapping[str, Any]]] = queue.SimpleQueue()
-        """Reports that viewers ask for, once all runs are over."""
+        """The requests of viewers for reports, which are answered after the batch has ended."""
         self._address = address
         self._hello = hello
         self._snapshot = snapshot
@@ -96,9 +97,11 @@ class Server:
         self._progress = threading.Condition(self.lock)
         self._closing = False
         self._listening = socket.socket(socket.AF_UNIX)
-        address.unlink(missing_ok=True)  # of a process that was killed: this one has claimed the batch
+        # A killed process leaves its socket; this process has claimed the batch, so no other one uses it.
+        address.unlink(missing_ok=True)
         self._listening.bind(str(address))
-        address.chmod(0o600)  # its folder lets nobody else in meanwhile
+        # Nobody else can open it before this, because its folder is closed to others.
+        address.chmod(0o600)
         self._listening.listen(MAX_VIEWERS)
         self._listening.setblocking(False)
         self._waking, self._woken = socket.socketpair()
@@ -112,14 +115,12 @@ class Server:
 
     @property
     def watched(self) -> bool:
-        """Whether anybody watches: otherwise nothing needs to be told."""
+        """Whether there is a viewer that watches; without one, no lines need to be made."""
         with self.lock:
             return any(viewer.watches for viewer in self._viewers)
 
     def tell(self, line: bytes) -> None:
-        """Tell all who watch.
-
-        Returns at once; one that is too far behind is dropped."""
+        """Send a line to all watching viewers; returns at once, and drops a viewer that is too far behind."""
         with self.lock:
             for viewer in self._viewers:
                 if viewer.watches:
@@ -127,9 +128,9 @@ class Server:
         self._wake()
 
     def send(self, viewer: Viewer, pieces: Iterable[bytes], patience_s: float = SILENT_S) -> None:
-        """Send a report to one viewer as fast as it reads, and no faster.
+        """Send a report to one viewer as fast as it reads; a viewer that reads nothing is disconnected.
 
-        One that does not read is let go."""
+        `patience_s` is the time that it may read nothing, in seconds."""
         viewer.asked = False
         for piece in pieces:
             with self._progress:
@@ -149,7 +150,7 @@ class Server:
             self._wake()
 
     def close(self) -> None:
-        """Let all viewers read their messages, for a bounded time, and remove the socket."""
+        """Let all viewers read their waiting lines, for a limited time, and remove the socket."""
         with self.lock:
             self._closing = True
             for viewer in self._viewers:
@@ -159,14 +160,14 @@ class Server:
         self._address.unlink(missing_ok=True)
 
     def _wake(self) -> None:
-        with suppress(BlockingIOError, OSError):  # it is awake already, or has ended
+        with suppress(BlockingIOError, OSError):  # the thread is awake already, or has ended
             self._waking.send(b"!")
 
     def _give(self, viewer: Viewer, line: bytes) -> None:
         if viewer.leaves:
             return
         if viewer.waiting and viewer.behind + len(line) > viewer.most:
-            # What was begun is finished, so that the reason is a line of its own.
+            # The line that is being sent is completed, so that the reason begins a line of its own.
             first = viewer.waiting[0]
             line = packed(dropped="the viewer read too slowly")
             viewer.waiting, viewer.behind, viewer.leaves = deque([first]), len(first), True
@@ -269,9 +270,10 @@ class Server:
             viewer.greeted = True
         if message.get("do") == "stop":
             self._stop()
-        elif message.get("do") == "watch" and not viewer.watches:  # what it needs to have seen may be long
+        elif message.get("do") == "watch" and not viewer.watches:
             with self.lock:
                 lines = [*self._snapshot()]
+                # The state so far may be longer than the limit, and the viewer is not behind because of it.
                 viewer.most += sum(map(len, lines))
                 viewer.watches = True
                 for line in lines:
@@ -295,7 +297,9 @@ class Server:
             if (viewer.leaves and (not viewer.waiting or late)) or (not viewer.greeted and late):
                 self._let_go(viewer)
             else:
-                wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if viewer.waiting else 0)
+                wanted = selectors.EVENT_READ
+                if viewer.waiting:
+                    wanted |= selectors.EVENT_WRITE
                 if self._selector.get_key(viewer.connection).events != wanted:
                     self._selector.modify(viewer.connection, wanted, viewer)
 
@@ -311,7 +315,7 @@ class Server:
 
 
 def _is_own(connection: socket.socket) -> bool:
-    """Return whether the other end is a process of the same user, where the system tells."""
+    """Return whether the other end is a process of the same user; true if the system cannot tell."""
     if not hasattr(socket, "SO_PEERCRED"):
         return True
     size = struct.calcsize("3i")
@@ -319,38 +323,35 @@ def _is_own(connection: socket.socket) -> bool:
     return bool(user == os.getuid())
 
 
-# Tells viewers of a batch what happens in it: takes its events, keeps what somebody who attaches later needs to
-# have seen all so far, and redacts them here.
-
 MAX_SAID_LINES = 200
-"""How many of the last lines of its process are kept."""
+"""The number of last lines of the process's output that are kept."""
 
 _REPORT_PIECE = 1 << 16
-"""About how many characters of a report stand in one line."""
+"""The approximate number of characters of a report in one line."""
 
 Pieces = Callable[[Mapping[str, Any]], Iterable[str]]
-"""Gives a report as a viewer wants it, without secrets. Raises ValueError where there is none like that."""
+"""Returns a redacted report in pieces, with the options of a viewer. Raises ValueError if there is no such report."""
 
 
 @dataclass
 class _UnderWay:
-    """A run that is not over: its events, and of those that were told, the lines."""
+    """A run in progress: its events that are not lines yet, and the lines of the others."""
 
     place: int
     redaction: EventRedaction
     began_s: float
     events: list[Event] = field(default_factory=list)
-    """Events not told so far: without viewers they are not made into lines."""
+    """Events that were not sent so far; without viewers, no lines are made of them."""
     lines: list[bytes] = field(default_factory=list)
 
 
 class Telling:
-    """A batch of this process while others look on.
+    """The sender of a batch's events to its viewers, with the state that a later viewer needs.
 
-    To be used on one thread."""
+    Everything is redacted here. Use it on one thread."""
 
     def __init__(self, plan: Plan, known: Detached, stop: Callable[[], object]) -> None:
-        """Raise OSError where the socket cannot be made, or the record not be written."""
+        """Raise OSError if the socket cannot be made or the record cannot be written."""
         self.known = known
         self._folders = plan.program.folders
         self._secrets = plan.program.secrets
@@ -358,7 +359,9 @@ class Telling:
         self._planned = {run.run_id: run for run in plan.runs}
         self._lines = recording_lines(self._secrets)
         self._under_way: dict[str, _UnderWay] = {}
-        self._over = plan.resumed.before.count if plan.resumed is not None else 0
+        self._over = 0
+        if plan.resumed is not None:
+            self._over = plan.resumed.before.count
         self._said: deque[str] = deque(maxlen=MAX_SAID_LINES)
         self._end: bytes | None = None
         hello = greeting(
@@ -372,7 +375,7 @@ class Telling:
             raise
 
     def take(self, event: BatchEvent) -> None:
-        """Tell an event."""
+        """Send an event to all viewers, and keep it for later ones."""
         server = self._server
         with server.lock:
             match event:
@@ -390,7 +393,9 @@ class Telling:
                     del self._under_way[result.run_id]
                     self._over += result.status != Status.STOPPED
                 case _ if server.watched:
-                    place = self._places[event.run_id] if isinstance(event, JudgeAsked | RequestPutOff) else None
+                    place = None
+                    if isinstance(event, JudgeAsked | RequestPutOff):
+                        place = self._places[event.run_id]
                     news = news_line(event, place, self._secrets.redacted)
                     if news is not None:
                         server.tell(news)
@@ -398,15 +403,13 @@ class Telling:
                     pass
 
     def said(self, line: str) -> None:
-        """Tell a line that the process would have written to its terminal."""
+        """Send a line that the process would have written to its terminal."""
         with self._server.lock:
             self._said.append(line)
             self._server.tell(packed(said=line))
 
     def end(self, exit_code: int) -> None:
-        """Tell that the batch has ended, and write that down.
-
-        Later events are not kept."""
+        """Send the end of the batch, and write it into the record; later events are not kept."""
         ended_at = datetime.now(UTC).isoformat(timespec="milliseconds")
         with self._server.lock:
             self.known = replace(self.known, exit_code=exit_code, ended_at=ended_at, said=tuple(self._said))
@@ -419,9 +422,9 @@ class Telling:
             self._server.tell(self._end)
 
     def serve_reports(self, pieces: Pieces | None) -> None:
-        """Give everybody who has watched to the end the report, as each wants it; then let go.
+        """Send the report to all viewers that have watched to the end and ask for it, then close the server.
 
-        Takes no longer than the slowest of them needs who goes on reading."""
+        Blocks as long as the slowest viewer reads."""
         server, until = self._server, time.monotonic() + SILENT_S
         while server.watched and time.monotonic() < until:
             try:
@@ -439,9 +442,9 @@ class Telling:
         return run
 
     def _told(self, run: _UnderWay) -> Iterator[bytes]:
-        """Return the lines of a run that were not sent so far and may leave."""
+        """Make lines of the events of a run that were not sent so far, and yield them."""
         while run.events:
-            # One that waits for the next piece comes with that.
+            # An event whose text may end with a part of a secret comes with the next one.
             yield from self._kept(run, run.redaction.take(run.events.pop(0)))
 
     def _rest(self, run: _UnderWay) -> Iterator[bytes]:
@@ -464,7 +467,7 @@ class Telling:
             _logger.exception("the end of a run cannot be told")
 
     def _snapshot(self) -> Iterator[bytes]:
-        """Return the state for a viewer that begins to watch; finished runs are in the history."""
+        """Yield the lines that a new viewer needs for the state so far; finished runs are in the history."""
         yield packed(over=self._over)
         for line in self._said:
             yield packed(said=line)

@@ -1,7 +1,4 @@
-"""Who may talk to the server of `workbench serve`: a request's own headers are checked before anything is done.
-
-Any page that is open in the same browser can send requests to this machine. It cannot choose the browser's words in
-`Host`, `Origin` and `Sec-Fetch-Site`, and knows neither the token of the address nor the cookie that it becomes."""
+"""Decides which requests the server of `workbench serve` answers."""
 
 from __future__ import annotations
 
@@ -14,6 +11,10 @@ from urllib.parse import SplitResult, urlsplit
 
 from workbench.dataclasses import dataclass
 
+# Any page in the same browser can send requests to this machine. It cannot change the headers `Host`, `Origin` and
+# `Sec-Fetch-Site`, which the browser writes, and it knows neither the token in the printed address nor the cookie that
+# a browser gets for the token. So these are checked before anything else is done with a request.
+
 COOKIE = "workbench"
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -24,35 +25,38 @@ def _random() -> str:
 
 @dataclass(frozen=True)
 class Gate:
-    """The conditions of a request.
+    """The conditions that a request to the server must meet.
 
-    `names` are the names of this server beside those of the loopback device; with `by_address`, any address is one,
-    which no foreign page can make its own name. `public` is the address under which a proxy offers it."""
+    `names` are the names of this server, in addition to those of the loopback device. With `by_address`, every IP
+    address is a name of it. `public` is the address under which a proxy offers the server."""
 
     names: frozenset[str] = frozenset()
     by_address: bool = False
     public: SplitResult | None = None
     token: str = field(default_factory=_random, repr=False)
-    """Stands in the address that is opened first."""
+    """The secret in the printed address, which opens the app the first time."""
     key: str = field(default_factory=_random, repr=False)
-    """The cookie that a browser gets for the token."""
+    """The value of the cookie that a browser gets for the token."""
+    # Browsers send a cookie to all ports of a host. A random path, to which it is restricted, keeps it from the other
+    # servers of this machine.
     path: str = field(default_factory=lambda: f"/{secrets.token_urlsafe(12)}/")
-    """All pages are below it. The cookie is sent nowhere else: browsers do not tell ports apart, and would show it to
-    any other server of this machine."""
+    """The path above all pages."""
 
     def knows_token(self, said: str) -> bool:
-        """Return whether this is the token."""
+        """Return whether a text is the token, comparing in constant time."""
         return compare_digest(said.encode("utf-8", "replace"), self.token.encode())
 
     def knows_key(self, said: str) -> bool:
-        """Return whether this is the cookie."""
+        """Return whether a text is the value of the cookie, comparing in constant time."""
         return compare_digest(said.encode("utf-8", "replace"), self.key.encode())
 
     def refusal(self, headers: Mapping[str, str], *, entering: bool = False, socket: bool = False) -> str | None:
-        """Return why a request is refused whatever it knows, `None` if it is not.
+        """Return the reason why a request is refused by its headers, `None` if it is not.
 
-        Any page may link to the address that is opened first, hence `entering`. Browsers always say where a `socket` is
-        opened from."""
+        `entering` says that the request is for the printed address, `socket` that it opens a web socket."""
+        # A name that points to this machine in a stranger's DNS would make a foreign page "same origin" (DNS
+        # rebinding): only known names count. Any page may link to the printed address. Browsers always send `Origin`
+        # with a web socket.
         host = headers.get("Host", "")
         if not self._is_own(host):
             return "this server has another name: open the address that it printed, or name yours with --public-url"
@@ -79,20 +83,21 @@ class Gate:
 
 
 def name_of(host: str) -> str | None:
-    """Return the name or address of a `Host`, without its port; `None` if it has none.
-
-    Ports say nothing: a tunnel has another one at its end."""
+    """Return the name or address in a `Host` header, without its port; `None` for an invalid header."""
+    # The port does not count, because a tunnel has another one at its end.
     try:
         parts = urlsplit(f"//{host}")
         name, _ = parts.hostname, parts.port
     except ValueError:
         return None
     is_plain = parts.netloc == host and "@" not in host and not parts.path
-    return name.removesuffix(".") if is_plain and name else None
+    if is_plain and name:
+        return name.removesuffix(".")
+    return None
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only programs of this machine reach a server at this address."""
+    """Return whether a server at this address can be reached from this machine only."""
     if host == "localhost":
         return True
     try:

@@ -1,10 +1,4 @@
-"""Records of a batch that runs without a terminal, beside its socket, and the JSON lines on that socket.
-
-The batch greets with its version, and a viewer answers `"do": "watch"` or `"do": "stop"`. A watching viewer gets `over`
-(how many finished runs are in the history), each run in progress with its events so far, then events, ends of runs and
-messages as they come, and `end` with the exit code; after that it may ask for the `report`. Secrets are redacted before
-a line is made here.
-"""
+"""Records of batches that run without a terminal, their sockets, and the JSON lines on these sockets."""
 
 from __future__ import annotations
 
@@ -31,20 +25,25 @@ from workbench.suite.trust import write_atomically
 from workbench.trajectory.events import RetryScheduled
 from workbench.version import __version__
 
+# The protocol: the batch greets with its version, and a viewer answers `"do": "watch"` or `"do": "stop"`. A watching
+# viewer gets `over`, the number of finished runs, which are in the history; each run in progress with its events so
+# far; then events, ends of runs and messages as they come; and `end` with the exit code. After that it may ask for the
+# `report`. Secrets are redacted before a line is made here.
+
 
 class WireError(ValueError):
-    """A line that nobody of this protocol says; the message says why, without quoting the line."""
+    """A line violates the protocol; the message gives the reason without quoting the line."""
 
 
 def packed(**message: object) -> bytes:
-    """Return a message as a line."""
+    """Return a message as a line of JSON."""
     return f"{compact_json(message)}\n".encode()
 
 
 def unpacked(line: bytes) -> Mapping[str, Any]:
-    """Return the message of a line.
+    """Return the message in a line of JSON.
 
-    Raises WireError."""
+    Raises WireError for a line that is no JSON object."""
     try:
         message = parsed_json(line.decode())
     except ValueError as error:
@@ -55,22 +54,22 @@ def unpacked(line: bytes) -> Mapping[str, Any]:
 
 
 def greeting(**more: object) -> bytes:
-    """Return how each side begins: which protocol it speaks, and its version."""
+    """Return the first line of either side, with the versions of the protocol and of Workbench."""
     return packed(protocol=PROTOCOL, version=__version__, **more)
 
 
 def begun_line(place: int, ago_ms: float) -> bytes:
-    """Return the run at a place of the plan is under way, since so many milliseconds; its events follow."""
+    """Return the line that announces a run in progress, which began `ago_ms` milliseconds ago; its events follow."""
     return packed(place=place, begun_ago_ms=round(ago_ms))
 
 
 def event_line(place: int, line: str) -> bytes:
-    """Return an event of the run at a place of the plan, without secrets, given as a line of a recording."""
+    """Return the line of an event of the run at a place of the plan; `line` is the event as a recording has it."""
     return f'{{"place":{place},"event":{line}}}\n'.encode()
 
 
 def done_line(place: int, line: str, done: RunDone) -> bytes:
-    """Return the end of a run; `line` is the last line of its recording."""
+    """Return the line of the end of a run; `line` is the last line of its recording."""
     result = done.result
     more = {"cost_usd": result.cost_usd, "grading": grading_text(result.grading)}
     more |= {"began_ms": done.began_ms, "ended_ms": done.ended_ms}
@@ -78,9 +77,9 @@ def done_line(place: int, line: str, done: RunDone) -> bytes:
 
 
 def news_line(event: BatchEvent, place: int | None, redact: Any) -> bytes | None:
-    """Return the line of an event beside those of runs; `None` for one that no viewer shows.
+    """Return the line of an event that is no event of a run, `None` if viewers do not show it.
 
-    `redact` takes secrets out of values."""
+    `redact` redacts a value."""
     match event:
         case StartUp(number, what, took_ms):
             return packed(start_up={"number": number, "what": redact(what), "took_ms": took_ms})
@@ -93,15 +92,17 @@ def news_line(event: BatchEvent, place: int | None, redact: Any) -> bytes | None
 
 
 def news_of(message: Mapping[str, Any], run_id: str) -> BatchEvent | None:
-    """Return the event of such a line; `None` for a line that says something else.
+    """Return the event in a line of `news_line`, `None` for another line.
 
-    Raises ValueError or LookupError."""
+    Raises ValueError or LookupError for an invalid line."""
     if "start_up" in message:
         event: BatchEvent = reader_of(StartUp)(message["start_up"])
         return event
     if "judge" in message:
         asked = message["judge"]
-        again = reader_of(RetryScheduled)(asked["again"]) if asked["again"] is not None else None
+        again = None
+        if asked["again"] is not None:
+            again = reader_of(RetryScheduled)(asked["again"])
         return JudgeAsked(run_id, str(asked["judge"]), int(asked["values"]), again)
     if "put_off" in message:
         return RequestPutOff(run_id, float(message["put_off"]))
@@ -112,23 +113,24 @@ PROTOCOL = 1
 """The version of the protocol on the sockets."""
 
 _PROCESSES = "process"
-"""The file beside which processes claim their batches. They hold that longer than the claim on the batch itself, until
-the report is written."""
+"""The name of the file beside which processes claim their batches.
+
+They hold this claim until the report is written, longer than the claim on the batch in the history."""
 
 _KEPT_S = 30 * 24 * 3600
-"""How long the record of an ended batch is kept."""
+"""The time for which the record of an ended batch is kept, in seconds."""
 
 
 class AttachError(Exception):
-    """A batch cannot be attached to, or cannot go on without a terminal; the message says why and gives the way out."""
+    """A batch cannot be watched, or cannot run without a terminal; the message gives the reason and advice."""
 
 
 @dataclass(frozen=True)
 class Detached:
-    """A batch that went on without a terminal.
+    """The record of a batch that runs, or ran, without a terminal.
 
-    `exit_code` is there once it has ended in good order; `said` is the last output of its process, without secrets.
-    Times are ISO 8601, UTC."""
+    `exit_code` is `None` until it has ended, and stays `None` if its process was killed. `said` is the last output of
+    the process, redacted. Times are ISO 8601, UTC."""
 
     history: str
     batch: int
@@ -144,12 +146,12 @@ class Detached:
 
     @property
     def file(self) -> Path:
-        """The history in which the batch is."""
+        """The path of the batch's history."""
         return Path(self.history)
 
 
 def write_record(folders: Folders, detached: Detached) -> None:
-    """Write down the record of a batch.
+    """Write the record of a batch.
 
     Raises OSError."""
     own_folder(folders.detached)
@@ -157,31 +159,32 @@ def write_record(folders: Folders, detached: Detached) -> None:
 
 
 def claim_process(folders: Folders, history: Path, batch: int) -> None:
-    """Have others know that this process is the one of a batch, until it ends in any way.
+    """Claim a batch for this process, until the process ends in any way.
 
     Raises OSError."""
     claim_if_free(own_folder(folders.detached) / _PROCESSES, int(_key(history, batch), 16))
 
 
 def is_running(folders: Folders, detached: Detached) -> bool:
-    """Return whether the process of a batch is there: one that was killed has ended without a word."""
+    """Return whether the process of a batch is alive."""
+    # A killed process leaves no exit code, so the claim alone tells.
     key = _key(detached.file, detached.batch)
     return detached.exit_code is None and claimed(folders.detached / _PROCESSES, int(key, 16))
 
 
 def records(folders: Folders) -> list[Detached]:
-    """Return the records of all batches, the one that began last first, without unreadable ones."""
-    found = [known for file in _files(folders) if (known := _read(file)) is not None]
+    """Return the records of all batches, the newest first; unreadable ones are left out."""
+    found = filter(None, map(_read, _files(folders)))
     return sorted(found, key=lambda known: known.started_at, reverse=True)
 
 
 def record_of(folders: Folders, history: Path, batch: int) -> Detached | None:
-    """Return the record of a batch; `None` for one that never went on without a terminal, or long ago."""
+    """Return the record of a batch, `None` if it never ran without a terminal or its record was removed."""
     return _read(record_file(folders, history, batch))
 
 
 def record_file(folders: Folders, history: Path, batch: int) -> Path:
-    """Return the file of a batch's record."""
+    """Return the path of a batch's record."""
     return folders.detached / f"{_key(history, batch)}.json"
 
 
@@ -199,27 +202,25 @@ def tidy(folders: Folders) -> None:
 
 
 def address(folders: Folders, history: Path, batch: int) -> Path:
-    """Return where the socket of a batch is, in a folder that is made and that nobody else can open.
+    """Return the path of a batch's socket, and make its folder, which only the user can open.
 
-    Raises AttachError."""
+    Raises AttachError if there is no safe place for it."""
     return socket_folder(folders) / f"{_key(history, batch)}.sock"
 
 
 def socket_places(folders: Folders) -> list[Path]:
-    """Return where the folder of sockets may be, the first choice first."""
-    runtime = os.environ.get("XDG_RUNTIME_DIR")
-    return [
-        folders.detached,
-        *([Path(runtime) / "toolcall-workbench"] if runtime else []),
-        Path(tempfile.gettempdir()) / f"toolcall-workbench-{os.getuid()}",
-        Path("/tmp") / f"toolcall-workbench-{os.getuid()}",
-    ]
+    """Return the possible folders of sockets, the first choice first."""
+    places = [folders.detached]
+    if runtime := os.environ.get("XDG_RUNTIME_DIR"):
+        places.append(Path(runtime) / "toolcall-workbench")
+    name = f"toolcall-workbench-{os.getuid()}"
+    return [*places, Path(tempfile.gettempdir()) / name, Path("/tmp") / name]
 
 
 def socket_folder(folders: Folders) -> Path:
-    """Return the folder of sockets: beside the state, or the system's own if that path is too long.
+    """Return the folder of sockets, making it: the first possible one that is safe and has a path short enough.
 
-    Raises AttachError."""
+    Raises AttachError if there is none."""
     problems = []
     for place in dict.fromkeys(socket_places(folders)):
         if len(os.fsencode(place)) + len("/0123456789ab.sock") > MAX_SOCKET_PATH_BYTES:
@@ -236,10 +237,11 @@ def socket_folder(folders: Folders) -> Path:
 
 
 def own_folder(folder: Path) -> Path:
-    """Return a folder that only its owner can open, made if need be.
+    """Return a folder that only its owner can open, making it if necessary.
 
-    Raises OSError where it is no folder, is another user's, or could be replaced by one."""
-    with suppress(FileExistsError):  # what it is instead is said below
+    Raises OSError if the path is no folder, belongs to another user, or could be replaced by another user."""
+    # Whoever can write to the socket can stop the batch, and a replaced socket could pose as it.
+    with suppress(FileExistsError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = folder.lstat()
     if stat.S_ISLNK(found.st_mode):
@@ -248,6 +250,7 @@ def own_folder(folder: Path) -> Path:
         raise _unsafe("it is not a folder: remove it", folder)
     if found.st_uid != os.getuid():
         raise _unsafe(f"it belongs to another user (id {found.st_uid})", folder)
+    # With the sticky bit, as /tmp has it, only the owner of a folder can replace it.
     for above in folder.resolve().parents:
         mode = above.stat().st_mode
         if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
@@ -278,14 +281,11 @@ def _key(history: Path, batch: int) -> str:
     return hashlib.sha256(f"{history.resolve()}#{batch}".encode()).hexdigest()[:12]
 
 
-# Which batch is meant by who wants to attach to one, and what became of it.
-
-
 @dataclass(frozen=True)
 class Found:
-    """A batch, the history it is in, and its record as one that went on without a terminal.
+    """A batch that the user has named, with its history, and its record if it ran without a terminal.
 
-    `running` is whether its process is there."""
+    `running` says that its process is alive."""
 
     history: Path
     number: int
@@ -294,20 +294,24 @@ class Found:
 
     @property
     def in_another_program(self) -> bool:
-        """Whether some program makes its runs that nobody can attach to."""
+        """Whether its runs are made by a program that cannot be watched."""
         return not self.running and claimed(self.history, self.number)
 
 
 def running_ones(folders: Folders) -> list[Found]:
-    """Return the batches that go on without a terminal now, the one that began last first."""
-    return [Found(known.file, known.batch, known, True) for known in records(folders) if is_running(folders, known)]
+    """Return the batches that run without a terminal now, the newest first."""
+    running = []
+    for known in records(folders):
+        if is_running(folders, known):
+            running.append(Found(known.file, known.batch, known, True))
+    return running
 
 
 def found(folders: Folders, history: Path, which: str | None) -> Found:
-    """Return the batch of the history with a number or a name, else one that runs in the background under it.
+    """Return the batch with a number or a name: of the history, else a running one of another history.
 
-    The latter may be in another history. Without `which`, it is the only batch in the background. Raises AttachError,
-    HistoryError."""
+    Without `which`, it is the only batch that runs without a terminal. Raises AttachError if there are several such
+    batches or none, and HistoryError if the history has no such batch."""
     running = running_ones(folders)
     if which is None:
         return _only(running, folders)
@@ -319,17 +323,14 @@ def found(folders: Folders, history: Path, which: str | None) -> Found:
             stored = opened.batch(which)
     except HistoryError as why:
         error = why
-    # The one in this history is meant, unless that never went on without a terminal, and one elsewhere does now.
-    known = record_of(folders, history, stored.number) if stored is not None else None
-    here = []
-    for each in running:
-        if stored is not None and _is(each, history, stored.number):
-            here.append(each)
-    if not here and known is None:
-        here = []
-        for each in running:
-            if number.isdecimal() and each.number == int(number):
-                here.append(each)
+    # The batch of this history is meant, unless it never ran without a terminal and one of another history does now.
+    here: list[Found] = []
+    known = None
+    if stored is not None:
+        known = record_of(folders, history, stored.number)
+        here = [each for each in running if _is(each, history, stored.number)]
+    if not here and known is None and number.isdecimal():
+        here = [each for each in running if each.number == int(number)]
     if len(here) > 1:
         files = ", ".join(str(each.history) for each in here)
         raise AttachError(f"there are several batches {number} that are running: say which with --history, of {files}")
@@ -362,8 +363,11 @@ def _only(running: list[Found], folders: Folders) -> Found:
 
 
 def going_in(history: Path) -> list[BatchRow]:
-    """Return the batches of a history whose runs some program makes now, the newest first; none if it is unreadable."""
+    """Return the batches of a history that a program is running, the newest first; none if it cannot be read."""
+    running = []
     with suppress(HistoryError), History(history) as opened:
-        unended = (batch for batch in opened.each_batch(unended=True) if batch.damage is None)
-        return [batch for batch in unended if claimed(history, batch.number)]
+        for batch in opened.each_batch(unended=True):
+            if batch.damage is None and claimed(history, batch.number):
+                running.append(batch)
+        return running
     return []

@@ -1,4 +1,4 @@
-"""Watches a batch of another process: finished runs come from the history, everything else over its socket."""
+"""Watches a batch of another process, whose finished runs are in the history and whose events come over a socket."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from workbench.history.records import BatchRow, RunRow, SuiteRef
 from workbench.limits import MAX_PIPED_BYTES
 from workbench.remote.records import PROTOCOL, AttachError, Detached, WireError, greeting, news_of, packed, unpacked
 from workbench.suite.model import Case, Suite
-from workbench.suite.suite_file import SuiteFile, parse_suite
+from workbench.suite.suite_file import SuiteFile, cases_by_id, parse_suite
 from workbench.suite.variants import UnknownVariantError, model_of, variant_of
 from workbench.trajectory.events import Event
 from workbench.trajectory.recording import (
@@ -43,28 +43,26 @@ from workbench.version import __version__
 
 _CONNECT_S = 5.0
 _SETTLED_S = 2.0
-"""How long a run that has just finished may take to be in the history."""
+"""The time that a finished run may take to be in the history, in seconds."""
 
 _PLANNED_S = 60.0
-"""How long a large plan may take to be stored."""
+"""The time that a large plan may take to be stored, in seconds."""
 
 _AGAIN_S = 0.02
 _RECEIVED_BYTES = 1 << 16
 
 
 class GoneError(AttachError):
-    """The connection ended before the batch did: its process was killed, or let this viewer go."""
+    """The connection ended before the batch did: its process was killed, or dropped this viewer."""
 
 
 class Connection:
-    """A connection to the process of a batch.
-
-    Messages are lines of JSON."""
+    """A connection to the process of a batch, over which both sides send lines of JSON."""
 
     def __init__(self, known: Detached, do: str) -> None:
-        """Connect, and send the request: to `watch`, or to `stop` the batch.
+        """Connect, and ask to `watch` or to `stop` the batch.
 
-        Raises AttachError."""
+        Raises AttachError if the process refuses or has another version, and GoneError if it cannot be reached."""
         if do == "stop":
             refuse_if_read_only(f"batch {known.batch} was to be stopped")
         self._socket = socket.socket(socket.AF_UNIX)
@@ -92,9 +90,9 @@ class Connection:
         self._socket.settimeout(None)
 
     def receive(self) -> Mapping[str, Any]:
-        """Return the next message; waits for it.
+        """Wait for the next message and return it.
 
-        Raises GoneError at the end, AttachError where the process refuses."""
+        Raises GoneError at the end of the connection, and AttachError for a refusal or an invalid message."""
         line = self._lines.readline(MAX_PIPED_BYTES)
         if len(line) == MAX_PIPED_BYTES:
             self.close()
@@ -112,18 +110,17 @@ class Connection:
         return message
 
     def send(self, **message: object) -> None:
-        """Say something.
+        """Send a message.
 
-        Raises GoneError."""
+        Raises GoneError if the connection has ended."""
         try:
             self._socket.sendall(packed(**message))
         except OSError:
             raise GoneError("its process has closed the connection") from None
 
     def close(self) -> None:
-        """Go.
-
-        May be called more than once, and on another thread than the one that receives."""
+        """Disconnect; may be called more than once, and on another thread than the one that receives."""
+        # Closing alone would not end a `receive` that waits on another thread.
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
@@ -153,12 +150,11 @@ Seen = BatchEvent | Said | Ended
 
 
 class Viewing:
-    """A batch of another process while somebody looks on: `with Viewing(known) as viewing`.
+    """A batch of another process while this program watches it: `with Viewing(known) as viewing`.
 
-    `plan` are its runs as the history has them, by places; `over` are those that were over when it began, which
-    are in the history. Iterating gives what happens from then on, first what has happened in the runs under way; it
-    ends with `Ended`. Raises AttachError, GoneError when the process is gone or has let this viewer go, HistoryError.
-    """
+    `plan` are its runs by their places, as the history has them, and `over` the runs that had finished at the start.
+    Iterate over it for everything that happens from then on, beginning with the events of runs in progress and ending
+    with `Ended`. Raises AttachError, GoneError if the process has ended or has dropped this viewer, and HistoryError."""
 
     def __init__(self, known: Detached) -> None:
         self.known = known
@@ -166,7 +162,8 @@ class Viewing:
         self._told: queue.SimpleQueue[Mapping[str, Any] | Exception] = queue.SimpleQueue()
         try:
             self._before = self._snapshot()
-            # At once: reading a large history takes longer than the batch keeps what nobody takes.
+            # A thread takes the messages from now on: reading a large history takes so long that the batch would drop
+            # a viewer that reads nothing meanwhile.
             threading.Thread(target=self._take_all, name="viewing", daemon=True).start()
             with History(known.file) as history:
                 self.batch = history.batch(f"#{known.batch}")
@@ -178,7 +175,7 @@ class Viewing:
             self.close()
             raise
         self.begun_ago_ms: dict[int, float] = {}
-        """How long ago the runs began that were under way when this began, by their places."""
+        """The age in milliseconds that runs in progress had at the start, by their places."""
         self._events: dict[int, list[Event]] = {}
         self._ids: dict[int, str] = {place: run.run_id for place, run in self.plan.items()}
 
@@ -189,9 +186,7 @@ class Viewing:
         self.close()
 
     def close(self) -> None:
-        """Look on no longer.
-
-        May be called on another thread."""
+        """Stop watching; may be called on another thread."""
         self._connection.close()
 
     def __iter__(self) -> Iterator[Seen]:
@@ -209,9 +204,9 @@ class Viewing:
                 return
 
     def report(self, **wanted: object) -> Iterator[str]:
-        """Yield the report on the batch, once it has ended, in pieces.
+        """Yield the report on the ended batch in pieces; `wanted` are its options.
 
-        Raises AttachError where there is none like that."""
+        Raises AttachError if there is no such report."""
         self._connection.send(report=wanted)
         while "reported" not in (message := self._connection.receive()):
             yield str(message.get("report", ""))
@@ -219,14 +214,15 @@ class Viewing:
             raise AttachError(str(message.get("why")))
 
     def _take_all(self) -> None:
-        """Take the batch's messages, up to its end."""
+        """Put the batch's messages into the queue, up to its end."""
+        # An error is put there too, and raised where it is read.
         try:
             while True:
                 message = self._connection.receive()
                 self._told.put(message)
                 if "end" in message:
                     return
-        except Exception as error:  # noqa: BLE001 (raised where it is read)
+        except Exception as error:  # noqa: BLE001
             self._told.put(error)
 
     def _snapshot(self) -> int:
@@ -241,7 +237,9 @@ class Viewing:
         if "end" in message:
             return Ended(int(message["end"]))
         place = message.get("place")
-        run_id = self._ids[place] if isinstance(place, int) else ""
+        run_id = ""
+        if isinstance(place, int):
+            run_id = self._ids[place]
         if "event" in message:
             event = replace(event_from_json(message["event"]), run_id=run_id)
             self._events.setdefault(self._place(place), []).append(event)
@@ -266,17 +264,17 @@ class Viewing:
 
 
 def planned_runs(history: History, batch: BatchRow, rows: Sequence[RunRow]) -> dict[int, PlannedRun]:
-    """Return the runs of a batch by their places, planned as the history has them: without secrets.
+    """Return the runs of a batch by their places, as the history has them, which is redacted.
 
-    Each has its place as its id. They are for watching, and cannot be run."""
+    The id of each is its place. They are for watching, and cannot be run."""
     files: dict[SuiteRef, SuiteFile] = {}
     cases: dict[SuiteRef, dict[str, Case]] = {}
     for suite in batch.suites:
         file = parse_suite(history.suite_text(suite), suite.file)
-        if file.suite is None:  # what was secret was taken out of it, and nothing valid is left
+        # Redaction may have made the text invalid: such a suite has no cases here.
+        if file.suite is None:
             file = replace(file, suite=Suite.model_construct(format=1, name=suite.name, cases=()))
-        files[suite] = file
-        cases[suite] = {case.id: case for case in file.suite.cases} if file.suite is not None else {}
+        files[suite], cases[suite] = file, cases_by_id(file.suite)
     return {row.place: _planned(row, files[row.suite], cases[row.suite].get(row.case_id)) for row in rows}
 
 
@@ -294,9 +292,9 @@ def _planned(row: RunRow, file: SuiteFile, case: Case | None) -> PlannedRun:
 
 
 def _settled(history: History, known: Detached, over: int) -> Sequence[RunRow]:
-    """Return the runs of a batch once its plan is stored, with as many finished runs as are soon read.
-
-    Storing a large plan takes a while."""
+    """Return the runs of a batch after its plan, and if possible `over` finished runs, are in the history."""
+    # The batch sends events at once, and another thread of it writes the history: storing a large plan takes a while,
+    # and a run that has just finished may follow a moment later.
     began = time.monotonic()
     while True:
         rows, waited_s = history.runs(known.batch), time.monotonic() - began
@@ -311,7 +309,9 @@ def _result(row: RunRow, planned: PlannedRun, events: tuple[Event, ...], message
     suite = RecordedSuite(row.suite.path, row.suite.hash, "")
     header = Header(__version__, planned.run_id, "", suite, row.case_id, row.model, row.repeat, row.by)
     try:
-        trajectory = fold(events) if events else Trajectory(planned.run_id)
+        trajectory = Trajectory(planned.run_id)
+        if events:
+            trajectory = fold(events)
         result = result_of_recording(Recording(row.suite.file, header, events, trajectory, message["done"]["result"]))
     except (TrajectoryError, RecordingError) as error:
         raise ValueError(str(error)) from error

@@ -1,7 +1,4 @@
-"""The web server of `workbench serve`: textual-serve behind a gate, with a limited number of visitors.
-
-The published textual-serve starts a process for every connection, whatever page told the browser to, asks other
-machines for a font, and hands its command to a shell. Here every request passes `remote.gate` first."""
+"""The web server of `workbench serve`: textual-serve behind a gate, with a limited number of visitors."""
 
 from __future__ import annotations
 
@@ -28,8 +25,12 @@ from textual_serve.server import Server
 from workbench.config.program import SERVED
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_PIPED_BYTES, MAX_TERMINAL_COLUMNS, MAX_TERMINAL_ROWS
-from workbench.numerals import setting_text
+from workbench.numerals import counted, setting_text
 from workbench.remote.gate import COOKIE, Gate
+
+# The published textual-serve starts a process for every connection, also for one that a foreign page opens. It also
+# loads a font from another machine, and runs its command in a shell. Here every request passes `remote.gate` first, and
+# the three are replaced.
 
 _ICON = (
     "data:image/svg+xml,<svg xmlns='http:%2F%2Fwww.w3.org/2000/svg' viewBox='0 0 16 16'>"
@@ -79,7 +80,7 @@ window.WebSocket = class extends WebSocket {
   }
 };
 """
-"""A page's work beside the terminal's own script."""
+"""The script of the page, in addition to that of the terminal."""
 
 SECURITY = {
     "X-Content-Type-Options": "nosniff",
@@ -93,9 +94,9 @@ SECURITY = {
 
 
 def policy(socket: str) -> str:
-    """Return the allowed sources of a page: its own scripts, fonts and styles, its terminal's, and one WebSocket.
+    """Return the Content-Security-Policy of a page: this server's files and one WebSocket, nothing of other machines.
 
-    Nothing comes from other machines."""
+    `socket` is the address of the WebSocket, "" for a page without one."""
     connects = socket or "'none'"
     return (
         "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; font-src 'self'; "
@@ -106,11 +107,12 @@ def policy(socket: str) -> str:
 def app_page(static: str, socket: str, font_size: int, *, read_only: bool) -> str:
     """Return the page with the app.
 
-    `static` is the address of its files, `socket` that of its WebSocket."""
-    seen = " (read-only)" if read_only else ""
-    left = "" if read_only else "Runs under way were stopped; what had finished is in the history."
+    `static` is the address of its files, `socket` the address of its WebSocket."""
+    title, left = "Workbench", "Runs under way were stopped; what had finished is in the history."
+    if read_only:
+        title, left = "Workbench (read-only)", ""
     return _page(
-        f"Workbench{seen}",
+        title,
         f"""<main class="opening"><p>Opening Workbench …</p></main>
 <main class="closed"><p>This app has ended.</p>
 <p id="why">The connection to its server broke, or the server is gone.</p>
@@ -127,10 +129,9 @@ def app_page(static: str, socket: str, font_size: int, *, read_only: bool) -> st
 
 
 def entry_page(path: str) -> str:
-    """Return the page that goes on to the app, whose address has no token.
-
-    The page itself goes on, and not an answer of the server: a browser that came by a link of another page would keep
-    the new cookie to itself."""
+    """Return the page that leads to the app, whose address has no token."""
+    # A page and no redirect: after a redirect that began on a link of another page, the browser would not send the new
+    # cookie, which is restricted to requests of this site.
     return _page(
         "Workbench",
         f'<main><p><a href="{escape(path)}">Open Workbench</a></p></main>',
@@ -139,20 +140,21 @@ def entry_page(path: str) -> str:
 
 
 def message_page(*lines: str) -> str:
-    """Return a page that says something, and leads nowhere."""
+    """Return a page with lines of text and no link."""
     said = "\n".join(f"<p>{escape(line)}</p>" for line in lines)
     return _page("Workbench", f"<main>{said}</main>")
 
 
 def _page(title: str, body: str, *, head: str = "", static: str | None = None) -> str:
-    look = _LOOK.replace("STATIC", static) if static is not None else _LOOK[_LOOK.index("html, body") :]
+    # Without the folder of static files, the fonts are left out.
+    look = _LOOK[_LOOK.index("html, body") :]
+    if static is not None:
+        look = _LOOK.replace("STATIC", static)
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>\n'
         f'<link rel="icon" href="{_ICON}">\n{head}<style>{look}</style></head>\n<body>{body}</body></html>\n'
     )
 
-
-# One visitor of `workbench serve`: the process of their app, started when their browser connects and ended with it.
 
 _log = logging.getLogger(__name__)
 
@@ -171,29 +173,30 @@ _NEEDED = (
 _NEEDED_ON_WINDOWS = ("APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "SYSTEMROOT", "TEMP", "USERPROFILE")
 _NEEDED_BEGINNINGS = ("LC_", "XDG_", "PYTHON")
 _OF_A_TERMINAL = ("NO_COLOR", "COLORTERM", "TERM_PROGRAM", "TMUX", "STY", "TEXTUAL_DRIVER", "TEXTUAL_COLOR_SYSTEM")
-"""The type of the server's own terminal, which no browser has."""
+"""Variables that describe the server's own terminal, which the browser's is not."""
 
 
 @dataclass(frozen=True)
 class App:
-    """The app that visitors get: the words of its command, and the variables of its process."""
+    """The command that is started for each visitor, as words, and the environment variables of its process."""
 
     words: Sequence[str]
     environment: Mapping[str, str]
 
 
 def app_for(words: Sequence[str], environment: Mapping[str, str], *, read_only: bool) -> App:
-    """Return the app with the words of a command line.
+    """Return the app for the words of a command line.
 
-    One that only shows gets no variables but those that any program needs: no keys of providers."""
+    A read-only app gets the variables that any program needs, and so no keys of providers."""
+    needed = (*_NEEDED, *_NEEDED_ON_WINDOWS)
     kept = {}
     for name, value in environment.items():
-        if name not in _OF_A_TERMINAL:
+        if name in _OF_A_TERMINAL:
+            continue
+        if not read_only or name in needed or name.startswith(_NEEDED_BEGINNINGS):
             kept[name] = value
-    if read_only:
-        needed = (*_NEEDED, *_NEEDED_ON_WINDOWS)
-        kept = {name: value for name, value in kept.items() if name in needed or name.startswith(_NEEDED_BEGINNINGS)}
-    # Without the current folder in front, from which a module of its own could be taken.
+    # `-P` and the path of this process keep the current folder out of `sys.path`: a module in it would replace one of
+    # the program's.
     begin = f"import sys; sys.path[:] = {sys.path!r}; from workbench.cli.main import main; sys.exit(main())"
     return App((sys.executable, "-P", "-c", begin, *words), {**kept, "TERM": "xterm-256color", SERVED: "1"})
 
@@ -213,14 +216,14 @@ class Visitor(AppService):
             await close(self.why.encode())
 
         self.why = ""
-        """Why the app ends, for its page: at most 123 bytes."""
+        """The reason why the app ends, for its page; a WebSocket has room for 123 bytes of it."""
 
         super().__init__(
             "workbench", write_bytes=write, write_str=write_text, close=end, download_manager=DownloadManager()
         )
         self._app = app
         self.typed_s = asyncio.get_running_loop().time()
-        """When something was typed, or done with the mouse, by the loop's clock."""
+        """The time of the visitor's last input, by the clock of the event loop."""
 
     async def _open_app_process(self, width: int = 80, height: int = 24) -> Process:
         self._process = await asyncio.create_subprocess_exec(
@@ -235,17 +238,17 @@ class Visitor(AppService):
         return self._process
 
     async def stop(self, why: str = "") -> None:
-        """End the process as a terminal that closes would: its runs are stopped, its history is kept."""
+        """End the process as the end of its terminal would: its runs are stopped, and its history is kept."""
         process, task = self._process, self._task
         self.why = self.why or why
         if process is None or task is None:
             return
         if process.returncode is None:
-            # Not `process.terminate`: it would take the exit code of one that has just ended from who waits for it.
+            # Not `process.terminate`: if the process has just ended, it would take the exit code from `process.wait`.
             with suppress(ProcessLookupError):
                 os.kill(process.pid, signal.SIGTERM)
         try:
-            # What it still writes is read, so that nothing holds it up.
+            # Its output is still read by `run`, so that it is not blocked on writing.
             await asyncio.wait_for(asyncio.shield(process.wait()), ENDING_S)
         except TimeoutError:
             _log.error("the app of a visitor did not end and was killed")
@@ -254,7 +257,7 @@ class Visitor(AppService):
         await task
 
     async def run(self) -> None:
-        """Pass on the app's output, until it ends."""
+        """Pass the app's output on to the browser until the app ends."""
         assert self._process is not None and self._process.stdout is not None
         stdout = self._process.stdout
         is_there = True
@@ -272,44 +275,47 @@ class Visitor(AppService):
                     return
                 content = await stdout.readexactly(size)
                 try:
-                    if is_there and kind == b"D":  # no address that it opens, no file that it loads
+                    # Only the content of the screen (D): the app could also ask the browser to open an address or to
+                    # load a file.
+                    if is_there and kind == b"D":
                         await self.remote_write_bytes(content)
                 except (ConnectionError, RuntimeError):
-                    is_there = False  # the browser has gone
+                    is_there = False  # the browser has disconnected
         except (asyncio.IncompleteReadError, ValueError):
             pass
         finally:
             if not self.why:
-                failed = await self._process.wait()
-                self.why = self.why or (_FAILED if failed else "It was quit.")
-            with suppress(ConnectionError, RuntimeError):  # the browser has gone just now
+                ended = "It was quit."
+                if await self._process.wait():
+                    ended = _FAILED
+                self.why = self.why or ended
+            with suppress(ConnectionError, RuntimeError):  # the browser may have disconnected
                 await self.remote_close()
 
 
-# The connections of `workbench serve`: a bounded number, and none that says nothing for long.
+# Anybody who reaches the port can open connections. So their number is limited, and those that have not shown a token
+# or a cookie make way for new ones, or end after a while.
 
 SILENT_S = 10.0
-"""How long a connection may take until it has asked for something that it may have."""
+"""The time that a connection has for its first allowed request, in seconds."""
 IDLE_S = 75.0
-"""How long one that was let in is kept without a request."""
+"""The time for which a connection is kept without a request after an allowed one, in seconds."""
 
 
 class Connections:
-    """Which are open.
+    """The open connections, `most` at the same time.
 
-    With `most` of them, a new one takes the place of the one that waits longest to be let in; without such a one it is
-    refused."""
+    A new one above the limit replaces the one that has waited longest for its first allowed request; it is refused if
+    there is no such connection."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._open: set[Connection] = set()
         self._outside: dict[Connection, asyncio.TimerHandle] = {}
-        """The visitors that were not let in, the first one first, each with the event that ends it."""
+        """Connections without an allowed request, the oldest first, each with the timer that ends it."""
 
     def made(self, connection: Connection) -> bool:
-        """Take a new connection in.
-
-        Returns whether there is a place for it."""
+        """Add a new connection, and return whether there is room for it."""
         if len(self._open) >= self._most:
             if not self._outside:
                 return False
@@ -319,12 +325,12 @@ class Connections:
         return True
 
     def let_in(self, connection: object) -> None:
-        """Mark the visitor as let in: it has asked as only a visitor can."""
+        """Note that a connection has made an allowed request."""
         if isinstance(connection, Connection) and (ending := self._outside.pop(connection, None)) is not None:
             ending.cancel()
 
     def lost(self, connection: Connection) -> None:
-        """Note that the connection has ended."""
+        """Note that a connection has ended."""
         self.let_in(connection)
         self._open.discard(connection)
 
@@ -335,7 +341,7 @@ class Connections:
 
 
 class Connection(web.RequestHandler):
-    """One connection, of HTTP."""
+    """One HTTP connection, which counts among `Connections`."""
 
     __slots__ = ("_connections",)
 
@@ -343,7 +349,7 @@ class Connection(web.RequestHandler):
         super().__init__(
             server,
             loop=asyncio.get_running_loop(),
-            access_log=None,  # type: ignore[arg-type]  # which is none, by its documentation
+            access_log=None,  # type: ignore[arg-type]
             logger=logger,
             keepalive_timeout=IDLE_S,
         )
@@ -366,20 +372,20 @@ _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 FONT_SIZES = range(6, 73)
 SPARE_CONNECTIONS = 32
 CONNECTIONS_OF_VISITOR = 6
-"""As many as browsers open to one server."""
+"""The number of connections that browsers open to one server."""
 AT_ONCE = 32
-"""How many connections are accepted in a row: none is over the bound for longer than that takes."""
+"""The number of connections that are accepted in a row before they are counted."""
 PIECE = 4096
-"""So many bytes of input are passed on at once: a busy app reads no more."""
+"""The number of bytes of input that are passed on at once; a busy app reads no more."""
 HEARTBEAT_S = 15.0
-"""How often a browser is asked whether it is still there."""
+"""The interval at which a browser is asked for a sign of life, in seconds."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Where and for how many visitors an app is served.
+    """The address of the server, the most visitors, and the conditions of requests.
 
-    A visitor who types nothing for `idle_s` is sent away; `None`: never."""
+    A visitor who types nothing for `idle_s` seconds is disconnected; `None` disconnects nobody."""
 
     host: str
     port: int
@@ -390,7 +396,7 @@ class Settings:
 
 
 class AppServer(Server):
-    """Serves one app, each visitor with a process of their own."""
+    """A server of one app, with a process for each visitor."""
 
     def __init__(self, app: App, settings: Settings) -> None:
         super().__init__("workbench", settings.host, settings.port, title="Workbench")
@@ -399,7 +405,7 @@ class AppServer(Server):
         self._gate = settings.gate
         self._visitors: set[Visitor] = set()
         self._taken = 0
-        """How many visitors have a place, those whose app is starting or ending too."""
+        """The number of visitors, including those whose app is starting or ending."""
         self._ending = 0
         self._freed = asyncio.Event()
         self._connections = Connections(SPARE_CONNECTIONS + CONNECTIONS_OF_VISITOR * settings.visitors)
@@ -420,9 +426,8 @@ class AppServer(Server):
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
-        """Let a request through that comes from our own page and knows the secret.
-
-        A page of another origin learns nothing from the answer: all refusals are alike."""
+        """Answer a request that comes from the server's own page and has the token or the cookie; refuse all others."""
+        # A foreign page learns nothing from refusals, because all of them have the same status.
         entering = request.path == "/"
         refusal = self._gate.refusal(
             request.headers, entering=entering, socket=request.headers.get("Upgrade", "").lower() == "websocket"
@@ -446,7 +451,7 @@ class AppServer(Server):
         return self._gate.knows_key(request.cookies.get(COOKIE, ""))
 
     async def _enter(self, request: web.Request) -> web.Response:
-        """Take a token for a cookie."""
+        """Answer the printed address: give the cookie for the token."""
         response = _html(entry_page(self._gate.path))
         response.set_cookie(
             COOKIE,
@@ -462,13 +467,10 @@ class AppServer(Server):
         if self._is_full and not self._ending:
             return _message(503, *self._full())
         socket = f"ws{self._gate.origin(request.host).removeprefix('http')}{self._gate.path}ws"
-        asked = request.query.get("fontsize", "")
-        page = app_page(
-            f"{self._gate.path}static/",
-            socket,
-            int(asked) if asked.isdecimal() and int(asked) in FONT_SIZES else 16,
-            read_only=self._settings.read_only,
-        )
+        font_size, asked = 16, request.query.get("fontsize", "")
+        if asked.isdecimal() and int(asked) in FONT_SIZES:
+            font_size = int(asked)
+        page = app_page(f"{self._gate.path}static/", socket, font_size, read_only=self._settings.read_only)
         return _html(page, socket=socket)
 
     async def _script(self, _: web.Request) -> web.Response:
@@ -479,14 +481,14 @@ class AppServer(Server):
         return self._taken >= self._settings.visitors
 
     def _full(self) -> tuple[str, str]:
-        many = f"{self._taken} visitor{'s' if self._taken > 1 else ''}"
         return (
-            f"All places are taken: {many}.",
+            f"All places are taken: {counted(self._taken, 'visitor')}.",
             "Close the page of one, or start the server with more places (--visitors).",
         )
 
     async def _has_place(self) -> bool:
-        """Take a place, which may become free in a moment: a page that is loaded again waits for the end of its app."""
+        """Take a place for a visitor, and return whether there is one."""
+        # A page that is loaded again waits for the end of its former app, which frees a place in a moment.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(ENDING_S):
                 while self._is_full and self._ending:
@@ -528,7 +530,8 @@ class AppServer(Server):
         self._ending += 1
         try:
             if visitor is not None:
-                await visitor.stop("Its page sent what none of ours sends.")  # if the page is there at all
+                # The reason reaches the page only if it is still connected, and then its message was invalid.
+                await visitor.stop("Its page sent what none of ours sends.")
                 self._visitors.discard(visitor)
         finally:
             self._ending -= 1
@@ -536,7 +539,7 @@ class AppServer(Server):
             self._freed.set()
 
     async def _end_idle(self, visitor: Visitor, socket: web.WebSocketResponse) -> None:
-        """Send away a visitor who has not done anything for long."""
+        """Disconnect a visitor without input for `idle_s` seconds."""
         idle_s = self._settings.idle_s
         loop = asyncio.get_running_loop()
         while idle_s is not None:
@@ -548,7 +551,7 @@ class AppServer(Server):
             await asyncio.sleep(left_s)
 
     async def _process_messages(self, websocket: web.WebSocketResponse, app_service: Visitor) -> None:  # type: ignore[override]
-        """Pass on the browser's messages, until it goes or sends one that our pages never send."""
+        """Pass the browser's messages on to the app, until it disconnects or sends one that no page here sends."""
         async for message in websocket:
             if message.type != WSMsgType.TEXT:
                 break
@@ -561,7 +564,7 @@ class AppServer(Server):
                     app_service.typed_s = asyncio.get_running_loop().time()
                     typed = text.encode("utf-8", "ignore")
                     for start in range(0, len(typed), PIECE):
-                        if app_service.stdin.is_closing():  # it is ending
+                        if app_service.stdin.is_closing():  # the app is ending
                             break
                         await app_service.send_bytes(typed[start : start + PIECE])
                 case ["resize", {"width": int(width), "height": int(height)}]:
@@ -580,15 +583,15 @@ class AppServer(Server):
     async def run(self, ready: Callable[[str], object]) -> None:
         """Serve until SIGINT or SIGTERM.
 
-        `ready` is called with the address, without token, once it can be opened. Raises OSError if the port cannot be
-        had."""
+        `ready` is called with the address, without token, once the server accepts connections. Raises OSError if the
+        port is not available."""
         _log.addFilter(_is_of_this_server)
         runner = web.AppRunner(
             await self._make_app(),
             access_log=None,
             logger=_log,
             shutdown_timeout=ENDING_S,
-            # A visitor who goes is noticed also while an app that hangs takes nothing of what was typed.
+            # The handler of a browser that disconnects is cancelled even while it waits for an app that reads no input.
             handler_cancellation=True,
         )
         await runner.setup()
@@ -623,22 +626,23 @@ _NO_KEY = (
 
 
 def _is_of_this_server(record: logging.LogRecord) -> bool:
-    """Return whether a line belongs in the log.
-
-    A request that is no HTTP is answered and not logged: anybody may send it, as often as they like, and the line
-    would quote it, the token too."""
+    """Return whether a record belongs in the log, which is not so for requests that are no HTTP."""
+    # Anybody can send such requests, as often as they like, and the record would quote them, tokens included.
     return record.exc_info is None or not isinstance(record.exc_info[1], HttpProcessingError)
 
 
 def _address(settings: Settings, port: int) -> str:
     if settings.gate.public is not None:
         return settings.gate.public.geturl().rstrip("/")
+    # A browser cannot open the addresses that stand for all interfaces.
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    if ":" in host:
+        host = f"[{host}]"
+    return f"http://{host}:{port}"
 
 
 def _bounded(said: str | int | None, otherwise: int, most: int) -> int:
-    """Return columns or rows within their bounds."""
+    """Return a number of columns or rows from 1 to `most`, and `otherwise` for an absent or invalid one."""
     try:
         return min(max(int(said or otherwise), 1), most)
     except ValueError:
@@ -652,7 +656,7 @@ def _html(text: str, status: int = 200, socket: str = "") -> web.Response:
 
 
 def _refused(*lines: str) -> web.Response:
-    """Return the answer to who may not come in, who keeps no connection either."""
+    """Return the answer to a refused request, which also closes the connection."""
     response = _message(403, *lines)
     response.force_close()
     return response

@@ -171,7 +171,7 @@ class McpServer:
             await asyncio.wait({owner, self._relisting}, return_when=asyncio.FIRST_COMPLETED)
 
     async def close(self) -> None:
-        """End the server and everything that it started, within the limits; may be called at any time and repeatedly."""
+        """End the server and everything that it started, within the limits; may be called at any time, repeatedly."""
         if self._down is None:
             self._down = self._says("was closed")
         await self._end()

@@ -39,11 +39,11 @@ def changed_definitions(definitions: Iterable[ToolDefinition], changes: Sequence
 
 
 def _changed(definition: ToolDefinition, change: ToolChange) -> ToolDefinition:
-    parameters, description = change.parameters, change.description
-    if parameters is None:
-        parameters = definition.parameters
-    if description is None:
-        description = definition.description
+    parameters, description = definition.parameters, definition.description
+    if change.parameters is not None:
+        parameters = change.parameters
+    if change.description is not None:
+        description = change.description
     if change.arguments:
         parameters = _renamed(parameters, change)
     return replace(definition, name=change.name or definition.name, description=description, parameters=parameters)
@@ -63,9 +63,9 @@ def _renamed(parameters: Mapping[str, JsonValue], change: ToolChange) -> dict[st
     if isinstance(required, list):
         # A schema from a server may have anything in this list.
         renamed = list(required)
-        for place, name in enumerate(required):
-            if isinstance(name, str):
-                renamed[place] = names.get(name, name)
+        for place, required_name in enumerate(required):
+            if isinstance(required_name, str):
+                renamed[place] = names.get(required_name, required_name)
         schema["required"] = renamed
     return schema
 
