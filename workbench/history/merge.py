@@ -143,8 +143,7 @@ _FIGURES = (
 _ASKED = ("suite", "case_id", "model", "repeat")
 _DETAILS = ("events", "outcome", "tools", "sample")
 _FOUND = ("place", *_ASKED, *_FIGURES)
-_TAKE_FIGURES = f"UPDATE runs SET {', '.join(f'{name} = ?' for name in _FIGURES)} WHERE id = ?"
-_TAKE_DETAILS = f"INSERT OR REPLACE INTO details (run, {', '.join(_DETAILS)}) VALUES (?, ?, ?, ?, ?)"
+_ASSIGNMENTS = ", ".join(f"{name} = ?" for name in _FIGURES)
 # The values of `case_id` and `model` need no validation: they are compared with those of the plan.
 _READERS: Mapping[str, columns.Reader] = {
     name: columns.RUN.get(name, columns.text) for name in _FOUND if name not in ("case_id", "model")
@@ -438,8 +437,12 @@ class _Merging:
         events, outcome, tools, sample = details
         # Before the first write, because a missing text is damage of this run, which then must be left out as a whole.
         shared = self._shared_id(number, tools), self._shared_id(number, sample)
-        self._target.execute(_TAKE_FIGURES, (*(found[name] for name in _FIGURES), known[0]))
-        self._target.execute(_TAKE_DETAILS, (known[0], events, outcome, *shared))
+        figures = [found[name] for name in _FIGURES]
+        self._target.execute(f"UPDATE runs SET {_ASSIGNMENTS} WHERE id = ?", (*figures, known[0]))
+        self._target.execute(
+            f"INSERT OR REPLACE INTO details (run, {', '.join(_DETAILS)}) VALUES (?, ?, ?, ?, ?)",
+            (known[0], events, outcome, *shared),
+        )
         count_calls(self._target, (number, known[1], known[3]), found["arguments"])
         ended[known[1], known[3], found["status"]] += 1
         if there["status"] is not None:

@@ -154,7 +154,7 @@ class Viewing:
 
     `plan` are its runs by their places, as the history has them, and `over` the runs that had finished at the start.
     Iterate over it for everything that happens from then on, beginning with the events of runs in progress and ending
-    with `Ended`. Raises AttachError, GoneError if the process has ended or has dropped this viewer, and HistoryError."""
+    with `Ended`. Raises AttachError, HistoryError, and GoneError if the process has ended or dropped this viewer."""
 
     def __init__(self, known: Detached) -> None:
         self.known = known
