@@ -43,7 +43,8 @@ def atif_of(run: ExportedRun) -> dict[str, JsonValue]:
 def _steps(run: ExportedRun) -> Iterator[dict[str, JsonValue]]:
     """Yield the steps. The results of an agent's calls are the observation of its step."""
     said = run.conversation
-    for at, each in enumerate(said):  # results follow their answer, up to the next message
+    # The results of calls follow their answer, up to the next message.
+    for at, each in enumerate(said):
         message = each.message
         match each.role:
             case "tool":
@@ -70,7 +71,8 @@ def _agent_step(run: ExportedRun, said: Said, results: list[JsonValue]) -> dict[
     step: dict[str, JsonValue] = {"source": "agent", "message": said.message.content}
     answer = said.answer
     if answer is not None:
-        if (span := run.requests.get(answer.number)) is not None:  # the time of a step is that of its end
+        # ATIF gives a step the time of its end.
+        if (span := run.requests.get(answer.number)) is not None:
             step["timestamp"] = run.time(span.end_ms)
         step["model_name"] = run.result.model
         if answer.reasoning:

@@ -83,7 +83,8 @@ def _make(folder: Path) -> None:
 def _free(folder: Path, name: str) -> Path:
     """Return a new file in a folder, named as near to `name` as the file system and other files allow."""
     stem, dot, ending = name.rpartition(".")
-    if ".atif." in name:  # a double ending, kept whole
+    # This ending has two parts, which stay together.
+    if ".atif." in name:
         stem, dot, ending = name.partition(".atif.")
     safe = re.sub(r"[^\w.+-]+", "-", stem).encode()[:_MAX_NAME_BYTES].decode(errors="ignore").strip("-.") or "run"
     return next(file for file in _candidates(folder, safe, f"{dot}{ending}") if not file.exists())

@@ -138,7 +138,8 @@ def conversation(result: RunResult, rounds: int) -> Iterator[Said]:
         yield from _before(done, system)
         if done.step is not None and done.step.system is not None:
             system = done.step.system
-        if done.stop_reason is None:  # it broke off, and the next round asks again
+        # This answer broke off, and the next round repeats the request.
+        if done.stop_reason is None:
             continue
         yield Said("assistant", answer_message(done), done)
         yield from (Said("tool", message) for message in result_messages(done))

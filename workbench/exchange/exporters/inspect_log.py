@@ -88,7 +88,8 @@ def _head(log: _Log) -> Json:
     model, created, task = run.result.model, run.time(0), run.suite.removesuffix(".toml")
     scores: list[JsonValue] = []
     for grader, values in log.scores.items():
-        mean = sum(value / len(values) for value in values)  # each divided first: the sum of large scores may overflow
+        # Each score is divided first, because the sum of large ones may overflow.
+        mean = sum(value / len(values) for value in values)
         score: Json = {"name": grader, "scorer": grader, "scored_samples": len(values), "params": {}}
         score["metrics"] = {"mean": {"name": "mean", "value": mean, "params": {}}}
         scores.append(score)

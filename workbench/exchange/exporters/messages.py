@@ -25,7 +25,8 @@ def lines_of_messages(runs: Iterable[ExportedRun]) -> Iterator[str]:
 def _message(said: Said) -> dict[str, JsonValue]:
     message = said.message
     table: dict[str, JsonValue] = {"role": said.role, "content": message.content}
-    if said.answer is not None and said.answer.reasoning:  # the key of DeepSeek, which most endpoints have taken over
+    # `reasoning_content` is DeepSeek's key, which most endpoints have adopted.
+    if said.answer is not None and said.answer.reasoning:
         table["reasoning_content"] = said.answer.reasoning
     if message.tool_calls:
         table["tool_calls"] = [_call(call) for call in message.tool_calls]

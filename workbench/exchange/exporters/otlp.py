@@ -1,9 +1,7 @@
-"""Traces of OpenTelemetry by its GenAI conventions: a trace for each run.
+"""Exports runs as OpenTelemetry traces by the GenAI conventions, into files or to a collector.
 
-The agent's span holds one for each request of the model and one for each answered call; grades are events of the
-agent's span.
-
-Here they are OTLP/JSON; to a collector they are sent as protobuf.
+Each run is a trace. The span of the agent has a child for each request to the model and for each answered call; grades
+are events of the agent's span. Files have OTLP/JSON, and a collector gets protobuf.
 """
 
 from __future__ import annotations
@@ -223,9 +221,11 @@ class _Trace:
 
 
 def _named(issue: Issue) -> str:
-    """Return an issue by names alone."""
+    """Return the kind of an issue with the names of its tool and argument, and without any of its values."""
     where = ".".join(filter(None, (issue.tool, issue.argument)))
-    return f"{issue.kind}: {where}" if where else issue.kind
+    if where:
+        return f"{issue.kind}: {where}"
+    return issue.kind
 
 
 def _used(usage: Usage | None) -> dict[str, object]:
@@ -246,7 +246,7 @@ def _tool_definition(function: Json) -> JsonValue:
 
 
 def _messages(said: Iterable[Said]) -> str | None:
-    """Return messages as the conventions write them, without system prompts, which have a place of their own."""
+    """Return messages in the form of the conventions, without system prompts, which have an attribute of their own."""
     return _json([_message(each) for each in said if each.role != "system"])
 
 
@@ -289,7 +289,8 @@ def _any_value(value: object) -> JsonValue:
             return {"doubleValue": value}
         case list():
             return {"arrayValue": {"values": [_any_value(each) for each in value]}}
-        case str():  # a status by its name, not by the word that people read
+        # A status is a string whose `str` is the word in reports; here its own value counts.
+        case str():
             return {"stringValue": _valid(value)}
         case _:
             return {"stringValue": _valid(str(value))}
@@ -313,7 +314,8 @@ _RETRYABLE = (429, 502, 503, 504)
 class Collector:
     """The address and headers of a collector; with `content`, messages, arguments and results are sent too."""
 
-    url: str = field(repr=False)  # a password may be in it
+    # Hidden in `repr`, because an address may have a password.
+    url: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     content: bool = False
     retries: RetryPolicy = DEFAULT_RETRIES
@@ -321,10 +323,9 @@ class Collector:
 
 
 def collector_of(asked: str, environment: Mapping[str, str], secrets: Secrets, *, content: bool) -> Collector:
-    """Return the collector at the asked address, or at that of the environment, with the environment's headers.
+    """Return the collector at the address `asked`, or at that of the environment, with the environment's headers.
 
-    The values of the headers are secret from now on. Raises ExportError.
-    """
+    The values of the headers are added to `secrets`. Raises ExportError for a missing or invalid address."""
     base = asked or environment.get(ENDPOINT, "")
     if not base:
         raise ExportError(f"there is no address to send traces to: write it behind --otlp, or set {ENDPOINT}")
@@ -350,7 +351,8 @@ def _headers(text: str, secrets: Secrets) -> dict[str, str]:
         if not equals or not name or not f"{name}{value}".isprintable():
             raise ExportError(f"{HEADERS} must be written NAME=value,NAME=value")
         headers[name] = value
-        for secret in (value, value.rpartition(" ")[2]):  # `Bearer KEY`: also the key alone
+        # Of `Bearer KEY`, the key alone is secret too.
+        for secret in (value, value.rpartition(" ")[2]):
             secrets.add(HEADERS, secret)
     return headers
 
@@ -366,10 +368,9 @@ def must_be_installed() -> None:
 
 
 def send(runs: Iterable[ExportedRun], collector: Collector) -> int:
-    """Send runs one request after the other, and return how many the collector accepted.
+    """Send runs to a collector, one request after the other, and return the number of accepted runs.
 
-    Raises ExportError, also where it accepted only a part.
-    """
+    Raises ExportError if a request fails, or the collector accepted only a part of it."""
     return asyncio.run(_send(runs, collector))
 
 
@@ -406,7 +407,7 @@ async def _send(runs: Iterable[ExportedRun], collector: Collector) -> int:
 
 
 def _requests(runs: Iterable[ExportedRun], collector: Collector) -> Iterator[tuple[int, bytes]]:
-    """Yield the bodies of all requests, and how many runs each holds: several small ones, or a large one alone."""
+    """Yield the number of runs and the body of each request: several small runs together, or a large one alone."""
     count, waiting = 0, _request_of([])
     for run in runs:
         more = _request_of([resource_spans(run, content=collector.content)])
@@ -435,7 +436,7 @@ async def _deliver(client: Client, body: bytes, collector: Collector) -> None:
 
 
 def _wait_s(error: Exception, attempt: int, retries: RetryPolicy) -> float | None:
-    """Return the seconds to wait before the next attempt; `None` where the error will not pass."""
+    """Return the seconds to wait before the next attempt, `None` if another attempt is of no use."""
     if isinstance(error, Refused):
         if error.status not in _RETRYABLE:
             return None
@@ -453,7 +454,8 @@ def _must_be_whole(answer: bytes, collector: Collector) -> None:
     try:
         partial = ExportTraceServiceResponse.FromString(answer).partial_success
     except DecodeError:
-        return  # success by its status, with a body that is not OTLP's
+        # The status said success, and only the body is not OTLP's.
+        return
     if partial.rejected_spans:
         raise ExportError(
             f"{shown_url(collector.url)} rejected {partial.rejected_spans} spans: "
@@ -462,7 +464,7 @@ def _must_be_whole(answer: bytes, collector: Collector) -> None:
 
 
 def _why(error: Exception, secrets: Secrets) -> str:
-    """Return why nothing was accepted, and the remedy, as the rest of a sentence that begins with the address."""
+    """Return the reason of a failure with advice, as the rest of a sentence that begins with the address."""
     if isinstance(error, Refused):
         why = f"({error.status})"
         if said := quoted(words_of(error.body), secrets):
@@ -502,7 +504,7 @@ def _request_of(traces: Sequence[Json]) -> Any:
 
 
 def _with_ids(trace: Any) -> Any:
-    """Return a trace with ids in base64, as protobuf's JSON has bytes; OTLP/JSON has hexadecimal digits."""
+    """Return a trace with its ids in base64, as protobuf's JSON demands; OTLP/JSON has hexadecimal digits."""
     scopes = []
     for scope in trace["scopeSpans"]:
         scopes.append({**scope, "spans": list(map(_span_with_ids, scope["spans"]))})

@@ -1,7 +1,7 @@
-"""Suites of Arcade evals.
+"""Imports suites of Arcade evals.
 
-They are Python code, so they are executed (`workbench.exchange.importers.arcade_runner`), by the Python that they are
-written for and only with the user's consent.
+These are Python code, which is executed (`workbench.exchange.importers.arcade_runner`) by the interpreter for which it
+is written, and only with the user's consent.
 """
 
 from __future__ import annotations
@@ -55,13 +55,14 @@ def executed(
 ) -> Source:
     """Run the code of a file in its folder, and return the suites in it.
 
-    It sees only the environment variables that programs need. Raises RefusedError where it fails or takes too long.
-    """
+    The code sees only the environment variables that any program needs. Raises RefusedError if it fails or takes too
+    long."""
     kept = {}
     for name in _PASSED_ON:
         if name in environment:
             kept[name] = environment[name]
-    if os.sep in python:  # relative to the user's folder, not to the file's
+    # A relative path of the interpreter is meant from the user's folder, and the code runs in that of the file.
+    if os.sep in python:
         python = str(Path(python).absolute())
     try:
         process = subprocess.Popen(
@@ -223,12 +224,13 @@ def _case(case: Node, tools: list[Table], usual: dict[str, JsonValue], of_case: 
 
 
 def _check(name: str, critic: Node | None, value: Node, notes: list[Note]) -> Table | None:
-    """Return the check of an argument that a critic stands for; `None` where no check is like it."""
+    """Return the check that corresponds to a critic of an argument, `None` if there is none."""
     kind = "NoneCritic"
     weight: object = 0
     if critic is not None:
         kind = critic.text_of("critic")
-        weight = critic.need("weight").value  # a number, or one of Arcade's names, which are the same in a suite
+        # A weight is a number or one of Arcade's names, which a suite has too.
+        weight = critic.need("weight").value
 
     def refused(why: str) -> Table | None:
         notes.append(Note(value.place, f"the {kind} of {name} is not mapped: {why}"))
@@ -256,7 +258,8 @@ def _check(name: str, critic: Node | None, value: Node, notes: list[Note]) -> Ta
         bounds = [each.value for each in critic.need("value_range").items()]
         return {"near": exact, "value_range": bounds, **_option(critic, "match_threshold"), "weight": weight}
     if kind == "SimilarityCritic":
-        text = str(value.value)  # as Arcade compares it: True, not true
+        # Arcade compares the text of the Python value: True, not true.
+        text = str(value.value)
         if isinstance(value.value, list):
             text = " ".join(map(str, value.value))
         return {"similar": text, **_option(critic, "similarity_threshold", "threshold"), "weight": weight}

@@ -48,7 +48,8 @@ def _last_branch(lines: list[Node]) -> list[Node]:
     known = {line.text_of("uuid"): line for line in lines}
     found: list[Node] = []
     line = lines[-1] if lines else None
-    while line is not None and len(found) < len(lines):  # a file may link lines in a circle
+    # A damaged file may link its lines in a circle.
+    while line is not None and len(found) < len(lines):
         found.append(line)
         # `logicalParentUuid`: of the line after a conversation was compacted.
         parent = line.value_of("parentUuid", "logicalParentUuid")
@@ -91,9 +92,11 @@ def _case(turn: list[Node]) -> ImportedCase:
         table = dict(message.table())
         model = model or message.text_of("model")
         same = written.get(message.text_of("id"))
-        if same is not None:  # an answer is written in a line for each of its parts
+        # Claude Code writes a line for each part of an answer.
+        if same is not None:
             same["content"] = [*_parts(same), *_parts(table)]
-            same["usage"] = table.get("usage")  # the last line counts all of it
+            # The last line of an answer has the tokens of all of it.
+            same["usage"] = table.get("usage")
             continue
         if message.text_of("id"):
             written[message.text_of("id")] = table

@@ -223,7 +223,8 @@ class Calls:
         self.made += 1
         own_id = given_id or f"call-{self.made}"
         call_id, number = own_id, 1
-        while call_id in self._taken:  # files repeat ids, as some models count their calls anew in each answer
+        # Ids repeat in files, because some models number the calls of each answer from the start.
+        while call_id in self._taken:
             number += 1
             call_id = f"{own_id}-{number}"
         self._taken.add(call_id)
@@ -293,7 +294,8 @@ def case_of(conversation: Conversation, asked: int | None = None) -> ImportedCas
         mapped.append(Mapped(counted(len(conversation.tools), "tool")))
     later = requests[requests.index(asked) + 1 :]
     end = len(messages)
-    if later:  # a run is the answer to one request
+    # A run is the answer to one request, so later requests are left out.
+    if later:
         end = later[0]
         then = "and what followed" if set(later) & set(followed) else "which no answer followed"
         why = f"{counted(len(later), 'message')} of the user after it, {then}, left out"
@@ -320,7 +322,8 @@ def joined(cases: Iterable[ImportedCase]) -> tuple[ImportedCase, ...]:
         first = found.get(key)
         if first is None:
             found[key] = case
-        elif first.expects_nothing_yet:  # all runs before were wrong, so this one defines the expectations
+        # All earlier runs were wrong, so this one defines the expectations.
+        elif first.expects_nothing_yet:
             found[key] = replace(case, runs=(*first.runs, *case.runs), place=first.place)
         else:
             known = {note.why for note in first.notes}
@@ -411,7 +414,8 @@ def _expecting(
                 notes.append(Note(place, f"the call of {call.tool} is not expected: its arguments are {call.problem}"))
                 continue
             group.append(_expected_call(call, place, notes))
-        if len(group) > 1:  # calls of one answer are made at the same time
+        # Calls of one answer are made at the same time, so their order has no meaning.
+        if len(group) > 1:
             ordered.append({"any_order": group})
         else:
             ordered += group
@@ -454,7 +458,7 @@ def without_expectations(case: ImportedCase) -> ImportedCase:
 
 
 def unless_wrong(case: ImportedCase) -> ImportedCase:
-    """Return a case of a conversation; one whose first run the source called wrong expects nothing yet."""
+    """Return a case of a conversation, without expectations if its own system called the first run wrong."""
     if not case.runs or not case.runs[0].is_wrong:
         return case
     score = next(each for each in case.runs[0].scores if not each.passed)
@@ -472,7 +476,7 @@ def of_reference(
     key: Literal["ordered", "unordered"] = "ordered",
     exact: bool = False,
 ) -> ImportedCase:
-    """Return a case that expects the calls which a file asks for, with mocks of their results by the calls' ids.
+    """Return a case that expects the calls of a reference, with mocks of their results, given by the ids of the calls.
 
     With `exact`, it expects these calls with these arguments and no others.
     """
@@ -508,7 +512,8 @@ def _expected_call(call: ToolCall, place: str, notes: list[Note]) -> Table:
     (expected,) = items_at(case_expecting({}, call.tool, call.arguments), ("ordered",))
     assert isinstance(expected, dict)
     for name, value in call.arguments.items():
-        if value is not None and holds_null(value):  # an argument that is null itself has a check of its own
+        # A null inside of a value cannot be expressed; an argument that is null itself has a check of its own.
+        if value is not None and holds_null(value):
             why = f"{call.tool}.{name} holds null inside a value: only its presence is checked"
             notes.append(Note(place, why))
     return expected
@@ -550,7 +555,8 @@ def _written(messages: Iterable[Message], place: str) -> tuple[list[Table], list
             table["call"] = message.call_id
         if message.is_error:
             table["is_error"] = True
-        if len(table) > 1:  # an answer without text and calls says nothing, and suites have none
+        # An answer without text and calls has no meaning, and a suite cannot express it.
+        if len(table) > 1:
             written.append(table)
     return written, notes
 

@@ -72,7 +72,8 @@ def _case(record: Node) -> ImportedCase:
         notes.append(Note(record.place, "no expected_tools: DeepEval writes nothing also where no call is expected"))
         if answer:
             case = replace(case, table=case.table_without("expect_nothing_yet"), notes=())
-    if made:  # the answers of tools that were called hold for calls that are expected, too
+    # The answers of tools that were called also serve as results of expected calls.
+    if made:
         mocked = of_reference(replace(case, mapped=(), notes=()), made, of_made)
         notes += [note for note in mocked.notes if note.kind == "no mock"]
         if "mocks" in mocked.table:

@@ -102,14 +102,17 @@ def made_suite(imported: Imported, name: str, path: Path, secrets: Secrets) -> M
 
 
 def fitted(case: Table, top: Table) -> Table:
-    """Return a case for a suite with more at its top than the one that it was made for.
+    """Return an imported case for another suite, in which it sends the model the same prompt and tools.
 
-    It loses the keys that repeat the suite, and asks the model for the same.
-    """
+    `top` is the suite without its cases. Keys of the case that repeat the suite are left out."""
     shared, tools = _tools(top), _tools(case)
     changed = dict(case)
     changed.pop("tools", None)
-    if own := [tool for tool in tools if not any(same(tool, other) for other in shared)]:
+    own = []
+    for tool in tools:
+        if not any(same(tool, other) for other in shared):
+            own.append(tool)
+    if own:
         changed["tools"] = own
     names = _names(tools)
     if "offer" not in case and ("servers" in top or not set(_names(shared)) <= set(names)):
@@ -135,7 +138,7 @@ def _file(top: Table, cases: Sequence[ImportedCase], path: Path, secrets: Secret
 
 
 def _with_ids(tables: Iterable[Table]) -> list[Table]:
-    """Return cases with unique ids, written only where the name does not give the same one."""
+    """Return cases with unique ids; an id that the name gives is not written."""
     taken: set[str] = set()
     found: list[Table] = []
     for table in tables:
@@ -154,11 +157,10 @@ def _with_ids(tables: Iterable[Table]) -> list[Table]:
 
 
 def _with_shared_tools(tables: list[Table], offers_others: bool) -> tuple[list[Table], list[Table]]:
-    """Return the tools for the suite, and the cases without them.
+    """Move tools that several cases share into the suite, and return these tools and the changed cases.
 
-    A tool is shared if it has one definition and at least two cases offer it. A case keeps tools of its own, and names
-    those on offer where the suite, or with `offers_others` a server, has more.
-    """
+    A tool is shared if it has one definition and at least two cases offer it. A case keeps its other tools, and gets an
+    `offer` if the suite, or with `offers_others` a server, has tools that it does not offer."""
     definitions: dict[str, list[Table]] = {}
     offered: Counter[str] = Counter()
     for table in tables:
@@ -199,7 +201,7 @@ def _names(tools: Iterable[Table]) -> list[str]:
 
 
 def run_of(file: SuiteFile, case: Case, run: ImportedRun, repeat: int) -> tuple[PlannedRun, list[Event], RunResult]:
-    """Return an imported run as one of its case, graded by it. No model is asked, and no tool is called."""
+    """Return an imported run as a run of its case, graded without calling a model or a tool."""
     planned = PlannedRun(next_run_id(), file, case, run.model, repeat)
     events: list[Event] = []
     time_ms = 0.0
@@ -211,7 +213,7 @@ def run_of(file: SuiteFile, case: Case, run: ImportedRun, repeat: int) -> tuple[
 
 
 def agreement_of(made: MadeSuite) -> tuple[Agreement, ...]:
-    """Return how the scores of the runs where they were made agree with those of their cases."""
+    """Return the agreement between the scores of runs in their own system and the grades of their cases."""
     assert made.file.suite is not None
     results: list[RunResult] = []
     for case, imported in zip(made.file.suite.cases, made.cases, strict=True):
@@ -578,7 +580,8 @@ def learn_keys(values: Iterable[JsonValue], name: str, secrets: Secrets) -> int:
     """
     waiting: list[JsonValue] = [*values]
     found: set[str] = set()
-    while waiting:  # without recursion: an imported file may nest deeply
+    # Without recursion, because an imported file may nest deeply.
+    while waiting:
         match waiting.pop():
             case str() as text:
                 found.update(keys_in(text))
@@ -586,6 +589,7 @@ def learn_keys(values: Iterable[JsonValue], name: str, secrets: Secrets) -> int:
                 waiting += items
             case dict() as table:
                 waiting += [*table, *table.values()]
-    for number, key in enumerate(sorted(found), start=1):  # sorted, so that a second import gives the same numbers
+    # Sorted, so that a second import gives the same numbers.
+    for number, key in enumerate(sorted(found), start=1):
         secrets.add(f"{name}_{number}", key)
     return len(found)

@@ -52,10 +52,10 @@ def _case(sample: Node, evaluation: Node) -> ImportedCase:
             answers.append(each)
     # The tokens and the time of an answer are in the event of its request, not in the message.
     measured = {_id_of_answer(event): event for event in asked}
-    if "" in measured:  # a log whose answers have no ids: in their order, where it is plain which is which
+    # In a log whose answers have no ids they are matched by their order, if their numbers agree.
+    if "" in measured:
         measured = {}
         if len(answers) == len(asked):
-            measured = {}
             for answer, event in zip(answers, asked, strict=True):
                 measured[answer.place] = event
     messages: list[Node] = []

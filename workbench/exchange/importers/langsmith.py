@@ -68,7 +68,8 @@ def _agentevals_case(record: Node) -> ImportedCase:
         return case_of(conversation_of(Node(document, messages.place)))
 
     case = read(wanted)
-    if reference is None:  # the outputs alone: a run, whose calls are expected
+    # Outputs without a reference are a run, whose calls the case expects.
+    if reference is None:
         return replace(case, place=record.place)
     notes = [note for note in case.notes if note.kind != "check calls"]
     notes.append(Note(reference.place, "the reference's calls are expected in their order, as under `strict`"))
@@ -83,7 +84,7 @@ def _agentevals_case(record: Node) -> ImportedCase:
 
 
 def _asked(record: Node, messages: Node) -> list[JsonValue]:
-    """Return the messages of `inputs`, where the trajectory does not begin with the request itself."""
+    """Return the messages of `inputs`, which a trajectory needs if it does not begin with the request itself."""
     if any(each.text_of("role") in ("user", "human") for each in messages.items()):
         return []
     inputs = record.get("inputs")
@@ -138,7 +139,8 @@ def _case(record: Node) -> ImportedCase:
     outputs = record.get("outputs") or Node({}, record.place)
     wanted = _messages(outputs)
     begin = [each.value for each in asked]
-    if [each.value for each in wanted[: len(asked)]] == begin:  # outputs may repeat the conversation from its start
+    # Outputs may repeat the conversation from its start.
+    if [each.value for each in wanted[: len(asked)]] == begin:
         wanted = wanted[len(asked) :]
     if not wanted and (calls := outputs.get("tool_calls")) is not None:
         wanted = [Node({"role": "assistant", "tool_calls": calls.value}, calls.place)]

@@ -147,7 +147,8 @@ class _Reading:
             inner = each.get("function") or each
             arguments = inner.value_of("arguments", "args", "input")
             made.append(self.calls.call(each, each.text_of("id"), inner.text_of("name"), arguments))
-        if (old := node.get("function_call")) is not None:  # of OpenAI until 2023: one call, without an id
+        # OpenAI's form until 2023 has one call, without an id.
+        if (old := node.get("function_call")) is not None:
             made.append(self.calls.call(old, "", old.text_of("name"), old.value_of("arguments")))
         at = len(self.messages)
         in_text, answer = parted("\n".join(filter(None, texts)))

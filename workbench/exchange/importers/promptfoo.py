@@ -41,7 +41,8 @@ _SCHEME = "file://"
 _DATA = {".yaml", ".yml", ".json", ".jsonl", ".ndjson", ".csv", ".tsv"}
 _TEXTS = {".txt", ".md", ".j2", ".njk", ".html", ".xml", ""}
 _CODE = re.compile(r".*\.(?:[cm]?[jt]s|py|rb|go|sh|exe)(?::\w+)?")
-_ASSERTION = re.compile(r"(not-)?([a-z][a-z0-9:-]*?)(?:\(([0-9.]+)\))?(?::\s*(.*))?", 16)  # 16: a dot is any character
+# The flag 16 is DOTALL: a dot is any character.
+_ASSERTION = re.compile(r"(not-)?([a-z][a-z0-9:-]*?)(?:\(([0-9.]+)\))?(?::\s*(.*))?", 16)
 _LISTED = {"contains-any", "contains-all", "icontains-any", "icontains-all", "tool-call-f1"}
 _KINDS = _LISTED | {
     "contains",
@@ -400,7 +401,8 @@ def _run(
             "completion_tokens": tokens.table().get("completion"),
             "completion_tokens_details": {"reasoning_tokens": tokens.at("completionDetails").value_of("reasoning")},
         }
-    if answer.value_of("cached") is not True:  # an answer of the cache has the time of the cache
+    # An answer from the cache has the latency of the cache, not of the model.
+    if answer.value_of("cached") is not True:
         said["latency_ms"] = result.value_of("latencyMs")
     provider = result.at("provider")
     name = provider.text_of("id") or provider.text_of("label")
@@ -521,7 +523,8 @@ def _cases_of_tests(config: Node, files: Files, tools: tuple[Table, ...], notes:
     if not prompts:
         raise first_refusal(files.notes, "has no prompt that is written in it", "prompts")
     defaults = files.filled(config.at("defaultTest"))
-    if not isinstance(defaults.value, dict):  # a file that could not be read
+    # A text names a file that could not be read.
+    if not isinstance(defaults.value, dict):
         defaults = Node({})
     for test in files.tests(config.need("tests")):
         try:
@@ -566,8 +569,10 @@ def _providers(config: Node, files: Files, notes: list[Note]) -> tuple[tuple[Tab
 
 def _tools_in(options: Node) -> Iterator[Node]:
     for each in [*options.listed_of("tools"), *options.listed_of("functions")]:
-        for tool in each.listed():  # each file of tools holds a list of its own
-            if not isinstance(tool.value, str):  # a text names a file that could not be read, which `Files` has noted
+        # Each file of tools has a list of its own.
+        for tool in each.listed():
+            # A text names a file that could not be read, which `Files` has noted.
+            if not isinstance(tool.value, str):
                 yield tool
 
 

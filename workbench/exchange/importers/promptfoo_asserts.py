@@ -292,7 +292,8 @@ class Expectations:
         return name
 
 
-_NONE = object()  # not `None`, which is a literal of JavaScript
+# Another object than `None`, which stands for JavaScript's null.
+_NONE = object()
 
 _OF_CALLS: dict[str, Callable[[Expectations, Node], str | None]] = {
     "tool-call-f1": Expectations._tool_call_f1,

@@ -96,7 +96,8 @@ def log_of_archive(path: Path, content: bytes) -> JsonValue:
         raise
     except NotImplementedError as error:
         raise ValueError(f"is packed with Zstandard: install backports.zstd, or {how}") from error
-    except Exception as error:  # each compression method raises errors of its own for a broken archive
+    # Each compression method raises errors of its own for a broken archive.
+    except Exception as error:
         raise ValueError(f"is an archive that cannot be unpacked, {error}; of a log, {how}") from error
 
 
@@ -293,7 +294,8 @@ def read_source(path: Path, fields: dict[str, str] | None = None) -> Source:
     try:
         if path.is_dir():
             raise RefusedError("cannot be read: it is a folder", file=path)
-        if path.exists() and not path.is_file():  # to read a pipe would wait for its writer
+        # Reading a pipe would wait for its writer.
+        if path.exists() and not path.is_file():
             raise RefusedError("cannot be read: it is a special file", file=path)
         if path.stat().st_size > MAX_FILE_BYTES:
             raise RefusedError(MAX_FILE_BYTES.reached(), file=path)
@@ -381,7 +383,8 @@ def _rows(text: str, delimiter: str) -> tuple[JsonValue, tuple[int, ...], tuple[
             count += len(row)
             if count > MAX_FILE_VALUES:
                 raise RefusedError(MAX_FILE_VALUES.reached())
-            if len(row) > len(head):  # most often an unquoted comma, which would move all later values
+            # The usual cause is an unquoted comma, which would move all later values.
+            if len(row) > len(head):
                 raise RefusedError(
                     f"has {len(row)} values, and the first line names {len(head)}", f"line {reader.line_num}"
                 )
@@ -409,7 +412,8 @@ def _yaml(text: str) -> JsonValue:
 
     try:
         value = yaml.load(text, Loader=Loader)
-    except Exception as error:  # a value that contradicts its tag raises errors of any kind
+    # A value that contradicts its tag raises errors of any kind.
+    except Exception as error:
         mark = getattr(error, "problem_mark", None)
         why = getattr(error, "problem", None) or str(error)
         place = f"line {mark.line + 1}" if mark is not None else ""

@@ -116,7 +116,7 @@ def messages_of(span: Attributes) -> list[JsonValue]:
 
 
 def is_of_whole_run(span: Attributes) -> bool:
-    """Return whether a span stands for all answers of an agent and not for one."""
+    """Return whether a span covers all answers of an agent, and not a single one."""
     return (
         span.values.get("gen_ai.operation.name") == "invoke_agent"
         or any(key in span.values for key in _WHOLE_RUN)
@@ -272,7 +272,8 @@ def _of_requests(span: Attributes) -> Iterator[JsonValue]:
         return
     if (message := response.get("message")) is not None:
         yield {**message.table(), "role": "assistant"}
-    elif text := response.text_of("combined_chunk_content"):  # a streamed answer
+    # Logfire joins the pieces of a streamed answer under this key.
+    elif text := response.text_of("combined_chunk_content"):
         yield {"role": "assistant", "content": text}
 
 
@@ -479,7 +480,8 @@ def _read(source: Source) -> Imported:
 
 def _case(trace: str, spans: list[_Span]) -> ImportedCase:
     """Make a case of the longest conversation of a trace, with the results of its tools. Raises RefusedError."""
-    place = f"trace {trace}" if trace else "the trace"  # files made by hand may lack the id
+    # Files made by hand may lack the id of the trace.
+    place = f"trace {trace}" if trace else "the trace"
     asked = [(span, messages) for span in spans if (messages := messages_of(span.attributes))]
     if not asked:
         raise RefusedError(
@@ -496,14 +498,16 @@ def _case(trace: str, spans: list[_Span]) -> ImportedCase:
         if (found := tool_result_of(tool.attributes)) is None:
             continue
         call_id, result = found
-        if call_id not in answered and _makes(messages, call_id):  # no later request has repeated it
+        # A result that no later request has repeated is only in the span of its tool.
+        if call_id not in answered and _makes(messages, call_id):
             answered.add(call_id)
             messages.append({"role": "tool", "tool_call_id": call_id, "content": result})
     keys = ("gen_ai.request.model", "llm.model_name", "ai.model.id", "gen_ai.response.model", "model_name")
     same = [each for each in asked if _same(each[1], messages)]
     alike = [span, *(each for each, _ in same)]
     document: dict[str, JsonValue] = {"messages": messages}
-    for each in alike:  # an SDK may write tools or the model into other spans of the same request alone
+    # An SDK may write tools or the model only into another span of the same request.
+    for each in alike:
         document["tools"] = document.get("tools") or tools_of(each.attributes)
         document["model"] = document.get("model") or each.attributes.text(*keys)
     conversation = conversation_of(Node(document, place))
@@ -562,7 +566,7 @@ def _measured(
 
 
 def _same(messages: list[JsonValue], others: list[JsonValue]) -> bool:
-    """Return whether both begin with the same request."""
+    """Return whether two conversations begin with the same request."""
     return _first_request(messages) == _first_request(others)
 
 

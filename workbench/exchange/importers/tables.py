@@ -82,7 +82,8 @@ def _read(source: Source) -> Imported:
 
 def _at(row: Node, field: str) -> Node | None:
     """Return a row's value under a field, which may lead inside with dots."""
-    if (whole := row.get(field)) is not None:  # a column may have a dot in its name
+    # A column may have a dot in its name, so the whole name comes first.
+    if (whole := row.get(field)) is not None:
         return whole
     *path, last = field.split(".")
     for key in path:

@@ -30,7 +30,7 @@ from workbench.suite.sameness import same
 from workbench.trajectory.events import JsonValue, SourceScore, ToolCall
 
 _ROUNDING = 1e-6
-"""How far a reward may be below 1 and count as success, as in both systems."""
+"""The distance from 1 at which a reward still counts as success, in both systems."""
 
 
 def _is_task(node: Node) -> bool:
@@ -62,7 +62,8 @@ def _read(source: Source) -> Imported:
         raise first_refusal(notes, "holds no conversation")
     systems = {str(case.table.get("system", "")) for case in cases}
     suite: Table = {}
-    if len(systems) == 1 and "" not in systems:  # the policy of the domain, which every case would repeat
+    # The system prompt is the policy of the domain, which every case would repeat.
+    if len(systems) == 1 and "" not in systems:
         suite["system"] = systems.pop()
         cases = [replace(case, table=case.table_without("system")) for case in cases]
     return Imported(tuple(cases), suite, tuple(notes))
@@ -137,11 +138,11 @@ def _expecting(case: ImportedCase, actions: list[ToolCall]) -> ImportedCase:
 
 
 def _by_turn(actions: list[ToolCall], calls: list[list[ToolCall]], answered: int) -> dict[int, list[ToolCall]]:
-    """Return the actions of a task by the turn, from 1, in which they were made.
+    """Return the actions of a task by the turn, from 1, in which the agent made them.
 
-    An action is looked for with its arguments in all turns, and only then with others. One that was never made is
-    expected in the last turn with calls, or in the last one that was `answered`.
-    """
+    An action that was never made is expected in the last turn with calls, or else in the turn `answered`."""
+    # Calls with the same arguments are matched first, over all turns: otherwise an action could take the call that
+    # belongs to a later one.
     free = []
     for number, made in enumerate(calls, start=1):
         for call in made:
@@ -184,7 +185,7 @@ def _wanted(record: Node, results: Node | None) -> list[ToolCall] | None:
     found = []
     for action in task.items_of("actions"):
         if action.text_of("requestor") == "user":
-            continue  # a tool of the user's own
+            continue  # an action of the simulated user with a tool of its own
         arguments = action.first("kwargs", "arguments") or Node({})
         found.append(ids.call(action, "", action.text_of("name"), arguments.value))
     return found

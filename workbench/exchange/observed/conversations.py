@@ -241,7 +241,8 @@ class Observer:
         conversation: ObservedConversation | None = None
         if parent is None:
             conversation = self._continued(wire, step.keys)
-        elif self._of_step[parent].steps[-1] is parent:  # an earlier step begins a conversation of its own
+        # A request that continues an earlier step begins a conversation of its own.
+        elif self._of_step[parent].steps[-1] is parent:
             conversation = self._of_step[parent]
         if conversation is None:
             started_at = datetime.fromtimestamp(step.began_s, UTC).isoformat(timespec="milliseconds")
@@ -337,7 +338,7 @@ def _began(conversation: ObservedConversation, step: Step) -> ConversationBegan:
 
 
 def _continues(keys: list[Key], last: Step) -> bool:
-    """Whether a request repeats another one and its answer.
+    """Return whether a request repeats another one and its answer.
 
     A request whose answer is unknown can be made again, or be continued.
     """
@@ -474,7 +475,8 @@ class Keeper:
         if self._file is None:
             self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         text = b"".join(self._waiting)
-        os.ftruncate(self._file, self._good)  # a line that was only partly written is written again
+        # A line that was written in part is cut off here and written again.
+        os.ftruncate(self._file, self._good)
         written = 0
         while written < len(text):
             written += os.pwrite(self._file, text[written:], self._good + written)
@@ -562,7 +564,8 @@ def read_server_log(path: Path) -> ServerLog:
                     try:
                         answer = answer_of(CallToolResult.model_validate(result.value))
                     except ValidationError:
-                        continue  # the client got no result of it either
+                        # The client got no result of such a call either.
+                        continue
                 else:
                     answer = ToolAnswer(line.text_of("error"), is_error=True)
                 arguments = (line.get("arguments") or Node({})).table()
@@ -721,7 +724,8 @@ def save_observed(
     """
     values: list[JsonValue] = []
     for each in observer.conversations:
-        for step in each.steps[-1:]:  # the last request repeats all others
+        # The last request repeats the messages of all others.
+        for step in each.steps[-1:]:
             values += [*step.messages, *step.head.values(), *step.said]
     learn_keys(values, "RECORDED_KEY", secrets)
     merger = Merger(tuple(logs), secrets)

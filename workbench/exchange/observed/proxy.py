@@ -121,7 +121,8 @@ class RecordingProxy:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=tls),
             timeout=aiohttp.ClientTimeout(total=None, connect=CONNECT_TIMEOUT_S),
-            auto_decompress=False,  # the program gets the bytes of the endpoint, compressed as they are
+            # The program gets the endpoint's bytes as they are, also compressed ones.
+            auto_decompress=False,
             cookie_jar=aiohttp.DummyCookieJar(),
             skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
             read_bufsize=2**20,
@@ -243,7 +244,8 @@ class RecordingProxy:
         except (aiohttp.ClientError, OSError) as error:
             self._fail(step, self._broken(error, began=True))
             if request.transport is not None:
-                request.transport.close()  # so that the program sees an answer that broke off, too
+                # The program must see that the answer broke off, which a proper end of the body would hide.
+                request.transport.close()
 
     def _fail(self, step: Step | None, why: str) -> None:
         if step is not None:
@@ -296,7 +298,8 @@ def _kept(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
 def _sent_headers(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
     """Return the headers for the request to the endpoint."""
     kept = _kept(headers)
-    for name in ("host", "content-length", "expect"):  # aiohttp sets its own
+    # aiohttp sets these headers itself.
+    for name in ("host", "content-length", "expect"):
         kept.popall(name, None)
     if (accepted := kept.popall("accept-encoding", None)) is not None:
         offered = []

@@ -1,7 +1,7 @@
-"""A tee for MCP servers: a program that a client starts in a server's place.
+"""Records the calls of an MCP server, as a program that a client starts in place of the server.
 
-It starts the server, passes every byte on in both directions as it comes, and logs tools and calls in a file. It says
-nothing of its own.
+The program starts the server, passes every byte on in both directions as it comes, and logs tools and calls in a file.
+It writes nothing of its own to the client.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ class ServerLogWriter:
         try:
             message = parsed_json(line.decode("utf-8"))
         except (ValueError, RecursionError):
-            return  # a line that is no JSON is for neither side
+            # A line that is no JSON is no message of either side.
+            return
         for each in message if isinstance(message, list) else [message]:
             if isinstance(each, dict):
                 self._take(each, now_s, by_client=by_client)
@@ -146,7 +147,8 @@ def run_tee(command: Sequence[str], to: Path, secrets: Secrets, complain: Callab
     )
     to_server.start()
     _pump(server.stdout.fileno(), sys.stdout.fileno(), log, False, lambda: None)
-    server.stdout.close()  # so that the server sees that its client has gone
+    # The server then sees that its client has disconnected.
+    server.stdout.close()
     code = server.wait()
     log.close()
     return code if code >= 0 else 128 - code
@@ -167,7 +169,8 @@ def _learn_words(command: Sequence[str], secrets: Secrets) -> None:
 def _pump(source: int, target: int, log: ServerLogWriter, by_client: bool, at_end: Callable[[], object]) -> None:
     """Pass bytes on until their end, and log each whole line after it was passed on."""
     lines = _Lines()
-    with suppress(OSError):  # one side has gone: the other sees its end
+    # If one side has ended, closing its stream tells the other.
+    with suppress(OSError):
         while chunk := os.read(source, _PIECE_BYTES):
             view = memoryview(chunk)
             while view:

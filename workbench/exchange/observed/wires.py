@@ -197,7 +197,8 @@ class AnswerReading:
         assert self._unpacked is not None
         chunk = self._unpacked.feed(chunk)
         self._bytes += len(chunk)
-        if not 200 <= self._status < 300:  # of a refusal, only the beginning is quoted
+        # Only the beginning of a refusal is quoted.
+        if not 200 <= self._status < 300:
             self._held += chunk[: MAX_ERROR_BYTES - len(self._held)]
             return
         if self._bytes > MAX_BODY_BYTES:
@@ -237,7 +238,8 @@ class AnswerReading:
             self.fail(f"{problem}: {words}" if words else problem)
             return
         if self._kind == "events":
-            if not self._reader.ended:  # the last event may lack the blank line behind it
+            # The last event may lack the blank line that ends an event.
+            if not self._reader.ended:
                 for event in self._parser.close():
                     self._said(self._reader.feed(event))
         elif self._kind == "document":
@@ -245,7 +247,8 @@ class AnswerReading:
             if isinstance(document, dict):
                 self._response_id = str(document.get("id") or "")
             self._said(self._reader.feed_whole(document))
-            self._first_token_ms = None  # it came as a whole
+            # The answer came as a whole, so there is no time to its first token.
+            self._first_token_ms = None
         elif self._held.strip():
             raise ValueError("it is neither a stream of events nor JSON")
         else:
@@ -265,7 +268,8 @@ class AnswerReading:
                     text.append(piece)
                 case ReasoningDelta(text=piece):
                     reasoning.append(piece)
-                case TextWasReasoning():  # a model closed a tag of thoughts that it had not opened
+                # The model has closed a tag of thoughts that it had not opened: the text so far was reasoning.
+                case TextWasReasoning():
                     reasoning += text
                     text.clear()
                 case CallStarted(_, call_id, tool):
