@@ -9,17 +9,15 @@ from collections.abc import Mapping
 
 
 class Limit(int):
-    """A limit that a user can reach.
+    """A limit that a user can reach, with the message that is printed then.
 
-    `happened` says which value exceeds it. In it `{limit}` stands for the number, `{mib}` for the number in MiB, and
-    other names for arguments of `reached`. `way_out` is the user's way out; it is empty where `happened` is a range
-    to choose from or a model's mistake."""
+    `happened` describes the excess. In it `{limit}` stands for the number, `{mib}` for the number in MiB, and other
+    names for arguments of `reached`. `way_out` is the advice to the user, "" if there is none."""
 
     happened: str
     way_out: str
 
     def __new__(cls, number: int, happened: str, way_out: str = "") -> Limit:
-        """Return a number with its words."""
         limit = super().__new__(cls, number)
         limit.happened, limit.way_out = happened, way_out
         return limit
@@ -28,16 +26,19 @@ class Limit(int):
         return Limit, (int(self), self.happened, self.way_out)
 
     def reached(self, **about: object) -> str:
-        """Return the message for something that exceeds the limit."""
-        words = f"{self.happened}: {self.way_out}" if self.way_out else self.happened
+        """Return the message for a value above the limit; `about` fills in the names of the message."""
+        words = self.happened
+        if self.way_out:
+            words += f": {self.way_out}"
         return self._filled(words, about)
 
     def exceeded(self, **about: object) -> str:
-        """Return the message without the way out, for a surface that shows that apart."""
+        """Return the message without the advice, for a surface that shows the advice elsewhere."""
         return self._filled(self.happened, about)
 
     def _filled(self, words: str, about: Mapping[str, object]) -> str:
-        from workbench.numerals import count_text, setting_text  # on use: limits are read at each start
+        # Imported on use: every command imports the limits, and hardly any reaches one.
+        from workbench.numerals import count_text, setting_text
 
         return words.format(limit=count_text(self), mib=f"{setting_text(self / 2**20)} MiB", **about)
 

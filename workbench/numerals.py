@@ -1,6 +1,7 @@
-"""The one place where a number becomes text for a person: rates, scores, durations, costs, counts, times.
+"""Formats numbers for users: rates, scores, durations, costs, counts, times.
 
-Every room imports these functions. Reports in JSON keep the numbers themselves, unrounded."""
+Every surface uses these functions, so that a number looks the same everywhere. Reports in JSON keep unrounded numbers.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +11,19 @@ from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 from functools import lru_cache
 
 NOTHING = "–"
-"""Stands where there is no number."""
+"""The text in place of a missing number."""
 
+# Digits beyond these are errors of binary sums: 0.1 + 0.2 must count as 0.3 before it is rounded.
 _TEXT_DIGITS = 12
-"""Significant digits that are rounded; those beyond are errors of binary sums."""
 
 _LONG = 1e12
-"""Larger numbers are shown as they are."""
+"""The number from which on numbers are formatted without decimal rounding."""
 
 
 def decimals(value: float, digits: int = 2, *, full: float = 1.0) -> str:
-    """Return a number with `digits` decimals.
+    """Return a number with `digits` decimals, rounding a half up: 0.625 is `0.63`.
 
-    A half is rounded up: 0.625 is `0.63`. A number below `full` is never shown as `full`: 0.9999 is `0.99`, because it
-    did not reach 1."""
+    A number below `full` is never shown as `full`: 0.9999 is `0.99`, because it did not reach 1."""
     if not math.isfinite(value) or abs(value) >= _LONG:
         return f"{value:.{digits}f}"
     return _decimals(f"{value:.{_TEXT_DIGITS}g}", digits, full)
@@ -33,11 +33,13 @@ def decimals(value: float, digits: int = 2, *, full: float = 1.0) -> str:
 def _decimals(number: str, digits: int, full: float) -> str:
     exact, unit = Decimal(number), Decimal(1).scaleb(-digits)
     rounded = exact.quantize(unit, ROUND_HALF_UP)
-    return str(exact.quantize(unit, ROUND_DOWN) if exact < full <= rounded else rounded)
+    if exact < full <= rounded:
+        rounded = exact.quantize(unit, ROUND_DOWN)
+    return str(rounded)
 
 
 def count_text(number: float) -> str:
-    """Return a number in whole ones: `950`, `12,000`."""
+    """Return a number rounded to a whole one, with commas: `950`, `12,000`."""
     return f"{round(number):,}"
 
 
@@ -49,37 +51,40 @@ def counted(number: int, noun: str) -> str:
 
 
 def counted_of(part: int, whole: int, noun: str) -> str:
-    """Return how many of several there are: `3 of 1,000 runs`."""
+    """Return a part of a whole with its noun: `3 of 1,000 runs`."""
     return f"{count_text(part)} of {counted(whole, noun)}"
 
 
 def of_text(part: int, whole: int) -> str:
-    """Return how many of several there are, without their noun: `3 of 1,000`."""
+    """Return a part of a whole without a noun: `3 of 1,000`."""
     return f"{count_text(part)} of {count_text(whole)}"
 
 
 def short_count(count: int) -> str:
     """Return a count in at most four digits: `950`, `1.2k`, `35k`, `1.4M`."""
     for unit, size in (("M", 1_000_000), ("k", 1_000)):
+        if count >= 10 * size:
+            return f"{count // size:,}{unit}"
         if count >= size:
-            return f"{count / size:.1f}{unit}" if count < 10 * size else f"{count // size:,}{unit}"
+            return f"{count / size:.1f}{unit}"
     return str(count)
 
 
 def figure(value: float) -> str:
-    """Return a number with at most three decimals, or three significant digits where it is smaller than that."""
+    """Return a number with at most three decimals, and one below 0.001 with three significant digits."""
     if not math.isfinite(value):
         return str(value)
     shown = f"{value:.3g}"
     if value == 0 or abs(value) >= 0.001:
         shown = f"{value:.3f}".rstrip("0").rstrip(".")
-    if shown.startswith("-"):  # a minus sign is as wide as a plus sign, a hyphen is not
+    # A minus sign is as wide as a plus sign, a hyphen is not: columns of signed numbers stay aligned.
+    if shown.startswith("-"):
         return f"−{shown[1:]}"
     return shown
 
 
 def setting_text(value: float) -> str:
-    """Return a number as the user wrote it: a threshold, a limit, a bound of a schema."""
+    """Return a setting of the user's, such as a threshold, with all its digits and without errors of binary numbers."""
     return f"{value:.12g}"
 
 
@@ -89,8 +94,10 @@ def seconds_text(seconds: float) -> str:
 
 
 def whole(number: float) -> float:
-    """Return a number without a decimal point where it has no fraction."""
-    return int(number) if isinstance(number, float) and number.is_integer() and abs(number) < 1e15 else number
+    """Return a number without a fraction as an integer, and any other number unchanged."""
+    if isinstance(number, float) and number.is_integer() and abs(number) < 1e15:
+        return int(number)
+    return number
 
 
 def number_text(number: float) -> str:
@@ -99,6 +106,7 @@ def number_text(number: float) -> str:
 
 
 def range_text(low: float, high: float) -> str:
+    """Return a range of numbers in words: `at least 3`, `3..5`, `any number`."""
     if low == -math.inf and high == math.inf:
         return "any number"
     if low == -math.inf:
@@ -108,14 +116,11 @@ def range_text(low: float, high: float) -> str:
     return f"{number_text(low)}..{number_text(high)}"
 
 
-# Rates and scores
-
-
 def rate_text(share: float | None) -> str:
-    """Return a share of 0..1 as `66.7%`.
-
-    Less than all is never shown as all."""
-    return NOTHING if share is None else f"{decimals(100 * share, 1, full=100)}%"
+    """Return a share of 0..1 as `66.7%`; only 1 is shown as `100.0%`."""
+    if share is None:
+        return NOTHING
+    return f"{decimals(100 * share, 1, full=100)}%"
 
 
 def rates_text(low: float, high: float) -> str:
@@ -129,13 +134,17 @@ def points_text(difference: float) -> str:
 
 
 def score_text(score: float | None, absent: str = "n/a") -> str:
-    """Return a score with two decimals, `1.00` only where it is 1; `n/a` where a grader does not apply."""
-    return absent if score is None else decimals(score)
+    """Return a score with two decimals, and `absent` if a grader does not apply; only 1 is shown as `1.00`."""
+    if score is None:
+        return absent
+    return decimals(score)
 
 
 def mean_text(mean: float | None) -> str:
-    """Return the mean of scores, or of another measure of runs, as a score is shown."""
-    return NOTHING if mean is None else decimals(mean)
+    """Return the mean of scores, or of another measure, with the decimals of a score."""
+    if mean is None:
+        return NOTHING
+    return decimals(mean)
 
 
 def scores_text(low: float, high: float) -> str:
@@ -144,20 +153,19 @@ def scores_text(low: float, high: float) -> str:
 
 
 def difference_text(difference: float) -> str:
-    """Return a difference of scores with its sign.
-
-    It has a decimal more than scores: `+0.013`."""
+    """Return a difference of scores with its sign, and one decimal more than scores have: `+0.013`."""
     return _signed(difference, 3, 1)
 
 
 def _signed(number: float, digits: int, full: float) -> str:
+    # Adding 0.0 turns a negative zero into a positive one.
     return f"{float(decimals(number, digits, full=full)) + 0.0:+.{digits}f}"
 
 
 def reached_text(reached: float, demanded: float, *, is_rate: bool = False) -> str:
-    """Return a value that was compared with a threshold as a score or a rate: `0.67`, `66.7%`.
+    """Return a value that was compared with a threshold, as a score or a rate: `0.67`, `66.7%`.
 
-    It has as many decimals as tell the two apart."""
+    It has enough decimals to differ from the threshold."""
     if is_rate:
         return f"{_apart(100 * reached, 100 * demanded, 1, 100)}%"
     return _apart(reached, demanded, 2, 1)
@@ -172,23 +180,25 @@ def _apart(reached: float, demanded: float, digits: int, full: float) -> str:
 
 
 def demanded_text(threshold: float, *, is_rate: bool = False) -> str:
-    """Return a threshold as the user wrote it, that of a rate in percent: `0.85`, `85%`."""
-    return f"{setting_text(100 * threshold)}%" if is_rate else setting_text(threshold)
+    """Return a threshold with all its digits, of a rate in percent: `0.85`, `85%`."""
+    if is_rate:
+        return f"{setting_text(100 * threshold)}%"
+    return setting_text(threshold)
 
 
 def p_text(p: float, level: float) -> str:
-    """Return a p value: `p = 0.18`, with as many digits as it takes to show on which side of `level` it is."""
+    """Return a p value: `p = 0.18`, with enough digits to show whether it is above `level`."""
     if p < 0.001:
         return "p < 0.001"
     digits = 1 - math.floor(math.log10(p))
     text = decimals(p, digits)
+    # Rounding may move it to the other side of the level; with all its digits it is on its own side.
     while (float(text) <= level) != (p <= level):
         digits += 1
-        text = f"{p:.{digits}f}"  # at the latest with all digits, it is on its side
-    return f"p = {text.rstrip('0').rstrip('.') if '.' in text else text}"
-
-
-# Times and sizes
+        text = f"{p:.{digits}f}"
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return f"p = {text}"
 
 
 def duration_text(milliseconds: float | None) -> str:
@@ -202,14 +212,17 @@ def duration_text(milliseconds: float | None) -> str:
     if milliseconds < 99_950:
         return f"{milliseconds / 1000:.1f} s"
     seconds = milliseconds / 1000
-    return f"{clock(seconds)} {'h' if seconds >= 3600 else 'min'}"
+    unit = "h" if seconds >= 3600 else "min"
+    return f"{clock(seconds)} {unit}"
 
 
 def clock(seconds: float) -> str:
-    """Return a time that is running: `0:04`, `12:30`, `1:02:03`."""
+    """Return a running time as on a clock: `0:04`, `12:30`, `1:02:03`."""
     whole = int(seconds)
     hours, minutes = whole // 3600, whole // 60 % 60
-    return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"
+    if hours:
+        return f"{hours}:{minutes:02}:{whole % 60:02}"
+    return f"{minutes}:{whole % 60:02}"
 
 
 def estimate_time_text(seconds: float) -> str:
@@ -220,14 +233,19 @@ def estimate_time_text(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes} min"
     hours, rest = divmod(minutes, 60)
-    return f"{hours:,} h {rest} min" if rest and hours < 10 else f"{hours:,} h"
+    # From ten hours on, minutes suggest a precision that no estimate has.
+    if rest and hours < 10:
+        return f"{hours:,} h {rest} min"
+    return f"{hours:,} h"
 
 
 def pace_text(per_minute: float | None) -> str:
-    """Return cases per minute, with a decimal where there are few."""
+    """Return a number of cases per minute, with a decimal below 100."""
     if per_minute is None:
         return NOTHING
-    return f"{per_minute:,.0f}" if per_minute >= 100 else f"{per_minute:.1f}"
+    if per_minute >= 100:
+        return f"{per_minute:,.0f}"
+    return f"{per_minute:.1f}"
 
 
 def bytes_text(number: int) -> str:
@@ -240,12 +258,12 @@ def bytes_text(number: int) -> str:
 
 
 def times_text(factor: float) -> str:
-    """Return how many times as much something is: `2.4 times`."""
+    """Return a factor: `2.4 times`."""
     return f"{factor:.1f} times"
 
 
 def cost_text(dollars: float | None) -> str:
-    """Return US dollars, with as many decimals as a small amount needs; `unknown` without a price."""
+    """Return an amount in US dollars, with more decimals for smaller ones; `unknown` without a price."""
     if dollars is None:
         return "unknown"
     if not dollars:
@@ -254,26 +272,30 @@ def cost_text(dollars: float | None) -> str:
         return "<$0.000001"
     if dollars >= 1:
         return f"${dollars:,.2f}"
-    return f"${dollars:,.4f}" if dollars >= 0.01 else f"${dollars:,.6f}"
+    if dollars >= 0.01:
+        return f"${dollars:,.4f}"
+    return f"${dollars:,.6f}"
 
 
 def tokens_text(into: int, out: int, cached: int = 0, reasoning: int = 0, *, unit: str = " tokens") -> str:
-    """Return tokens: `1,200 tokens in (300 cached), 56 out (20 reasoning)`; without a unit `1,200 in, 56 out`."""
-    from_cache = f" ({cached:,} cached)" if cached else ""
-    reasoned = f" ({reasoning:,} reasoning)" if reasoning else ""
-    return f"{into:,}{unit} in{from_cache}, {out:,} out{reasoned}"
+    """Return numbers of tokens: `1,200 tokens in (300 cached), 56 out (20 reasoning)`."""
+    text = f"{into:,}{unit} in"
+    if cached:
+        text += f" ({cached:,} cached)"
+    text += f", {out:,} out"
+    if reasoning:
+        text += f" ({reasoning:,} reasoning)"
+    return text
 
 
 def short_tokens_text(into: int, out: int) -> str:
-    """Return tokens where there is little room: `1.2k in, 56 out`."""
+    """Return numbers of tokens in a short form: `1.2k in, 56 out`."""
     return f"{short_count(into)} in, {short_count(out)} out"
 
 
-# Moments
-
 _UNITS = ((86_400, "day"), (3_600, "h"), (60, "min"))
 _AGO_UP_TO_S = 14 * 86_400
-"""Older times are shown by their date alone."""
+"""The age in seconds from which on times are shown as dates."""
 
 
 def moment_text(at_ms: float) -> str:
@@ -286,8 +308,10 @@ def age_text(at_ms: float, now: datetime) -> str:
     seconds = max(now.timestamp() - at_ms / 1000, 0.0)
     if seconds >= _AGO_UP_TO_S:
         return f"{datetime.fromtimestamp(at_ms / 1000):%Y-%m-%d}"
-    length, unit = next(((length, unit) for length, unit in _UNITS if seconds >= length), (0, ""))
-    if not length:
-        return "now"
-    number = int(seconds // length)
-    return f"{number} {unit}{'s' if unit == 'day' and number > 1 else ''}"
+    for length, unit in _UNITS:
+        if seconds >= length:
+            number = int(seconds // length)
+            if unit == "day" and number > 1:
+                unit = "days"
+            return f"{number} {unit}"
+    return "now"
