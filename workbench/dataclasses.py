@@ -1,4 +1,4 @@
-"""Makes frozen data classes four times as fast as `dataclasses` does, converts them to JSON and back, and caches by object."""
+"""Makes frozen data classes four times as fast as `dataclasses` does, and converts data classes to JSON and back."""
 
 from __future__ import annotations
 
