@@ -138,11 +138,10 @@ def _repr(self: Any) -> str:
     return f"{type(self).__qualname__}({', '.join(shown)})"
 
 
-def _eq(self: Any, other: Any) -> bool:
+def _eq(self: Any, other: Any) -> Any:
     if type(self) is not type(other):
         return NotImplemented
-    equal: bool = self.__compared__(self) == self.__compared__(other)
-    return equal
+    return self.__compared__(self) == self.__compared__(other)
 
 
 def _hash(self: Any) -> int:
