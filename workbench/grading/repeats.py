@@ -108,6 +108,22 @@ class CaseResult:
         return tuple(run for run in self.runs if run.status.graded)
 
     @property
+    def decisive_run(self) -> RunResult:
+        """The first run with the status of the case; the first run if there is none."""
+        for run in self.runs:
+            if run.status == self.status:
+                return run
+        return self.runs[0]
+
+    @property
+    def grader(self) -> str | None:
+        """The grader that decided, by the first graded run; `None` if no run was graded."""
+        for run in self.runs:
+            if run.grader is not None:
+                return run.grader
+        return None
+
+    @property
     def good(self) -> int:
         """How many runs passed or were warned."""
         return sum(run.passed for run in self.runs)

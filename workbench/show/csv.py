@@ -15,15 +15,15 @@ from workbench.show.doc import Column, Row, Table
 from workbench.show.visible import visible
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""How a text begins that a spreadsheet takes for a formula."""
+"""First characters of a text that a spreadsheet reads as a formula."""
 _MAX_CELL_CHARS = 32_767
-"""Characters of a cell that spreadsheets keep."""
+"""Most characters of a cell, the limit of Excel."""
 CUT = " … (cut)"
 
 
 def table_rows(shown: Table[Row]) -> Iterator[str]:
-    """Yield the lines of a table: its numbers as they are, each under the name of its column."""
-    columns = [column for column in shown.columns if not column.passing]
+    """Yield the lines of a table, with the raw values of its cells, each under the name of its column."""
+    columns = shown.lasting_columns
     return csv_rows(_record(columns, row) for row in shown.rows)
 
 
@@ -31,6 +31,7 @@ def _record(columns: Iterable[Column[Row]], row: Row) -> dict[str, Any]:
     record: dict[str, Any] = {}
     for column in columns:
         raw = column.cell(row).raw
+        # One column of a table may stand for several named values, as a cell with a count for each status.
         if isinstance(raw, Mapping):
             record.update(raw)
         else:
@@ -39,19 +40,21 @@ def _record(columns: Iterable[Column[Row]], row: Row) -> dict[str, Any]:
 
 
 def csv_rows(records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the lines of a table, the names of the columns first; nothing without records."""
+    """Yield records as lines of CSV after a line with the names of the columns; nothing without records."""
     text = StringIO()
     writer = csv.writer(text)
     for number, record in enumerate(records):
         if number == 0:
             writer.writerow(record)
         writer.writerow(map(_cell, record.values()))
+        # One buffer is written and emptied for each row, because the writer of `csv` needs a file.
         yield text.getvalue()
         text.seek(0)
         text.truncate()
 
 
 def _cell(value: Any) -> str | int | float | None:
+    # A `bool` is an `int` too: it is taken first, so that it becomes `true` rather than `1`.
     if isinstance(value, bool):
         return str(value).lower()
     if value is None or isinstance(value, int | float):
@@ -60,6 +63,7 @@ def _cell(value: Any) -> str | int | float | None:
         value = "\n".join(map(str, value))
     shown = visible(str(value))
     if shown.startswith(_FORMULA):
+        # An apostrophe in front makes a spreadsheet show the text as it is.
         shown = f"'{shown}"
     if len(shown) > _MAX_CELL_CHARS:
         shown = shown[: _MAX_CELL_CHARS - len(CUT)] + CUT

@@ -13,6 +13,7 @@ from workbench.show.csv import csv_rows
 from workbench.show.json.base import bounded
 from workbench.show.json.comparison import ComparisonReport, cells_of
 from workbench.show.json.history import DiffReport
+from workbench.show.json.records import dumped
 from workbench.show.views.grades import issue_text
 from workbench.show.views.runs_report import RunsReport
 from workbench.suite.files import from_here
@@ -29,12 +30,13 @@ def rows_of_comparison(report: ComparisonReport) -> Iterator[str]:
 
 
 def rows_of_diff(report: DiffReport) -> Iterator[str]:
-    """Yield a row for each change, the results before and after in columns of their own."""
+    return csv_rows(map(_change, dumped(report.changes)))
     return csv_rows(map(_change, (change.model_dump(mode="json") for change in report.changes)))
 
 
 def _run(run: RunResult, line: int | None) -> dict[str, Any]:
     trajectory, usage, arguments = run.trajectory, run.trajectory.usage, valid_arguments_of(run)
+    calls = [f"{call.tool}({compact_json(dict(call.arguments))})" for call in trajectory.calls]
     return {
         "suite": from_here(run.suite),
         "line": line,
@@ -48,10 +50,11 @@ def _run(run: RunResult, line: int | None) -> dict[str, Any]:
         "reason": run.reason,
         "issues": list(map(issue_text, run.issues)),
         "finish": trajectory.finish_reason,
-        "calls": [f"{call.tool}({compact_json(dict(call.arguments))})" for call in trajectory.calls],
+        "calls": calls,
         "answer": trajectory.final_answer,
         "latency_ms": trajectory.model_latency_ms,
         "loop_ms": trajectory.loop_ms,
+        # Without usage the cell is empty, which differs from 0 tokens.
         "duration_ms": trajectory.duration_ms,
         "input_tokens": usage and usage.input_tokens,
         "output_tokens": usage and usage.output_tokens,

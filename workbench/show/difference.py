@@ -21,6 +21,7 @@ MAX_COMPARED = 4_000_000
 MOST_SHOWN = 400
 """Further lines are counted, not shown."""
 
+# A line of a minified file may have a million characters, of which a screen shows some hundreds.
 _MAX_SHOWN_CHARS = 500
 
 _ROLES: dict[Sign, Role] = {"-": "failed", "+": "passed", " ": "muted", "@": "comment"}
@@ -28,9 +29,10 @@ _ROLES: dict[Sign, Role] = {"-": "failed", "+": "passed", " ": "muted", "@": "co
 
 @dataclass(frozen=True)
 class Difference:
-    """Removed lines (`-`), added lines (`+`) and context lines.
+    """A line-by-line difference: removed (`-`), added (`+`) and context lines.
 
-    Each group begins with its position (`@`)."""
+    Each group of lines begins with a line that tells its position (`@`).
+    """
 
     lines: tuple[tuple[Sign, str], ...]
 
@@ -44,6 +46,7 @@ class Difference:
 
     def __str__(self) -> str:
         """Return the number of changed, added and removed lines in words."""
+        # Within a group, a removed line and an added one count together as one changed line.
         changed = sum(min(gone, came) for gone, came in self._groups())
         counts = ((changed, "changed"), (self.added - changed, "added"), (self.removed - changed, "removed"))
         texts: list[str] = []
@@ -61,7 +64,7 @@ class Difference:
                 yield signs.count("-"), signs.count("+")
 
     def drawn(self, width: int) -> list[Line]:
-        """Return one row for each line."""
+        """Return one row for each line, each cut to `width` cells."""
         rows: list[Line] = []
         for sign, text in self.lines[:MOST_SHOWN]:
             lead = "" if sign == "@" else sign
@@ -72,7 +75,7 @@ class Difference:
 
 
 def difference(old: str, new: str) -> Difference:
-    """Compare two texts."""
+    """Return the line-by-line difference between two texts."""
     return Difference(tuple(_lines(old.split("\n"), new.split("\n"))))
 
 
@@ -88,6 +91,7 @@ def _lines(old: list[str], new: list[str]) -> Iterator[tuple[Sign, str]]:
     context = old[len(old) - end :][:CONTEXT_LINES]
     if len(before) * len(after) > MAX_COMPARED:
         # `SequenceMatcher` takes quadratic time, which is too long for a dialog.
+        # The quick alternative replaces everything between the common start and the common end.
         same = start - first
         groups = [[("equal", 0, same, 0, same), ("replace", same, len(before), same, len(after))]]
     else:
@@ -103,6 +107,7 @@ def _lines(old: list[str], new: list[str]) -> Iterator[tuple[Sign, str]]:
                     yield ("-", line)
                 for line in after[new_start:new_end]:
                     yield ("+", line)
+        # The context after the last group was not compared, so it is in no group.
         if at == len(groups) - 1:
             for line in context:
                 yield (" ", line)

@@ -30,9 +30,9 @@ Row = TypeVar("Row")
 
 
 class Value(NamedTuple):
-    """A text of one or more roles, and its value for programs.
+    """A text in one or more roles, and its value for programs.
 
-    `raw` is the value; a mapping stands for more than one named value.
+    `raw` is the value; a mapping holds several values by name.
     """
 
     spans: Line
@@ -49,12 +49,12 @@ NONE = Value(EMPTY)
 
 
 def words(text: str, role: Role = "text") -> Value:
-    """Return a text that is safe to show already."""
+    """Return a value of a text that is safe to show."""
     return Value((Span(text, role),), text) if text else NONE
 
 
 def names(each: Sequence[str], role: Role = "text", most: int = 2) -> Value:
-    """Return names, safe to show, of which the first ones are shown: `Weather, Files +3`."""
+    """Return names, safe to show, as a value: the first `most`, and how many follow (`Weather, Files +3`)."""
     known = list(dict.fromkeys(each))
     shown = ", ".join(known[:most])
     if len(known) > most:
@@ -63,29 +63,30 @@ def names(each: Sequence[str], role: Role = "text", most: int = 2) -> Value:
 
 
 def share(of_all: float | None, role: Role = "text") -> Value:
-    """Return a share of 0..1."""
+    """Return a value of a share of 0..1."""
     return Value((Span(rate_text(of_all), role),), of_all)
 
 
 def rate(good: int, of: int) -> Value:
-    """Return a pass rate, in the colour of success if all passed."""
+    """Return a value of a pass rate, in the colour of success if all passed."""
     if not of:
         return share(None, "muted")
     return share(good / of, "passed" if good == of else "text")
 
 
 def when(at: str, role: Role = "muted") -> Value:
-    """Return an ISO 8601 time: local for a person, as it is for programs."""
+    """Return a value of an ISO 8601 time, which people see in local time and programs as it is."""
     return Value((Span(local_time(at), role),), at)
 
 
 def short_when(at: str, role: Role = "muted") -> Value:
-    """Return an ISO 8601 time without its year."""
+    """Return a value of an ISO 8601 time, which people see without its year."""
+    # A local time begins with the year and a hyphen, five characters.
     return Value((Span(local_time(at)[5:], role),), at)
 
 
 def age(at: str, now: datetime, role: Role = "muted") -> Value:
-    """Return the age of an ISO 8601 time; nothing for any other text."""
+    """Return a value of the age of an ISO 8601 time; an empty one for any other text."""
     at_ms = epoch_ms(at)
     if at_ms is None:
         return NONE
@@ -93,7 +94,7 @@ def age(at: str, now: datetime, role: Role = "muted") -> Value:
 
 
 def joined(values: Sequence[Value], gap: str = "  ") -> Value:
-    """Return values beside each other."""
+    """Return values beside each other, as one value."""
     spans: list[Span] = []
     for value in values:
         if spans:
@@ -109,20 +110,20 @@ class Column(Generic[Row]):
     name: str
     cell: Callable[[Row], Value]
     right: bool = False
-    """Whether its texts stand at its right edge."""
+    """Whether the texts of the column are aligned right."""
     gap: int = 2
-    """The blanks between it and the column before."""
+    """Number of blanks before the column."""
     from_cells: int = 0
-    """The width of the table from which it is shown."""
+    """Width of the table from which the column is shown."""
     least: int = 0
-    """The width to which it may be cut; 0 for a column that is never cut."""
+    """Width to which the column may be cut; 0 if it is never cut."""
     fit: Callable[[Row, int], Value] | None = None
-    """Its cell cut to a width; without it, the end is cut."""
+    """The cell of a row, cut to a width; without it, the end of the cell is cut."""
     short: Callable[[Row], Value] | None = None
-    """Its cell in a table that is narrower than `short_below`."""
+    """The cell of a row in a table that is narrower than `short_below`."""
     short_below: int = 0
     passing: bool = False
-    """Whether it soon holds no more, as an age: documents leave it out."""
+    """Whether its values are true for a moment only, such as an age; documents omit the column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +138,17 @@ class Table(Generic[Row]):
     rows: Sequence[Row]
     note: Callable[[Row], Value] | None = None
 
+    @property
+    def lasting_columns(self) -> list[Column[Row]]:
+        """The columns of a document, which is read later than it is written."""
+        return [column for column in self.columns if not column.passing]
+
 
 @dataclass(frozen=True, slots=True)
 class Matrix(Generic[Row]):
     """Rows with a column for each model.
 
-    A terminal shows the columns that do not fit below the others; the app scrolls to them.
+    A terminal shows the columns that do not fit below the others; the app scrolls sideways.
     """
 
     first: Column[Row]
@@ -162,16 +168,17 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A text that is wrapped."""
+    """A text that is wrapped at the width of its surface."""
 
     line: Line
 
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A list.
+    """A list of lines.
 
-    A terminal shows the first `most`, and counts the others by their `noun`."""
+    A terminal shows the first `most` lines and counts the others, named by `noun`.
+    """
 
     lines: Sequence[Line]
     noun: str = "other"
@@ -179,7 +186,7 @@ class Items:
 
 
 Fact = tuple[Line, Span]
-"""A name, and the text that belongs to it."""
+"""A name, and the text beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +198,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A few blocks below a title that belong closer together than others."""
+    """A title and the few blocks below it, closer together than other blocks."""
 
     title: Line
     blocks: Sequence[Block]
@@ -199,9 +206,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """The lines of a unified diff, as they are in the files.
-
-    Of an empty one nothing is shown."""
+    """The lines of a unified diff, as `diff -u` writes them; without lines nothing is shown."""
 
     lines: Sequence[str]
 

@@ -1,7 +1,7 @@
-"""The forms in which results are written: their names, how their files end, which commands have them, who writes them.
+"""Forms of results: their names, the endings of their files, the commands that offer them, and their writers.
 
-A writer is a function that takes what a command reports on (`evaluation.report.Report` for runs) and yields the text in
-pieces that hold no secrets, one run after the other.
+A writer is a function that takes the subject of a command (`evaluation.report.Report` for runs) and yields its text in
+pieces without secrets, one run after the other.
 """
 
 from __future__ import annotations
@@ -27,26 +27,34 @@ Command = Literal[
 ]
 
 PLAIN_WIDTH = 120
-"""Columns of a text that does not go to a terminal."""
+"""Width in columns of a text that is not written to a terminal."""
 
 _OWN = ""
-"""In the place of a writer: the command knows how."""
+"""Stands for a writer that is part of the command itself."""
 _OF_RUNS: tuple[Command, ...] = ("run", "grade", "history show", "history merge")
 _OF_FINDINGS: tuple[Command, ...] = ("validate", "tools")
 _ALL: tuple[Command, ...] = (*_OF_RUNS, "compare", "history diff")
 
 
 class Form(NamedTuple):
-    """A form, and its writer for each command that has it, as `module:function`."""
+    """A form of results, and its writer for each command that offers it, as `module:function`."""
 
     name: str
     endings: tuple[str, ...]
+    # A command prints the purpose in its help, and `docs/reports.md` has a row of each form.
     purpose: str
     writers: Mapping[Command, str]
     only_alone: bool = False
-    """Whether it stands only in the place of the report (`--format`, `--output`), not beside it (`--report`)."""
+    """Whether the form replaces the report (`--format`, `--output`) and is never written beside it (`--report`)."""
     is_json: bool = False
-    """Whether its text is JSON, or lines of JSON."""
+    """Whether its text is JSON or JSON lines."""
+
+    def longest_ending(self, file: Path) -> int:
+        """Return the length of the form's longest ending that a file's name has, 0 without one."""
+        name = file.name.lower()
+        # A name such as `.json` is no ending: nothing stands before it.
+        fitting = (len(each) for each in self.endings if name.endswith(each) and len(name) > len(each))
+        return max(fitting, default=0)
 
 
 def _of_runs(writer: str) -> dict[Command, str]:
@@ -143,62 +151,64 @@ FORMS: tuple[Form, ...] = (
 
 
 LINES_MAX = 10_000
-"""Runs or changes that have lines in a text: nobody reads a longer list, and other forms have all of them."""
+"""Most runs or changes that a text lists; longer lists are in the other forms."""
 RUN_BY_RUN = "give --format records, JSON lines of one run each, or csv"
+# Forms that a program or a browser holds in memory as a whole.
 _ONE_DOCUMENT = ("json", "html")
 
 
 def why_too_many(form: str | None, runs: int, instead: str = RUN_BY_RUN) -> str | None:
-    """Return why a report of a form cannot hold so many runs, and the alternative; `None` if it can."""
+    """Return why a report of `form` cannot hold that many runs, with the alternative; `None` if it can."""
     if form not in _ONE_DOCUMENT or runs <= MAX_DOCUMENT_RUNS:
         return None
     return MAX_DOCUMENT_RUNS.reached(form=form, runs=runs, instead=instead)
 
 
 def forms_of(command: Command, *, beside: bool = False) -> tuple[str, ...]:
-    """Return the names of the forms that a command has; with `beside`, of those that `--report` writes."""
+    """Return the names of the forms of a command; with `beside`, only those that `--report` writes."""
     return tuple(form.name for form in FORMS if command in form.writers and not (beside and form.only_alone))
 
 
 def form_of_file(file: Path, command: Command, asked: str | None = None, *, beside: bool = False) -> str | None:
-    """Return the form of a command that a file's name stands for; `None` for none.
+    """Return the form of a command that the ending of a file's name stands for; `None` without one.
 
-    The longest ending decides; among forms with the same ending, `asked`.
+    `asked` decides where its ending fits, then the longest ending.
     """
     known = forms_of(command, beside=beside)
-    found = []
+    endings = {}
     for form in FORMS:
-        for ending in form.endings:
-            if _ends(file, ending):
-                found.append((len(ending), form.name))
-    names = [name for _, name in sorted(found, key=lambda each: -each[0]) if name in known]
-    return asked if asked in names else next(iter(names), None)
+        longest = form.longest_ending(file)
+        if form.name in known and longest:
+            endings[form.name] = longest
+    if asked in endings:
+        return asked
+    # `.sarif.json` ends in `.json` too, so the longest ending is the one that was meant.
+    return max(endings, key=endings.__getitem__, default=None)
 
 
 def any_form_of_file(file: Path) -> str | None:
-    """Return which form the name of a file means, whatever command has it."""
-    return next((form.name for form in FORMS if any(_ends(file, ending) for ending in form.endings)), None)
+    """Return the form that a file's name stands for with any command; `None` without one."""
+    for form in FORMS:
+        if form.longest_ending(file):
+            return form.name
+    return None
 
 
 def is_json(name: str | None) -> bool:
-    """Return whether the text of a form is JSON."""
+    """Return whether the text of the form with this name is JSON."""
     return any(form.is_json for form in FORMS if form.name == name)
 
 
-def _ends(file: Path, ending: str) -> bool:
-    return file.name.lower().endswith(ending) and len(file.name) > len(ending)
-
-
 def endings_of(command: Command, *, beside: bool = False) -> str:
-    """Return how files of a command's reports end, in one line: `.txt, .json`."""
+    """Return the endings of a command's reports in one line: `.txt, .json`."""
     known = forms_of(command, beside=beside)
     return ", ".join(dict.fromkeys(form.endings[0] for form in FORMS if form.name in known and form.endings))
 
 
 def pieces_of(form: str, command: Command, subject: Any) -> Iterator[str]:
-    """Yield the report of a command in a form that has a writer."""
+    """Yield the report of a command in a form that has a writer of its own."""
     writer = next(each.writers[command] for each in FORMS if each.name == form)
     module, _, function = writer.partition(":")
-    # On use: few commands write more than one form.
+    # Imported on use: few commands write more than one form.
     write: Callable[[Any], Iterable[str]] = getattr(import_module(module), function)
     yield from write(subject)

@@ -20,17 +20,18 @@ _MESSAGE_MAX = 1_000
 def annotation_lines(report: RunsReport) -> Iterator[str]:
     """Yield an error at the line of each case that did not pass, up to nine, and one that counts the others."""
     cases = report.quality.cases
+    # GitHub shows the first ten errors of a step and drops the others silently: the tenth one counts them.
     bad = (case for case in cases if case.status in (Status.FAILED, Status.ERROR))
     for case in islice(bad, ANNOTATIONS_MAX):
         yield _annotation(report.shown_case(case), report)
     if (more := cases.number(Status.FAILED, Status.ERROR) - ANNOTATIONS_MAX) > 0:
-        what = f"and {counted(more, 'other case')} did not pass: the summary of the job has all of them"
-        yield command("error", what, title="Workbench")
+        rest = f"and {counted(more, 'other case')} did not pass: the summary of the job has all of them"
+        yield command("error", rest, title="Workbench")
 
 
 def _annotation(shown: ShownCase, report: RunsReport) -> str:
     result, redact = shown.result, report.secrets.redact
-    run = next((run for run in result.runs if run.status == result.status), result.runs[0])
+    run = result.decisive_run
     title = f"{one_line(run.case_name)} [{one_line(run.model)}] {result.status}"
     if len(result.runs) > 1:
         title += f", {result.good} of {len(result.graded)} runs passed"

@@ -1,6 +1,7 @@
-"""Every sign that the screens draw.
+"""The signs of the app's screens.
 
-Each is one cell wide and needs no variation selector."""
+Each sign is one cell wide in all terminals and needs no variation selector.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +11,7 @@ from workbench.grading.status import Status
 
 @dataclass(frozen=True)
 class Glyphs:
-    """Signs by meaning.
-
-    Each is recognisable without colour."""
+    """The signs by their meanings, each recognisable without colour."""
 
     passed: str = Status.PASSED.sign
     warned: str = Status.WARNED.sign

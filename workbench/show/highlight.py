@@ -1,6 +1,6 @@
-"""Highlights lines of TOML and JSON.
+"""Highlighting of TOML and JSON, line by line.
 
-Broken text is coloured as far as it can be read and never lost: the spans of a line always add up to the line.
+A text with syntax errors is coloured as far as it can be read: the spans of a line always add up to the line.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from workbench.show.lazy_lines import TAB
 from workbench.show.spans import Line, Role, Span, cut, part, sliced
 from workbench.show.visible import visible
 
+# The order of the alternatives decides: a date is tried before a number, a key before a string.
 NUMBER = r"[-+]?(?:\d[\d_]*(?:\.[\d_]+)?(?:[eE][-+]?\d+)?|0[xob][\da-fA-F_]+|inf|nan)\b"
 _DATE = r"\d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[-+]\d\d:\d\d)?)?"
+# Possessive quantifiers (`++`) keep a long text without a match from being tried in every way.
 _KEY = r"(?:[A-Za-z0-9_-]++|\"(?:[^\"\\]|\\.)*\"|'[^']*+')"
 
 _TOML = re.compile(
@@ -52,7 +54,7 @@ _JSON = re.compile(
     r"|(?P<punctuation>[\[\]{}:,]+)"
 )
 _LOOKED_AHEAD = 2_000
-"""Characters read beyond the visible part."""
+"""Characters read beyond the visible part of a text."""
 
 MAX_LINE_CHARS = 4_000
 """Longer lines of TOML, in characters, are not coloured."""
@@ -76,50 +78,52 @@ def toml_lines(lines: list[str]) -> list[Line]:
 
 
 class Colours(Protocol):
-    """Colours a text that is being edited."""
+    """A highlighter of a text that is being edited."""
 
     def changed_from(self, line: int) -> None:
-        """Forget cached colours: this line changed, and perhaps those after it."""
+        """Forget the cached colours of a changed line, and of those after it."""
         ...
 
     def line(self, lines: Sequence[str], index: int) -> Line:
-        """Return one of `lines` in colour."""
+        """Return the line at `index` of `lines`, in colour."""
         ...
 
 
 class PlainColours:
-    """Colours nothing."""
+    """A highlighter without colours."""
 
     def changed_from(self, line: int) -> None:
-        """Nothing is cached."""
+        """Do nothing: no colours are cached."""
 
     def line(self, lines: Sequence[str], index: int) -> Line:
-        """Return one of `lines`."""
+        """Return the line at `index` of `lines`, without colours."""
         return (Span(shown(lines[index]).text),)
 
 
 class JsonColours(PlainColours):
-    """Colours JSON, where every line stands on its own."""
+    """A highlighter of JSON, whose strings never span lines, so that each line is coloured by itself."""
 
     def line(self, lines: Sequence[str], index: int) -> Line:
-        """Return one of `lines` in colour."""
+        """Return the line at `index` of `lines`, in colour."""
         return json_line(shown(lines[index]).text)
 
 
 class TomlColours:
-    """Colours TOML.
+    """A highlighter of TOML.
 
-    Only lines after a change are parsed again, and only as far as they are shown."""
+    After a change, only the lines from there to the visible part are parsed again.
+    """
 
     def __init__(self) -> None:
+        # The state in which each line begins: a multi-line string that is open, and the depth of brackets.
         self._begins: list[tuple[str | None, int]] = [(None, 0)]
 
     def changed_from(self, line: int) -> None:
-        """Forget cached colours: this line changed, and perhaps those after it."""
+        """Forget the cached colours of a changed line, and of those after it."""
         del self._begins[line + 1 :]
 
     def line(self, lines: Sequence[str], index: int) -> Line:
-        """Return one of `lines` in colour."""
+        """Return the line at `index` of `lines`, in colour."""
         for text in lines[len(self._begins) - 1 : index]:
             _, delimiter, depth = _toml_line(shown(text).text, *self._begins[-1])
             self._begins.append((delimiter, depth))
@@ -128,9 +132,11 @@ class TomlColours:
 
 @lru_cache(KEPT_LINES)
 def _toml_line(text: str, delimiter: str | None, depth: int) -> tuple[Line, str | None, int]:
-    """Highlight one line.
+    """Return one line in colour, with the state in which the next line begins.
 
-    `delimiter` is that of the multi-line string that the line begins in, `depth` the number of open brackets."""
+    `delimiter` is that of the multi-line string that is open where the line begins, `depth` the number of open
+    brackets.
+    """
     if len(text) > MAX_LINE_CHARS:
         return (Span(text),), delimiter, depth
     spans: list[Span] = []
@@ -142,6 +148,7 @@ def _toml_line(text: str, delimiter: str | None, depth: int) -> tuple[Line, str 
         position = end + len(delimiter)
         spans.append(Span(text[:position], "string"))
         delimiter = None
+    # Within brackets a line may begin with `[` without being the header of a table.
     elif depth == 0 and (header := _HEADER.match(text)) is not None:
         blank, name, gap, comment = header.groups()
         return _joined([Span(blank), Span(name, "heading"), Span(gap), Span(comment or "", "comment")]), None, 0
@@ -166,12 +173,13 @@ def _toml_line(text: str, delimiter: str | None, depth: int) -> tuple[Line, str 
 
 
 def toml_value(text: str) -> Line:
-    """Highlight a list or a table of TOML."""
+    """Return an inline list or table of TOML in colour."""
+    # At depth 1 a `[` opens a list, and is no header.
     return _toml_line(text, None, 1)[0]
 
 
 def json_line(text: str) -> Line:
-    """Highlight one line of JSON."""
+    """Return one line of JSON in colour."""
     if len(text) > LONGEST_JSON:
         return (Span(text),)
     spans: list[Span] = []
@@ -185,21 +193,22 @@ def json_line(text: str) -> Line:
 
 
 def cut_json(text: str, width: int) -> Line:
-    """Highlight one line of JSON and cut it to `width` cells."""
+    """Return one line of JSON in colour, cut to `width` cells."""
     shown = cut(text, width)
     if shown == text:
         return json_line(text)
-    # What follows tells a key that is cut from a string.
+    # The text after the cut shows whether a string is a key, which a colon follows.
     painted = json_line(text[: len(shown) + _LOOKED_AHEAD])
     return (*part(painted, 0, len(shown) - 1), Span(shown[-1:], "muted"))
 
 
 def json_rows(rows: Sequence[str], shown: int) -> list[Line]:
-    """Highlight the first `shown` rows of a valid JSON text that was wrapped.
+    """Return the first `shown` rows of a wrapped JSON text in colour.
 
-    A string has its colour on all its rows."""
+    A string has its colour on all of its rows.
+    """
     ends = list(accumulate(map(len, rows[:shown])))
-    # What follows tells a key that is cut from a string.
+    # The text after the last row shows whether a string is a key, which a colon follows.
     ahead = "".join(rows[shown : shown + 200])[:_LOOKED_AHEAD]
     return sliced(json_line("".join(rows[:shown]) + ahead), ends)
 
@@ -226,5 +235,5 @@ def shown(line: str) -> ShownLine:
         same = range(len(line) + 1)
         return ShownLine(line, same, same)
     pieces = [TAB if char == "\t" else visible(char) for char in line]
-    widths = (sum(map(get_character_cell_size, piece)) for piece in pieces)
-    return ShownLine("".join(pieces), [0, *accumulate(map(len, pieces))], [0, *accumulate(widths)])
+    widths = accumulate(sum(map(get_character_cell_size, piece)) for piece in pieces)
+    return ShownLine("".join(pieces), [0, *accumulate(map(len, pieces))], [0, *widths])

@@ -1,7 +1,7 @@
-"""JUnit XML, as GitLab, Jenkins and the actions of GitHub read it; docs/reports.md has the mapping.
+"""JUnit XML, as GitLab, Jenkins and the actions of GitHub read it; `docs/reports.md` has the mapping.
 
-A test suite is a suite with a model, a test case a case with that model. Only the positions of cases, and the names of
-one suite's, are held in memory.
+A test suite is a suite with a model, a test case is a case with that model. Only the places of all cases and the names
+of one suite are held in memory.
 """
 
 from __future__ import annotations
@@ -30,19 +30,20 @@ if TYPE_CHECKING:
     from workbench.show.views.runs_report import RunsReport, ShownCase
 
 _TEXT_MAX = 20_000
-"""Characters of the text of a failure, and of the steps of a run."""
+"""Longest text of a failure, and of the steps of a run, in characters."""
 _MESSAGE_MAX = 1_000
 _STEPS_MAX = 20_000_000
-"""Characters of a report after which the steps are left out: GitLab takes files of 30 MB."""
+"""Characters of a report after which steps are omitted, because GitLab takes files of up to 30 MB."""
 
 _NEVER_IN_XML = re.compile("[\ufffe\uffff]")
-"""Visible characters that XML 1.0 forbids."""
+"""Characters that `visible` keeps and XML 1.0 forbids: a parser would refuse the whole file."""
 _IN_TEXT = {'"': "&quot;"}
+# A parser turns a line break or a tab of an attribute into a blank unless it is a reference.
 _IN_ATTRIBUTE = _IN_TEXT | {"\n": "&#10;", "\t": "&#9;"}
 
 
 class _Group(NamedTuple):
-    """A suite with a model: its cases by their places among all."""
+    """A suite with a model, and its cases by their places among all cases."""
 
     suite: str
     model: str
@@ -52,11 +53,12 @@ class _Group(NamedTuple):
 
 
 def junit_pieces(report: RunsReport) -> Iterator[str]:
-    """Yield the report, a test case in each piece."""
+    """Yield the report in pieces of one test case each."""
     cases = report.quality.cases
     groups = _groups(cases)
     statuses = sum((group.statuses for group in groups), Counter[str]())
     duration = sum(group.duration_ms[0] for group in groups)
+    # A run that was never finished is an error of its own suite at the end.
     statuses["error"] += len(report.missing)
     yield f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="workbench"{_counts(statuses, duration)}>\n'
     written = 0
@@ -76,7 +78,7 @@ def junit_pieces(report: RunsReport) -> Iterator[str]:
 
 
 def _missing(report: RunsReport) -> Iterator[str]:
-    """Yield the cases of which runs were never finished, as errors: without them the report would look whole."""
+    """Yield the cases with runs that were never finished, as errors, so that the report does not look complete."""
     if not report.missing:
         return
     count = len(report.missing)
@@ -85,7 +87,9 @@ def _missing(report: RunsReport) -> Iterator[str]:
         file, model = map(report.secrets.redact, (from_repository(each.suite), each.model))
         name = report.secrets.redact(each.case_name)
         yield f'    <testcase classname="{_attribute(f"{file} [{model}]")}" name="{_attribute(name)}" time="0.000">\n'
-        verb = "is" if each.missing == 1 else "are"
+        verb = "are"
+        if each.missing == 1:
+            verb = "is"
         why = f"{counted_of(each.missing, each.planned, 'run')} {verb} missing"
         yield f"{_element('error', 'missing', [why])}    </testcase>\n"
     yield "  </testsuite>\n"
@@ -96,7 +100,7 @@ def _groups(cases: Sequence[CaseResult]) -> list[_Group]:
     for place, case in enumerate(cases):
         first = case.runs[0]
         key = (first.suite, first.model)
-        # Places in an array: a batch may have a hundred thousand cases, which are read again one by one.
+        # An array holds a hundred thousand places in 800 kB; the cases are read again one by one.
         group = groups.get(key) or groups.setdefault(key, _Group(*key, array("L"), Counter(), [0.0]))
         group.cases.append(place)
         group.statuses[_shown_status(case)] += 1
@@ -105,9 +109,9 @@ def _groups(cases: Sequence[CaseResult]) -> list[_Group]:
 
 
 def _shown_status(case: CaseResult) -> Status:
-    """Return the status of a test, which agrees with the exit code.
+    """Return the status of a test, which agrees with the exit code of the command.
 
-    A failed case in quarantine counts as skipped, and a run that ended in an error makes an error of any other case.
+    A failed case in quarantine counts as skipped. A run that ended in an error makes any other case an error.
     """
     in_quarantine = case.runs[0].grading.quarantined
     if case.status == Status.FAILED and not in_quarantine:
@@ -124,7 +128,7 @@ def _has_no_verdict(status: Status) -> bool:
 
 
 def _duration_ms(case: CaseResult) -> float:
-    """Return how long the runs took, without queues and the time held."""
+    """Return the time of the runs in milliseconds, without queues and holds."""
     return sum(run.loop_ms for run in case.runs)
 
 
@@ -139,7 +143,9 @@ def _suite_head(report: RunsReport, group: _Group) -> Iterator[str]:
     file, model = map(report.secrets.redact, (from_repository(group.suite), group.model))
     skipped = sum(group.statuses[status] for status in Status if _has_no_verdict(status))
     suite = report.suites.get(group.suite)
-    title = file if suite is None else report.secrets.redact(suite.name)
+    title = file
+    if suite is not None:
+        title = report.secrets.redact(suite.name)
     properties = {"workbench": __version__, "suite": file, "model": model, "batch": report.batch}
     yield f'  <testsuite name="{_attribute(f"{title} [{model}]")}"'
     yield f'{_counts(group.statuses, group.duration_ms[0])} skipped="{skipped}"'
@@ -148,7 +154,7 @@ def _suite_head(report: RunsReport, group: _Group) -> Iterator[str]:
 
 
 def _name(shown: ShownCase, names: Counter[str], given: set[str]) -> str:
-    """Return the name of a case, with its id where others have that name: GitLab counts a name once."""
+    """Return the name of a case, made unique in its suite, because GitLab counts equal names once."""
     first = shown.result.runs[0]
     name = first.case_name
     if names[name] > 1:
@@ -172,9 +178,11 @@ def _test_case(shown: ShownCase, group: _Group, name: str, report: RunsReport, *
         yield f' line="{shown.line}"'
     yield f' time="{_duration_ms(result) / 1000:.3f}">\n'
     since: list[str] = []
+    facts = _facts(result, report.batch)
     if report.against is not None and (sentence := report.against.sentence_of(first)) is not None:
         since.append(redact(sentence))
-    yield from _properties({**_facts(result, report.batch), "baseline": next(iter(since), None)}, "      ")
+        facts["baseline"] = since[0]
+    yield from _properties(facts, "      ")
     yield from _outcome(result, since)
     steps = "the steps are left out: the report would be too large"
     if with_steps:
@@ -185,21 +193,23 @@ def _test_case(shown: ShownCase, group: _Group, name: str, report: RunsReport, *
 
 
 def _facts(result: CaseResult, batch: int | None) -> dict[str, object]:
-    """Return the properties of a test case; those that are `None` are left out."""
+    """Return the properties of a test case; those without a value are `None`."""
     first = result.runs[0]
     facts: dict[str, object] = {
         "case_id": first.case_id,
         "model": first.model,
         "status": result.status.value,
         "score": result.score,
-        "grader": next((run.grader for run in result.runs if run.grader is not None), None),
+        "grader": result.grader,
     }
     if len(result.runs) > 1:
         facts |= {"runs": len(result.runs), "rule": result.rule}
     costs = [run.cost_usd for run in result.runs]
+    # A sum without the runs of unknown cost would be read as the whole cost.
     if None not in costs:
         facts["cost_usd"] = sum(cost or 0.0 for cost in costs)
-    if usages := [usage for run in result.runs if (usage := run.trajectory.usage) is not None]:
+    usages = list(filter(None, (run.trajectory.usage for run in result.runs)))
+    if usages:
         facts["input_tokens"] = sum(usage.input_tokens for usage in usages)
         facts["output_tokens"] = sum(usage.output_tokens for usage in usages)
     arguments = valid_arguments_in(valid_arguments_of(run).tools for run in result.runs)
@@ -210,12 +220,13 @@ def _facts(result: CaseResult, batch: int | None) -> dict[str, object]:
 
 
 def _outcome(result: CaseResult, since: Sequence[str]) -> Iterator[str]:
-    """Yield the outcome of a test case, with `since`, its change since the baseline.
+    """Yield the outcome of a test case, with `since`, the sentence on its change since the baseline.
 
-    A case that passed although some of its runs did not is flaky.
+    A case that passed by its rule for repeats although some of its runs failed is flaky.
     """
     shown = _shown_status(result)
     if shown == "error":
+        # The type stays away from words such as `symbol` or `file`, which Rails, and so GitLab, takes for types.
         yield _element("error", "infrastructure", [*_errors_counted(result), *_lines_of_all(result)])
     elif shown == "failed":
         yield _element("failure", "failed", [*_lines_of_all(result), *since])
@@ -240,7 +251,7 @@ def _errors_counted(result: CaseResult) -> list[str]:
 
 
 def _lines_of_all(result: CaseResult) -> list[str]:
-    """Return the issues of a case: those of its run, or of each of its runs that did not pass."""
+    """Return the issues of a case: those of its only run, or of each run that did not pass."""
     if len(result.runs) == 1:
         return _lines_of(result.runs[0])
     counts = f"{result.good} of {len(result.graded)} graded runs passed, by {result.rule}"
@@ -248,12 +259,13 @@ def _lines_of_all(result: CaseResult) -> list[str]:
     for run in result.runs:
         if not run.passed:
             lines.append(f"run {run.repeat + 1}: {run.status}")
-            lines += (f"  {line}" for line in _lines_of(run))
+            for line in _lines_of(run):
+                lines.append(f"  {line}")
     return lines
 
 
 def _lines_of(run: RunResult) -> list[str]:
-    """Return the issues of a run, the reason first."""
+    """Return the issues of a run, its reason first."""
     lines = issue_lines(run)
     for step in run.steps:
         if step.status is not None and step.status != Status.PASSED:
@@ -265,7 +277,7 @@ def _lines_of(run: RunResult) -> list[str]:
 
 
 def _element(name: str, kind: str, lines: Sequence[str], *, child: str = "") -> str:
-    """Return an element with the first line as its message and, since GitLab shows no message, all of them as text."""
+    """Return an element whose message is the first line, and whose text is all lines, since GitLab shows no message."""
     message = _attribute(cut(next(iter(lines), ""), _MESSAGE_MAX))
     text = _text(cut("\n".join(lines), _TEXT_MAX))
     if child:
@@ -279,7 +291,8 @@ def _steps(runs: Sequence[RunResult]) -> str:
         if len(runs) > 1:
             lines.append(f"run {run.repeat + 1}: {run.status}")
         lines += trajectory_lines(run.trajectory)
-        lines += (f"▲ {line}" for line in doubts(run))
+        for line in doubts(run):
+            lines.append(f"▲ {line}")
     return cut("\n".join(lines), _TEXT_MAX)
 
 

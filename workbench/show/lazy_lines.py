@@ -24,16 +24,17 @@ _ROLES: dict[str, Role] = {
     **dict.fromkeys("tfnNI", "literal"),
     **dict.fromkeys("{}[]", "muted"),
 }
-"""The role of a value by its first character, numbers excepted."""
+"""The role of a JSON value by its first character; numbers are in none of these."""
 
 
 class LazyLines(Sequence[Line]):
-    """Lines by index.
+    """A sequence of lines, each built when it is asked for.
 
-    `texts` yields them without colours."""
+    `texts` yields them without colours.
+    """
 
     def line(self, index: int) -> Line:
-        """Return the line at an index."""
+        """Return the line at an index, which is not negative."""
         raise NotImplementedError
 
     def texts(self) -> Iterator[str]:
@@ -53,7 +54,7 @@ class LazyLines(Sequence[Line]):
 
 
 class JoinedLines(LazyLines):
-    """Lists of lines, one after the other."""
+    """Lists of lines, one after the other, as one sequence."""
 
     def __init__(self, parts: Sequence[Sequence[Line]]) -> None:
         self._parts = [part for part in parts if part]
@@ -72,15 +73,17 @@ class JoinedLines(LazyLines):
 
 
 class JsonLines(LazyLines):
-    """A value as indented JSON in rows of at most `width` cells, of which `indent` are blank.
+    """A value as indented JSON, in rows of at most `width` cells, of which `indent` are blank.
 
-    Only counting the rows reads all of the value."""
+    Rows are counted at once and coloured when they are asked for.
+    """
 
     def __init__(self, value: JsonValue, width: int, indent: int = 0) -> None:
         self._indent = " " * indent
         self._width = max(width - indent, _NARROWEST)
         self._written = visible(_pretty(value)).split("\n")
         self._starts = [0, *accumulate(map(self._height, self._written))]
+        # The rows of the last line of JSON: a long string is one line of many rows, which are drawn in order.
         self._wrapped: tuple[int, list[int]] = (-1, [])
 
     def __len__(self) -> int:
@@ -94,7 +97,9 @@ class JsonLines(LazyLines):
         start = ends[row - 1] if row else 0
         key, role = _key_and_role(written)
         name, value = written[start : max(key, start)][: ends[row] - start], written[max(key, start) : ends[row]]
-        comma = "," if row == len(ends) - 1 and value.endswith(",") else ""
+        comma = ""
+        if row == len(ends) - 1 and value.endswith(","):
+            comma = ","
         spans = (
             Span(self._lead(written, row) + name, "key"),
             Span(value.removesuffix(comma), role),
@@ -110,6 +115,7 @@ class JsonLines(LazyLines):
                 start = end
 
     def _height(self, written: str) -> int:
+        # A row per line is the common case, and needs no search for the places to wrap at.
         if len(written) <= self._width and written.isascii():
             return 1
         return len(self._ends(written))
@@ -135,23 +141,21 @@ def texts_of(lines: Sequence[Line]) -> Iterator[str]:
 
 def _pretty(value: JsonValue) -> str:
     try:
+        # The library indents by recursion, so a value deeper than the stack has no layout.
         return json.dumps(value, ensure_ascii=False, indent=2)
     except RecursionError:
         return compact_json(value, 1 << 62)
 
 
 def _key_and_role(written: str) -> tuple[int, Role]:
-    """Return where the value in a line of indented JSON begins, after blanks and the key, and its role."""
+    """Return the index of the value in a line of indented JSON, after blanks and the key, and its role."""
     match = _KEY.match(written)
     assert match is not None
     return match.end(), _ROLES.get(written[match.end() : match.end() + 1], "number")
 
 
 def parsed_json(content: str, longest: int) -> JsonValue:
-    """Return the JSON object or list that a text contains.
-
-    Return `None` for any other text, and for one of more than `longest` characters.
-    """
+    """Return the JSON object or list of a text; `None` for other texts and those of over `longest` characters."""
     if content[:1] not in ("{", "[") or len(content) > longest:
         return None
     try:
@@ -162,20 +166,21 @@ def parsed_json(content: str, longest: int) -> JsonValue:
 
 
 DISPLAY_LIMIT = 100_000
-"""The characters of one text that are shown. The rest is counted, but still copied."""
+"""Characters of a text that are shown. The rest is counted, and part of a copy."""
 
 TAB = "    "
 
 
 def safe_lines(text: str, limit: int = DISPLAY_LIMIT) -> list[str]:
-    """Split a text into visible logical lines, cut after `limit` characters."""
+    """Return the lines of a text, made visible; characters after `limit` are cut."""
     return visible(text[:limit].replace("\r\n", "\n").replace("\t", TAB)).split("\n")
 
 
 class GrowingText:
-    """A text and its rows at the last requested width.
+    """A text that grows by pieces, and its rows at the width that was asked for last.
 
-    Characters beyond `limit` have no rows."""
+    Characters beyond `limit` have no rows.
+    """
 
     def __init__(self, text: str = "", limit: int = DISPLAY_LIMIT) -> None:
         self._limit = limit
@@ -190,13 +195,14 @@ class GrowingText:
     @property
     def text(self) -> str:
         """The whole text, unchanged."""
+        # Pieces are joined when the text is read, since joining at each of them would copy all text every time.
         if len(self._raw) > 1:
             self._raw = ["".join(self._raw)]
-        return self._raw[0] if self._raw else ""
+        return "".join(self._raw)
 
     @property
     def hidden(self) -> int:
-        """The number of characters beyond the display limit."""
+        """Number of characters beyond the display limit."""
         return max(self._length - self._limit, 0)
 
     @property
@@ -204,7 +210,7 @@ class GrowingText:
         return not any(line.strip() for line in self._logical)
 
     def append(self, text: str) -> None:
-        """Append a piece."""
+        """Append a piece of the text."""
         self._raw.append(text)
         room = self._limit - self._length
         self._length += len(text)
@@ -215,10 +221,8 @@ class GrowingText:
         self._logical.extend(others)
 
     def rows(self, width: int) -> list[str]:
-        """Return the rows at a width.
-
-        Only the last logical line and new lines are wrapped again."""
-        # A stream appends thousands of pieces, and wrapping all of the text for each would take quadratic time.
+        """Return the rows at a width, wrapping only the last line and new lines again."""
+        # A stream has thousands of pieces; wrapping the whole text for each of them would take quadratic time.
         if width != self._width:
             self._width, self._rows, self._wrapped_lines, self._tail_start = width, [], 0, 0
         del self._rows[self._tail_start :]
@@ -230,13 +234,15 @@ class GrowingText:
         return self._rows
 
 
+# About the square root of the 100,000 items of a large list: as many blocks as items in a block.
 _BLOCK = 256
 
 
 class Heights:
-    """The heights of items in rows.
+    """Heights of items in rows, with sums by block that find the item of a row quickly.
 
-    A height may be 0."""
+    A height may be 0.
+    """
 
     def __init__(self, heights: Iterable[int] = ()) -> None:
         self._heights = list(heights)
@@ -254,7 +260,7 @@ class Heights:
         self._heights[item] = height
 
     def append(self, height: int) -> None:
-        """Append an item."""
+        """Append the height of a new item."""
         if len(self._heights) % _BLOCK == 0:
             self._sums.append(0)
         self._heights.append(height)
@@ -267,21 +273,19 @@ class Heights:
 
     @property
     def total(self) -> int:
-        """The rows of all items."""
+        """Number of rows of all items."""
         return sum(self._sums)
 
     def start_of(self, item: int) -> int:
-        """Return the first row of an item, or the number of rows for the index after the last item."""
+        """Return the first row of an item, or the number of rows for the index after the last one."""
         block = item // _BLOCK
         return sum(self._sums[:block]) + sum(self._heights[block * _BLOCK : item])
 
     def item_at(self, row: int) -> int:
-        """Return the item that a row belongs to.
-
-        Raises IndexError if there is no such row."""
+        """Return the item of a row; raise IndexError if there is no such row."""
         if not 0 <= row < self.total:
             raise IndexError(f"no row {row} among {self.total}")
-        # First the block, then the item in it: a few hundred steps for a hundred thousand items.
+        # First the block, then the item in it: some hundred steps for a hundred thousand items.
         block = 0
         while row >= self._sums[block]:
             row -= self._sums[block]
@@ -293,56 +297,60 @@ class Heights:
         return item
 
     def shown_from(self, first: int) -> int:
-        """Return how many items have rows, starting at `first`."""
+        """Return the number of items from `first` on that have rows."""
         return sum(height > 0 for height in self._heights[first:])
 
     def _sum_up_from(self, block: int) -> None:
-        starts = range(block * _BLOCK, len(self._heights), _BLOCK)
-        self._sums[block:] = [sum(self._heights[start : start + _BLOCK]) for start in starts]
+        del self._sums[block:]
+        for start in range(block * _BLOCK, len(self._heights), _BLOCK):
+            self._sums.append(sum(self._heights[start : start + _BLOCK]))
 
 
 KEPT_LAYOUTS = 512
-"""The number of items whose lines are cached."""
+"""Number of items whose lines are cached."""
 
 
 class LaidOut:
-    """The lines of items at a fixed width."""
+    """The lines of items at a width, laid out when they come near the screen."""
 
     def __init__(self, width: int) -> None:
         self.width = width
         self.laid_out = 0
-        """The number of items laid out so far, which is the cost of drawing."""
+        """Number of items laid out so far, a measure of the work of drawing."""
         self._layouts: dict[int, Sequence[Line]] = {}
         self._heights = Heights()
         self._known = bytearray()
-        """Which heights are exact; the others are estimates."""
+        """A 1 for each item whose height is exact; other heights are estimates."""
 
     def lay_out(self, item: int) -> Sequence[Line]:
         """Return the lines of an item at the present width."""
         raise NotImplementedError
 
     def _begin(self, rough: Iterable[int]) -> None:
-        """Replace all items; their heights are estimates."""
-        # Exact heights would need all lines of all items. They replace estimates when an item comes near the screen.
+        """Replace all items by new ones with estimated heights."""
+        # Exact heights would need the lines of all items; they replace an estimate when its item nears the screen.
         self._heights = Heights(rough)
         self._known = bytearray(len(self._heights))
         self._layouts.clear()
 
     @property
     def count(self) -> int:
-        """The number of lines, as far as it is known."""
+        """Number of lines, as far as it is known."""
         return self._heights.total
 
     def line(self, index: int) -> Line:
-        """Return one line, empty beyond the end."""
+        """Return one line; an empty one beyond the end."""
         item = self.item_at(index)
         if item is None:
             return EMPTY
         lines, at = self._lines(item), index - self._heights.start_of(item)
-        return lines[at] if at < len(lines) else EMPTY  # the estimate was too high
+        # A height may still be an estimate that is too high.
+        if at >= len(lines):
+            return EMPTY
+        return lines[at]
 
     def item_at(self, index: int) -> int | None:
-        """Return the item that a line belongs to."""
+        """Return the item of a line; `None` without one."""
         if 0 <= index < self.count:
             return self._heights.item_at(index)
         return None
@@ -352,14 +360,12 @@ class LaidOut:
         return self._heights.start_of(item)
 
     def settle(self, index: int, rows: int) -> int:
-        """Lay out everything within `rows` of a line, above and below.
-
-        Returns the new index of the line."""
+        """Lay out all items within `rows` of a line, above and below, and return the new index of the line."""
         item = self.item_at(index)
         if item is None:
             return index
         at = index - self._heights.start_of(item)
-        # Items above may turn out higher or lower than estimated, so the line moves, and its new index is returned.
+        # Items above turn out higher or lower than estimated, which moves the line.
         self._know(item)
         room = rows - at
         for other in range(item - 1, -1, -1):
@@ -376,7 +382,7 @@ class LaidOut:
         return self._index_in(item, at)
 
     def resize(self, width: int) -> None:
-        """Set a new width and drop all layouts."""
+        """Set a new width, which drops all layouts."""
         if width != self.width:
             self.width = width
             self._layouts.clear()
@@ -401,6 +407,7 @@ class LaidOut:
             self.laid_out += 1
             self._layouts[item] = lines
             if len(self._layouts) > KEPT_LAYOUTS:
+                # A dictionary keeps its order, so the first layout is the oldest.
                 self._forget(next(iter(self._layouts)))
         return lines
 
@@ -410,13 +417,15 @@ class LaidOut:
 
 
 class TextLines(LazyLines):
-    """The rows of a text as lines, built on demand, since streamed text can be long."""
+    """The rows of a text as lines, without blank rows at the end."""
 
     def __init__(self, rows: list[str], indent: int, role: Role) -> None:
         self._rows = rows
         self._indent = Span(" " * indent)
         self._role = role
-        self._count = next((at for at in range(len(rows), 0, -1) if rows[at - 1].strip()), 0)
+        self._count = len(rows)
+        while self._count and not rows[self._count - 1].strip():
+            self._count -= 1
 
     def __len__(self) -> int:
         return self._count
@@ -426,7 +435,7 @@ class TextLines(LazyLines):
 
 
 class Ways(NamedTuple):
-    """The keys or options that unfold folded parts, as they are named in lines."""
+    """Keys or options that unfold folded parts, as lines name them."""
 
     expand: str
     copy: str
@@ -439,17 +448,18 @@ IN_APP = Ways("Enter", "; y copies all of them", ": =")
 def text_rows(
     text: GrowingText, width: int, limit: int | None, role: Role, indent: int, ways: Ways = IN_APP
 ) -> Sequence[Line]:
-    """Return the wrapped rows of a text, indented, at most `limit` of them.
-
-    The last one describes the part that is left out.
-    """
+    """Return the wrapped and indented rows of a text, at most `limit`; the last one then counts the others."""
     rows = text.rows(width - indent)
     lead = Span(" " * indent)
+    # One row of two lines shows more of the text than its first line alone.
     if limit == 1 and len(rows) > 1:
         return [(lead, Span(cut(rows[0] + " " + rows[1], width - indent), role))]
     lines = TextLines(rows, indent, role)
-    # A note in place of a single line would save nothing.
-    if limit is not None and len(lines) > limit + (0 if text.hidden else 1):
+    # A note in place of a single line would save nothing, unless it also counts hidden text.
+    at_least = 2
+    if text.hidden:
+        at_least = 1
+    if limit is not None and len(lines) >= limit + at_least:
         note = f"{GLYPHS.running} {counted(len(lines) - limit, 'more line')}, {ways.expand} shows them"
         if text.hidden:
             characters = counted(text.hidden + DISPLAY_LIMIT, "character")

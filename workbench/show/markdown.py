@@ -1,6 +1,4 @@
-"""Blocks as GitHub Markdown.
-
-Foreign texts stand in it without any effect of their characters."""
+"""Blocks as GitHub Markdown, in which the characters of foreign texts have no effect."""
 
 from __future__ import annotations
 
@@ -14,30 +12,32 @@ from workbench.startup import late_pattern
 
 _MARKUP = late_pattern(r"[\\`*_\[\]<>~&$#]")
 _ACTED_ON = late_pattern(r"@|://|www\.|#\d|\bGH-\d|:[\w+-]+:")
-"""Text that GitHub links even where it is escaped, except in code."""
+"""Parts of a text that GitHub links even if they are escaped, unless they are code."""
 _BAR = r"\|"
 _LIST = late_pattern(r"^(\d+(?=[.)](?:\s|$))|(?=[-+=]))([-+=.)])")
-"""The beginning of a line that makes it a list or a title."""
+"""Beginning of a line that makes it an item of a list or the underline of a title."""
 _WORDS = late_pattern(r"\S+")
 _TICKS = late_pattern(r"`+")
 
 
 def text(plain: str) -> str:
-    """Return any text as Markdown that shows exactly this text, on one line."""
+    """Return a text as Markdown that shows exactly this text, on one line."""
     return _WORDS.sub(lambda word: _word(word[0]), one_line(plain).strip())
 
 
 def _word(word: str) -> str:
+    # A mention or a link of a model's answer would notify people or lead them away.
     if _ACTED_ON.search(word):
         return code(word)
     return _MARKUP.sub(r"\\\g<0>", word)
 
 
 def code(plain: str) -> str:
-    """Return any text as code."""
+    """Return a text as inline code that shows exactly this text, on one line."""
     line = one_line(plain).strip()
     if not line:
         return ""
+    # A fence is longer than all runs of backticks in it, which can then not close it.
     fence = "`" * (1 + _longest_ticks(line))
     # A backtick beside the fence would belong to it.
     pad = " " if line[0] == "`" or line[-1] == "`" else ""
@@ -45,7 +45,7 @@ def code(plain: str) -> str:
 
 
 def fenced(lines: Iterable[str]) -> str:
-    """Return lines as a block of code, whose fence no line can close."""
+    """Return lines as a block of code with a fence that no line can close."""
     shown = list(map(one_line, lines))
     fence = "`" * max(3, 1 + max(map(_longest_ticks, shown), default=0))
     return "\n".join([fence, *shown, fence])
@@ -56,7 +56,8 @@ def _longest_ticks(line: str) -> int:
 
 
 def cut_markdown(whole: str, most: int) -> Iterator[str]:
-    """Yield the lines of a Markdown text up to `most` bytes, then how many are left out."""
+    """Yield the lines of a Markdown text up to `most` bytes, then a line that counts the others."""
+    # The hundred bytes are for the line that counts.
     left, lines = most - 100, whole.splitlines(keepends=True)
     for place, line in enumerate(lines):
         left -= len(line.encode())
@@ -67,15 +68,13 @@ def cut_markdown(whole: str, most: int) -> Iterator[str]:
 
 
 def table(titles: Sequence[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
-    """Yield the lines of a table whose cells are Markdown.
-
-    A bar would end a cell, even in code, and is escaped."""
+    """Yield the lines of a table whose cells are Markdown, with bars escaped, which end a cell even in code."""
     for cells in (titles, ["---"] * len(titles), *rows):
         yield f"| {' | '.join(cell.replace('|', _BAR) for cell in cells)} |"
 
 
 def document(blocks: Iterable[Block], redact: Callable[[str], str] = str) -> str:
-    """Return blocks as a document; `redact` takes secrets out of their texts."""
+    """Return blocks as a Markdown document; `redact` replaces the secrets of its texts."""
     return "".join(_parts(blocks, redact)).rstrip("\n") + "\n"
 
 
@@ -107,23 +106,20 @@ def _parts(blocks: Iterable[Block], redact: Callable[[str], str]) -> Iterator[st
 
 
 def _matrix(matrix: Matrix[Row], shown: Callable[[Line], str]) -> Iterator[str]:
-    """Yield the lines of a matrix.
-
-    The blanks that align the parts of cells in a terminal have no effect."""
+    """Yield the lines of a matrix, without the blanks that align the parts of its cells in a terminal."""
     titles = [matrix.first.name, *(shown((Span(head),)) for head in matrix.heads)]
     rows = []
     for row in matrix.rows:
         cells = [shown(matrix.first.cell(row).spans)]
         for at in range(len(matrix.heads)):
-            # The blanks that align the parts of cells in a terminal have no effect here.
             cells.append(" ".join(shown(matrix.cell(row, at).spans).split()))
         rows.append(cells)
     return table(titles, rows)
 
 
 def document_table(shown: Table[Row], redact: Callable[[str], str] = str) -> str:
-    """Return a table of any texts, with the notes of its rows as the last column where there are some."""
-    columns = [column for column in shown.columns if not column.passing]
+    """Return a table of any texts, with the notes of its rows, if there are any, as the last column."""
+    columns = shown.lasting_columns
     titles = [column.name for column in columns]
     cells = []
     for row in shown.rows:
@@ -137,5 +133,5 @@ def document_table(shown: Table[Row], redact: Callable[[str], str] = str) -> str
 
 
 def text_table(titles: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
-    """Return a table whose cells are any texts."""
+    """Return a table of any texts."""
     return "\n".join(table(titles, (map(text, row) for row in rows)))

@@ -1,4 +1,4 @@
-"""Writes reports into files."""
+"""Reports as files."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ from workbench.suite.files import resolved
 
 
 def write_report(file: Path, pieces: Iterable[str]) -> None:
-    """Write a report, whose pieces hold no secrets any more.
+    """Write a report, given in pieces without secrets, into a file.
 
-    A file is replaced as a whole, once all of it is written; a link stays one. Raises OSError."""
+    The file is replaced as a whole once all pieces are written; a link stays a link. Raises OSError.
+    """
     if _is_written_in_place(file):
         with file.open("w", encoding="utf-8", newline="") as opened:
+            # `newline=""` keeps the line breaks of the report: CSV has `\r\n` on all systems.
             opened.writelines(pieces)
         return
     target = resolved(file)
+    # The temporary file is in the folder of the target, as a file cannot be renamed onto another disk.
     temporary = target.with_name(f".workbench-{secrets.token_hex(6)}.tmp")
     try:
         with temporary.open("x", encoding="utf-8", newline="") as opened:
@@ -29,6 +32,7 @@ def write_report(file: Path, pieces: Iterable[str]) -> None:
             if target.exists():
                 temporary.chmod(stat.S_IMODE(target.stat().st_mode))
         temporary.replace(target)
+    # Also on Ctrl-C, so that an interrupted command leaves no half of a report behind.
     except BaseException:
         with suppress(OSError):
             temporary.unlink()
@@ -36,7 +40,7 @@ def write_report(file: Path, pieces: Iterable[str]) -> None:
 
 
 def why_not_writable(file: Path) -> str | None:
-    """Return why no report could be written to a file; `None` where one can be."""
+    """Return the reason for which no report can be written to a file; `None` if one can."""
     if file.is_dir():
         return "it is a folder"
     if not file.parent.is_dir():
@@ -49,15 +53,13 @@ def why_not_writable(file: Path) -> str | None:
     if not os.access(folder, os.W_OK):
         return "permission denied"
     try:
-        with TemporaryFile(dir=folder):  # a disk may be read-only although its modes say otherwise
+        # A disk may be read-only although the modes of its folders allow writing.
+        with TemporaryFile(dir=folder):
             return None
     except OSError as error:
         return f"no file can be made in {folder}: {error.strerror}"
 
 
 def _is_written_in_place(file: Path) -> bool:
-    """Return whether a file cannot be replaced.
-
-    That is a device or a pipe, or a file in a folder that takes no new files.
-    """
+    """Return whether a file cannot be replaced: a device, a pipe, or a file in a folder that takes no new files."""
     return file.exists() and (not file.is_file() or not os.access(resolved(file).parent, os.W_OK))

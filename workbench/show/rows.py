@@ -1,4 +1,4 @@
-"""Blocks at a width, row by row: tables for lists of the app and for terminals, the others for the app's details."""
+"""Blocks at a width, in rows: tables for lists of the app and for terminals, other blocks for the app's panes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from workbench.show.doc import Block, Column, Facts, Heading, Items, Matrix, Par
 from workbench.show.spans import EMPTY, Line, Span, behind, cells, cut_line, heading, plain, wrap_line
 
 MEASURED_ROWS = 500
-"""So many rows decide how wide the columns are."""
+"""Number of rows over which the widths of columns are measured."""
 
+# Lists draw the same blanks in every row.
 _BLANKS = [Span(" " * width) for width in range(200)]
 
 
@@ -21,9 +22,9 @@ def _blank(width: int) -> Span:
 
 
 class Laid(Generic[Row]):
-    """The rows of a table as lines of a width.
+    """The rows of a table as lines of a given width.
 
-    The widths of columns are measured once for each width: over the first rows, and the titles if they are shown.
+    Columns are measured once for each width, over the first rows, and over the titles if they are shown.
     """
 
     def __init__(self, table: Table[Row], *, titled: bool = False, measured: int = MEASURED_ROWS) -> None:
@@ -46,7 +47,7 @@ class Laid(Generic[Row]):
         return self._in_columns(fitting, width)
 
     def titles(self, width: int) -> Line:
-        """Return the titles of the columns."""
+        """Return the titles of the columns as a line."""
         return self._in_columns(lambda column, _, room: cut_line((Span(column.name, "muted"),), room), width)
 
     def _in_columns(self, cell: Callable[[Column[Row], bool, int], Line], width: int) -> Line:
@@ -63,11 +64,11 @@ class Laid(Generic[Row]):
         return cut_line(tuple(span for span in spans if span.text), width)
 
     def natural(self, width: int) -> int:
-        """Return the width that the rows need, of at most `width`."""
+        """Return the width that the rows need, at most `width`."""
         return min(sum(room + column.gap for column, _, room in self._columns(width)), width)
 
     def _columns(self, width: int) -> list[tuple[Column[Row], bool, int]]:
-        """Return the columns shown at a width, each with whether it is short, and its width.
+        """Return the columns that are shown at a width, each with whether it is short, and its own width.
 
         If they do not fit, cells are taken one by one from the widest column that may be cut.
         """
@@ -79,6 +80,7 @@ class Laid(Generic[Row]):
             if width < column.from_cells:
                 continue
             is_short = width < column.short_below
+            # A column without any text in the measured rows is not shown.
             room = max((cells(_cell(column, row, is_short).spans) for row in measured), default=0)
             if room and self._titled:
                 room = max(room, len(column.name))
@@ -98,14 +100,14 @@ class Laid(Generic[Row]):
 
 
 GAP = 2
-"""The blanks before each column of a matrix. The second one may hold a mark for the cell after it."""
+"""Number of blanks before each column of a matrix; the second one may hold a mark for the cell after it."""
 
 MAX_HEAD_CELLS = 20
-"""A head widens its column at most to this, unless there is room to spare."""
+"""Width to which a head may widen its column, unless there is room to spare."""
 
 MIN_NAMES_CELLS = 10
 _NAMES_SHARE = 1 / 3
-"""The width of the first column of a matrix, and its share of the whole, where room is short."""
+"""Least width of the first column of a matrix, and its share of the whole width, if room is short."""
 
 
 def matrix_rooms(
@@ -113,9 +115,9 @@ def matrix_rooms(
 ) -> tuple[int, tuple[int, ...]]:
     """Return the width of the first column of a matrix, and the widths of the others.
 
-    The first column needs `names` cells, and at least `least`; `lengths` and `heads` are the widths of the others'
-    cells and heads. Where not all fit, the first column gives way until two do, and `more` cells are left for a count
-    of the others.
+    The first column needs `names` cells, and at least `least`; `lengths` and `heads` are the widths of the cells and
+    of the heads of the others. If not all fit, the first column gives way until two others do, and `more` cells are
+    left for a count of the hidden ones.
     """
     # A long name of a model must not make its column wider than the cells need, so heads count only up to a limit.
     widths = tuple(max(each, min(head, MAX_HEAD_CELLS)) for each, head in zip(lengths, heads, strict=True))
@@ -125,7 +127,8 @@ def matrix_rooms(
     room = _names_room(widths, width)
     if left >= max(room, least):
         return left, widths
-    width -= more if len(widths) > 1 else 0
+    if len(widths) > 1:
+        width -= more
     return max(min(names, _names_room(widths, width)), least), widths
 
 
@@ -139,7 +142,7 @@ def columns_from(first: int, widths: Sequence[int], room: int) -> range:
 
 
 def _names_room(widths: Sequence[int], width: int) -> int:
-    """Return the width of the first column if not all others fit next to it."""
+    """Return the width of the first column if the others do not all fit beside it."""
     widest = sorted(widths, reverse=True)
     beside_one, beside_two = (width - sum(widest[:count]) - GAP * count for count in (1, 2))
     if beside_two < MIN_NAMES_CELLS:
@@ -148,8 +151,8 @@ def _names_room(widths: Sequence[int], width: int) -> int:
 
 
 def _widened(widths: Sequence[int], heads: Sequence[int], spare: int) -> tuple[int, ...]:
-    """Widen columns with long heads evenly, as far as there is room."""
-    # Every head may take up to `at_most` cells. The limit sinks until what it costs fits into the spare room.
+    """Return the widths, evenly widened for long heads as far as `spare` cells allow."""
+    # Every head may take up to `at_most` cells. The limit sinks until the widening fits into the spare room.
     at_most = max(widths, default=0) + spare
     while (over := sum(_widening(widths, heads, at_most)) - spare) > 0:
         at_most -= max(over // len(heads), 1)
@@ -157,12 +160,12 @@ def _widened(widths: Sequence[int], heads: Sequence[int], spare: int) -> tuple[i
 
 
 def _widening(widths: Sequence[int], heads: Sequence[int], at_most: int) -> list[int]:
-    """Return by how much columns grow for heads of up to `at_most` cells."""
+    """Return the number of cells by which each column grows for heads of up to `at_most` cells."""
     return [max(min(head, at_most) - width, 0) for width, head in zip(widths, heads, strict=True)]
 
 
 def filled(line: Line, width: int) -> Line:
-    """Return a line cut or filled to exactly `width` cells."""
+    """Return a line, cut or filled to exactly `width` cells."""
     line = cut_line(line, width)
     return (*line, _blank(width - cells(line)))
 
@@ -177,16 +180,13 @@ _MIN_TEXT_CELLS = 10
 
 
 def is_apart(block: Block, before: Block | None) -> bool:
-    """Return whether an empty line stands before a block.
-
-    There is none between two paragraphs, and none after a title.
-    """
+    """Return whether an empty line stands before a block: not between two paragraphs, nor after a title."""
     together = isinstance(before, Paragraph) and isinstance(block, Paragraph)
     return not (before is None or isinstance(before, Heading) or together)
 
 
 def detail_rows(blocks: Iterable[Block], width: int) -> Iterator[Line]:
-    """Yield the rows of blocks for a pane of the app."""
+    """Yield the rows of blocks for a pane of the app, with a cell free at both edges."""
     before: Block | None = None
     for block in blocks:
         if is_apart(block, before):
@@ -218,7 +218,7 @@ def _rows_of(block: Block, width: int, indent: int) -> Iterator[Line]:
 
 
 def fact_rows(block: Facts) -> Iterator[tuple[Line, Span]]:
-    """Yield the facts, their names filled to one width."""
+    """Yield facts with their names filled to one width."""
     room = max((cells(name) for name, _ in block.facts), default=0) + GAP
     for name, text in block.facts:
         yield (filled(name, room), text)

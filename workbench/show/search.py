@@ -1,4 +1,4 @@
-"""Finds a text in lines, whatever its case and their wraps, and the words of a query in a title."""
+"""Search for a text in lines, regardless of case and wraps, and fuzzy search for a query in a title."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from workbench.show.spans import Line, Role, Span
 from workbench.show.visible import visible
 
 _BROKEN_ROW = r"(?:\n *)?"
-"""A value may continue on the next row wherever a pane wraps it."""
+"""Matches the place inside a word where a pane may have wrapped a long value."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """The place of one match in lines: for each line, the characters from `start` to `end`."""
+    """The place of a match in lines: for each line, the characters from `start` to `end`."""
 
     pieces: tuple[tuple[int, int, int], ...]
 
     @property
     def line(self) -> int:
-        """The line where the match begins."""
+        """The line in which the match begins."""
         return self.pieces[0][0]
 
 
 def pattern_for(text: str) -> re.Pattern[str] | None:
-    """Return the pattern of a searched text, `None` for a blank one."""
+    """Return the pattern that finds a text in wrapped lines; `None` for a blank text."""
     words = []
     for word in visible(text).split():
         words.append(_BROKEN_ROW.join(map(re.escape, word)))
@@ -39,8 +39,8 @@ def pattern_for(text: str) -> re.Pattern[str] | None:
 
 
 def found_in(lines: Sequence[Line], pattern: re.Pattern[str]) -> list[Found]:
-    """Return the matches in lines, in order."""
-    # A match may go over line ends, so the lines are searched as one text.
+    """Return the matches in lines, in their order."""
+    # A match may span lines, so all lines are searched as one text.
     texts = list(texts_of(lines))
     starts = list(accumulate((len(text) + 1 for text in texts), initial=0))
     return [_placed(match, starts) for match in pattern.finditer("\n".join(texts))]
@@ -51,14 +51,17 @@ def _placed(match: re.Match[str], starts: Sequence[int]) -> Found:
     column = match.start() - starts[line]
     pieces: list[tuple[int, int, int]] = []
     for text in match[0].split("\n"):
-        blank = len(text) - len(text.lstrip(" ")) if pieces else 0
+        # The indent of a further line is no part of the match.
+        blank = 0
+        if pieces:
+            blank = len(text) - len(text.lstrip(" "))
         pieces.append((line, column + blank, column + len(text)))
         line, column = line + 1, 0
     return Found(tuple(pieces))
 
 
 def marked(line: Line, pieces: Sequence[tuple[int, int, Role]]) -> Line:
-    """Give parts of a line, in order, different roles."""
+    """Return a line with other roles for some of its parts, given in order as start, end and role."""
     spans: list[Span] = []
     position = 0
     for text, role in line:
@@ -74,15 +77,15 @@ def marked(line: Line, pieces: Sequence[tuple[int, int, Role]]) -> Line:
 
 
 _WORD_START, _INSIDE, _SCATTERED = 300, 200, 100
-"""The scores of a word as a substring at the start of a word, as one inside a word, and in pieces."""
+"""Scores of a word at the start of a word of the title, inside of one, and in pieces."""
 
 _GAP = 20
-"""The cost of each further piece of a scattered word."""
+"""Penalty for each piece of a word after the first."""
 
 
 @dataclass(frozen=True)
 class FuzzyMatch:
-    """How well a query fits a title, and the positions of the letters that it matched."""
+    """The score of a query for a title, and the positions of the letters that it matched."""
 
     score: int
     positions: frozenset[int]
@@ -92,12 +95,10 @@ NO_QUERY = FuzzyMatch(0, frozenset())
 
 
 def fuzzy_match(query: str, title: str) -> FuzzyMatch | None:
-    """Match every word of a query in a title, in any order.
+    """Return the match of every word of a query in a title, in any order; `None` if a word is missing.
 
-    Returns `None` if one of them is missing.
-
-    A word may be in pieces: `rs` and `runsu` find "Run the whole suite". Each piece begins at the start of a word, or
-    goes on in the word where the piece before it ended, so that letters from anywhere do not add up to a match.
+    A word may be in pieces: `rs` and `runsu` find "Run the whole suite". Each piece begins at the start of a word or
+    continues the word in which the piece before it ended, so that scattered letters are no match.
     """
     text = title.lower()
     score, positions = 0, set[int]()
@@ -113,10 +114,15 @@ def fuzzy_match(query: str, title: str) -> FuzzyMatch | None:
 def _word_match(word: str, text: str) -> FuzzyMatch | None:
     places = list(_places(word, text))
     if places:
-        at = next((at for at in places if _starts_word(text, at)), places[0])
-        score = _WORD_START if _starts_word(text, at) else _INSIDE
-        return FuzzyMatch(score - at, frozenset(range(at, at + len(word))))
-    placed = _pieces(word, text, 0, None, {}) if len(word) <= len(text) else None
+        # A match nearer to the beginning of the title is better, hence the position is subtracted.
+        for at in places:
+            if _starts_word(text, at):
+                return FuzzyMatch(_WORD_START - at, frozenset(range(at, at + len(word))))
+        at = places[0]
+        return FuzzyMatch(_INSIDE - at, frozenset(range(at, at + len(word))))
+    if len(word) > len(text):
+        return None
+    placed = _pieces(word, text, 0, None, {})
     if placed is None:
         return None
     pieces = sum(position - 1 not in placed for position in placed)
@@ -127,15 +133,16 @@ _Known = dict[tuple[int, int | None], tuple[int, ...] | None]
 
 
 def _pieces(word: str, text: str, done: int, last: int | None, known: _Known) -> tuple[int, ...] | None:
-    """Place the letters of a word from the one at `done` on, each behind position `last`.
-
-    The first place that fits is taken."""
+    """Return the positions of the letters of a word from index `done` on, the first that fit behind `last`."""
     if done == len(word):
         return ()
-    # The same place can be reached in many ways. `known` keeps its result, without which the search is exponential.
+    # Many paths reach the same state. `known` keeps its result, without which the search takes exponential time.
     if (done, last) not in known:
         known[done, last] = None
-        for at in _places(word[done], text, 0 if last is None else last + 1):
+        start = 0
+        if last is not None:
+            start = last + 1
+        for at in _places(word[done], text, start):
             if last is not None and at == last + 1:
                 allowed = True
             else:
@@ -158,10 +165,12 @@ def _starts_word(text: str, at: int) -> bool:
 
 
 def marked_spans(text: str, positions: frozenset[int], offset: int, role: Role, marked: Role) -> list[Span]:
-    """Return a part of a title, which begins there at `offset`, with the matched letters in a different role."""
+    """Return the part of a title that begins at `offset`, with the matched letters in a role of their own."""
     spans: list[Span] = []
     for at, letter in enumerate(text, offset):
-        its_role = marked if at in positions else role
+        its_role = role
+        if at in positions:
+            its_role = marked
         if spans and spans[-1].role == its_role:
             spans[-1] = Span(spans[-1].text + letter, its_role)
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 FORK = "↳ fork"
-"""Precedes a run that was forked from another one."""
+"""Precedes the name of a run that was forked from another one."""
 
 
 BLOCKS = "▁▂▃▄▅▆▇█"
@@ -14,10 +14,13 @@ BLOCKS = "▁▂▃▄▅▆▇█"
 def sparkline(shares: Iterable[float], blocks: str = BLOCKS) -> str:
     """Return one block for each share, on a fixed scale from 0 to 1.
 
-    Only 1 has the highest block, because all and nearly all are not the same.
+    The highest block is for 1 only, so that all and nearly all differ.
     """
     return "".join(blocks[_level(share, len(blocks) - 1)] for share in shares)
 
 
 def _level(share: float, top: int) -> int:
-    return top if share >= 1 else min(int(max(share, 0.0) * top), top - 1)  # a share may be negative infinity
+    if share >= 1:
+        return top
+    # A mean score may be negative infinity.
+    return min(int(max(share, 0.0) * top), top - 1)

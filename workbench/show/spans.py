@@ -1,6 +1,6 @@
-"""Lines of text with roles, from which every pane is built, independent of colours and terminals.
+"""Lines of text with roles, the material of every pane, independent of colours and terminals.
 
-Widths are terminal cells, never characters. Text from models, tools or files passes through `visible` or `one_line` of
+Widths are terminal cells, never characters. Text from models, tools or files passes `visible` or `one_line` of
 `workbench.show.visible` before it becomes a span.
 """
 
@@ -37,7 +37,7 @@ Role = Literal[
     "selected",
     "border",
 ]
-"""The role of a piece of text. Themes define its style."""
+"""The meaning of a piece of text. Themes define its style."""
 
 
 class Span(NamedTuple):
@@ -53,7 +53,7 @@ ELLIPSIS = "…"
 
 
 def cells(line: Line) -> int:
-    """Return the width of a line."""
+    """Return the width of a line in cells."""
     width = 0
     for text, _ in line:
         width += len(text) if text.isascii() else cell_len(text)
@@ -61,13 +61,13 @@ def cells(line: Line) -> int:
 
 
 def plain(line: Line) -> str:
-    """Return the text of a line."""
+    """Return the text of a line without roles."""
     return "".join(span.text for span in line)
 
 
 def end_within(text: str, start: int, width: int) -> int:
-    """Return the end of the longest prefix of `text[start:]` that fits into `width` cells."""
-    # Nearly all text is ASCII, where a character is a cell and nothing has to be measured.
+    """Return the end of the longest piece of text from `start` on that fits into `width` cells."""
+    # Nearly all text is ASCII, where every character is one cell.
     if text.isascii():
         return min(start + width, len(text))
     used = 0
@@ -79,9 +79,10 @@ def end_within(text: str, start: int, width: int) -> int:
 
 
 def cut(text: str, width: int) -> str:
-    """Cut `text` to at most `width` cells, with an ellipsis if something is missing."""
+    """Return a text cut to at most `width` cells, with an ellipsis if it was cut."""
     if width <= 0:
         return ""
+    # A character takes at least one cell, so a text of more characters is cut without measuring it.
     if len(text) <= width and cell_len(text) <= width:
         return text
     if end_within(text, 0, width) == len(text):
@@ -90,11 +91,11 @@ def cut(text: str, width: int) -> str:
 
 
 _MIN_MIDDLE_CELLS = 12
-"""A text is cut at its end if this is more than there is room for."""
+"""Narrowest room in which a text is cut in its middle; in less, it is cut at its end."""
 
 
 def cut_middle(text: str, width: int) -> str:
-    """Cut `text` to at most `width` cells in its middle, because names of one kind often differ at their ends."""
+    """Return a text cut to at most `width` cells in its middle, since names of one kind often differ at their ends."""
     if width < _MIN_MIDDLE_CELLS or cell_len(text) <= width:
         return cut(text, width)
     tail = len(text)
@@ -105,7 +106,7 @@ def cut_middle(text: str, width: int) -> str:
 
 
 def cut_line(line: Line, width: int) -> Line:
-    """Cut a line to at most `width` cells."""
+    """Return a line cut to at most `width` cells, with an ellipsis if it was cut."""
     if cells(line) <= width:
         return line
     cut: list[Span] = []
@@ -122,19 +123,20 @@ def cut_line(line: Line, width: int) -> Line:
 
 
 def padded(text: str, width: int) -> str:
-    """Cut or fill `text` to exactly `width` cells."""
+    """Return a text cut or filled to exactly `width` cells."""
     text = cut(text, width)
     return text + " " * (width - cell_len(text))
 
 
 def spread(left: Line, right: Line, width: int) -> Line:
-    """Put two lines on one row, the second flush right.
-
-    The first is cut if necessary."""
+    """Return two lines on one row, the second flush right; the first is cut if necessary."""
     room = width - cells(right)
     if room <= 0:
         return cut_line(right, width)
-    left = cut_line(left, room - 1 if right else room)
+    gap = 0
+    if right:
+        gap = 1
+    left = cut_line(left, room - gap)
     return (*left, Span(" " * (room - cells(left))), *right)
 
 
@@ -144,14 +146,16 @@ def natural_cells(line: Line) -> int:
     Numbers of that part may begin with blanks.
     """
     text = plain(line).rstrip()
+    # Five blanks or more separate the parts of a row; fewer may be part of a number.
     gap = max((len(blanks) for blanks in re.findall(" {5,}", text.lstrip())), default=4)
     return cell_len(text) - gap + 4
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Wrap one logical line (without newlines) into rows of at most `width` cells, at blanks where possible.
+    """Return the rows of one line of text, at most `width` cells each, wrapped at blanks where possible.
 
-    A path that is too long is wrapped after a slash."""
+    A path that is too long is wrapped after a slash.
+    """
     width = max(width, 1)
     if len(text) <= width and (text.isascii() or cell_len(text) <= width):
         return [text]
@@ -165,6 +169,7 @@ def _rows(text: str, width: int) -> Iterator[str]:
         if end >= len(text):
             yield text[start:]
             return
+        # A character wider than the row still gets a row, or the loop would never end.
         end = max(end, start + 1)
         blank = text.rfind(" ", start, end + 1)
         if blank > start and text[start:blank].strip():
@@ -178,28 +183,30 @@ def _rows(text: str, width: int) -> Iterator[str]:
 
 
 def wrap_line(line: Line, width: int, hang: int = 0) -> list[Line]:
-    """Wrap a line of spans, after a blank if one is near.
+    """Return the rows of a line of spans, wrapped after a blank if one is near.
 
-    Rows after the first are indented by `hang` cells."""
+    Rows after the first are indented by `hang` cells.
+    """
     width = max(width, hang + 1)
     if cells(line) <= width:
         return [line]
     ends = row_ends(plain(line), width, hang)
     rows = sliced(line, ends)
-    lead = (Span(" " * hang),) if hang else EMPTY
-    return [rows[0], *((*lead, *row) for row in rows[1:])]
+    lead = Span(" " * hang)
+    if not hang:
+        return rows
+    return [rows[0], *((lead, *row) for row in rows[1:])]
 
 
 def row_ends(text: str, width: int, hang: int = 0) -> list[int]:
-    """Return where the rows of a text end when it is wrapped as by `wrap_line`.
-
-    The rows cover all of the text."""
+    """Return the ends of the rows of a text that is wrapped as by `wrap_line`; the rows cover all of the text."""
     ends: list[int] = []
     start = 0
     while start < len(text):
         room = width - hang if ends else width
         end = max(end_within(text, start, room), start + 1)
         if end < len(text):
+            # A blank in the first half of the row would leave it too short.
             blank = text.rfind(" ", start + (end - start) // 2, end)
             end = blank + 1 if blank > 0 else end
         ends.append(end)
@@ -208,10 +215,7 @@ def row_ends(text: str, width: int, hang: int = 0) -> list[int]:
 
 
 def sliced(line: Line, ends: Sequence[int]) -> list[Line]:
-    """Split a line after the characters at `ends`, in rising order.
-
-    The part after the last of them is left out.
-    """
+    """Return the parts of a line up to each of `ends`, indices in rising order; the rest is omitted."""
     rows: list[Line] = []
     row: list[Span] = []
     position = 0
@@ -234,7 +238,7 @@ _FILLED: frozenset[Role] = frozenset({"badge", "match", "selected"})
 
 
 def with_blanks_joined(line: Line) -> Line:
-    """Return the same line in fewer spans: blanks join the span before them, otherwise the one after."""
+    """Return a line in fewer spans: blanks join the span before them, or else the one after."""
     joined: list[Span] = []
     for span in line:
         if joined and span.role not in _FILLED and joined[-1].role not in _FILLED:
@@ -255,7 +259,10 @@ def part(line: Line, start: int, end: int | None) -> Line:
     spans: list[Span] = []
     position = 0
     for span in line:
-        piece = span.text[max(start - position, 0) : None if end is None else max(end - position, 0)]
+        first, last = max(start - position, 0), None
+        if end is not None:
+            last = max(end - position, 0)
+        piece = span.text[first:last]
         if piece:
             spans.append(Span(piece, span.role))
         position += len(span.text)
@@ -263,7 +270,7 @@ def part(line: Line, start: int, end: int | None) -> Line:
 
 
 def recoloured(line: Line, start: int, end: int, role: Role) -> Line:
-    """Give the characters between two indices a different role."""
+    """Return a line with another role for the characters between two indices."""
     middle = plain(part(line, start, end))
     if middle:
         return (*part(line, 0, start), Span(middle, role), *part(line, end, None))
@@ -271,16 +278,14 @@ def recoloured(line: Line, start: int, end: int, role: Role) -> Line:
 
 
 NARROWEST = 24
-"""The minimum layout width. Narrower screens cut the lines."""
+"""Narrowest width of a layout, in cells; narrower screens cut its lines."""
 
 Message = tuple[tuple[str, Role], ...]
 """The text of an empty pane: paragraphs, each with its role."""
 
 
 class Note(NamedTuple):
-    """A sentence behind a sign.
-
-    Both have its role."""
+    """A sentence behind a sign, both in one role."""
 
     sign: str
     text: str
@@ -288,33 +293,33 @@ class Note(NamedTuple):
 
 
 def signed(sign: str, text: str, role: Role, width: int, indent: int) -> list[Line]:
-    """Return a wrapped paragraph after a sign."""
+    """Return a paragraph behind a sign, wrapped."""
     first, *others = wrap(one_line(text), width - indent - 2)
-    return [
-        (Span(" " * indent), Span(f"{sign} {first}", role)),
-        *((Span(" " * (indent + 2)), Span(row, role)) for row in others),
-    ]
+    lines: list[Line] = [(Span(" " * indent), Span(f"{sign} {first}", role))]
+    for row in others:
+        lines.append((Span(" " * (indent + 2)), Span(row, role)))
+    return lines
 
 
 def indented(lines: Sequence[Line], indent: int) -> list[Line]:
-    """Indent lines."""
+    """Return lines indented by `indent` cells."""
     return [(Span(" " * indent), *line) for line in lines]
 
 
 def behind(head: Line, text: str, role: Role, room: int) -> list[Line]:
-    """Return a text after a head, in rows of `room` cells that all begin in the same column."""
+    """Return a text behind a head, in rows of `room` cells that all begin in the same column."""
     first, *others = wrap(one_line(text), room)
     blank = Span(" " * cells(head))
     return [(*head, Span(first, role)), *((blank, Span(row, role)) for row in others)]
 
 
 def paragraph(text: str, width: int, role: Role = "text", indent: int = 1) -> list[Line]:
-    """Return an indented text in rows that leave a cell at the right."""
+    """Return an indented text in rows that leave a cell free at the right."""
     return [(Span(" " * indent + row, role),) for row in wrap(one_line(text), max(width - indent - 1, 10))]
 
 
 def with_margin(text: str, width: int, role: Role = "text") -> list[Line]:
-    """Return a text in rows with two cells on either side, for dialogs."""
+    """Return a text in rows with two cells free on either side, for dialogs."""
     return behind((Span("  "),), text, role, max(width - 4, 10))
 
 
@@ -325,9 +330,7 @@ def heading(text: str) -> Line:
 
 @lru_cache(maxsize=16)
 def message_lines(texts: Message, width: int) -> tuple[Line, ...]:
-    """Return the paragraphs of an empty pane, with a margin.
-
-    An empty text is a blank line."""
+    """Return the paragraphs of an empty pane, with a margin; an empty text is a blank line."""
     rows: list[Line] = [EMPTY]
     for text, role in texts:
         rows.extend((Span("  "), Span(row, role)) for row in wrap(text, max(width - 4, 10)))
@@ -335,6 +338,8 @@ def message_lines(texts: Message, width: int) -> tuple[Line, ...]:
 
 
 def title_line(left: Line, ends: Sequence[Line], width: int) -> Line:
-    """Return a title with the first of `ends`, longest first, that fits without cutting the title."""
-    end = next((end for end in ends if cells(left) + cells(end) < width), EMPTY)
-    return spread(left, end, width)
+    """Return a title with the first of `ends`, the longest first, that fits without cutting the title."""
+    for end in ends:
+        if cells(left) + cells(end) < width:
+            return spread(left, end, width)
+    return spread(left, EMPTY, width)

@@ -1,4 +1,4 @@
-"""Blocks as text for a terminal or a file, in colours where they are wanted."""
+"""Blocks as text for a terminal or a file, with or without colours."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from workbench.show.rows import GAP, Laid, columns_from, fact_rows, filled, is_a
 from workbench.show.spans import Line, Role, Span, cells, cut_line, cut_middle, padded, wrap_line
 from workbench.show.visible import visible
 
+# The basic ANSI colours, which every terminal maps to its own theme.
 _CODES: Mapping[Role, str] = {
     "strong": "1",
     "muted": "2",
@@ -26,35 +27,44 @@ _CODES: Mapping[Role, str] = {
 
 @dataclass(frozen=True)
 class Paint:
-    """Colours a text by its meaning.
+    """Colours text by its meaning.
 
-    Call it with a text that is already safe to show."""
+    A text must be safe to show before it is painted.
+    """
 
     enabled: bool
 
     def __call__(self, text: str, tone: Role) -> str:
-        code = _CODES.get(tone, "") if self.enabled else ""
-        return f"\x1b[{code}m{text}\x1b[0m" if code else text
+        code = _CODES.get(tone, "")
+        if not self.enabled or not code:
+            return text
+        return f"\x1b[{code}m{text}\x1b[0m"
 
     def line(self, line: Line) -> str:
         """Return a line of spans, without blanks at its end."""
         painted = ""
         for text, role in line:
-            painted += self(text, role) if text.strip() else text
+            # Codes around blanks would only make the output longer, and keep `rstrip` from removing them.
+            if text.strip():
+                text = self(text, role)
+            painted += text
         return painted.rstrip()
 
 
 def paint_for(stream: TextIO, environment: Mapping[str, str]) -> Paint:
-    """Return colours on a terminal that has them, unless `NO_COLOR` is set or `TERM` is `dumb`."""
+    """Return colours for a stream that is a terminal, unless `NO_COLOR` is set or `TERM` is `dumb`.
+
+    See https://no-color.org.
+    """
     wanted = not environment.get("NO_COLOR") and environment.get("TERM") != "dumb"
     return Paint(wanted and stream.isatty())
 
 
 _DIFF_ROLES: Mapping[str, Role] = {"+": "passed", "-": "failed", "@": "muted"}
-"""By the first character of a line."""
+"""The role of a line of a diff by its first character."""
 
 _UNCUT = 100_000
-"""A width at which nothing is cut."""
+"""A width in which nothing is cut."""
 
 
 def block_lines(blocks: Iterable[Block], width: int | None, paint: Paint) -> Iterator[str]:
@@ -84,13 +94,15 @@ def _block_lines(block: Block, width: int, paint: Paint) -> Iterator[str]:
         case Section():
             yield paint.line(_in_bold(block.title))
             for each in block.blocks:
-                yield from (f"  {line}" for line in _block_lines(each, width - 2, paint))
+                for line in _block_lines(each, width - 2, paint):
+                    yield f"  {line}"
         case Table():
             yield from table_lines(block, width, paint)
         case Matrix():
             yield from _matrix_lines(block, width, paint)
         case Diff():
-            yield from (paint(visible(line), _DIFF_ROLES.get(line[:1], "text")) for line in block.lines)
+            for text in block.lines:
+                yield paint(visible(text), _DIFF_ROLES.get(text[:1], "text"))
 
 
 def _in_bold(line: Line) -> Line:
@@ -101,7 +113,7 @@ _BOLD: Mapping[Role, Role] = {"text": "strong"}
 
 
 def _matrix_lines(matrix: Matrix[Row], width: int, paint: Paint) -> Iterator[str]:
-    """Yield as many columns as there is room for, and below them the others, all rows again."""
+    """Yield the lines of a matrix: the columns for which there is room, and below them the others, all rows again."""
     first = matrix.first
     names: list[Line] = []
     texts: list[list[Line]] = []
@@ -116,8 +128,9 @@ def _matrix_lines(matrix: Matrix[Row], width: int, paint: Paint) -> Iterator[str
     parts = [columns_from(0, widths, width - room)]
     while parts[-1].stop < len(widths):
         parts.append(columns_from(parts[-1].stop, widths, width - room))
-    left = min(width - room - sum(widths[at] + GAP for at in columns) for columns in parts)
-    room += max(min(left, longest - room), 0)
+    # The names take the room that the widest part leaves.
+    used = max(sum(widths[columns.start : columns.stop]) + GAP * len(columns) for columns in parts)
+    room += max(min(width - room - used, longest - room), 0)
     gap = Span(" " * GAP)
     for columns in parts:
         if columns.start:
@@ -136,8 +149,9 @@ def _matrix_lines(matrix: Matrix[Row], width: int, paint: Paint) -> Iterator[str
 
 
 def table_lines(table: Table[Row], width: int, paint: Paint, *, titled: bool = False) -> Iterator[str]:
-    """Yield the rows of a table, each note on a line below its row; with `titled`, the titles of its columns first."""
+    """Yield the rows of a table, each note on a line below its row; with `titled`, the titles of columns first."""
     indent = Span("    ")
+    # A command writes all rows at once, so all of them are measured; a list of the app measures the first.
     laid = Laid(table, titled=titled, measured=len(table.rows))
     if titled and table.rows:
         yield paint.line(laid.titles(width))

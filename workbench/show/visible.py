@@ -1,4 +1,7 @@
-"""Text from models, tools and files made safe to show: characters that a terminal acts on become visible."""
+"""Text from models, tools and files made safe to show.
+
+Characters on which a terminal acts, such as escape sequences, become visible.
+"""
 
 from __future__ import annotations
 
@@ -23,54 +26,61 @@ ACTED_ON = late_pattern(
     "\U000e0000-\U000e0fff"  # tags and more variation selectors
     "\ud800-\udfff]"  # surrogates, which cannot be encoded
 )
-"""Characters that a terminal, or a layout engine, acts on instead of showing them."""
+"""Characters on which a terminal or a layout engine acts, instead of showing them."""
 
 
 def visible(text: str) -> str:
-    """Return text with control characters as their Unicode pictures, invisible and bidirectional ones as `<U+202E>`.
+    """Return a text with control characters as their Unicode pictures, invisible and bidirectional ones as `<U+202E>`.
 
-    Tabs and newlines stay."""
+    Tabs and newlines stay.
+    """
     return ACTED_ON.sub(_picture, text)
 
 
 def _picture(match: re.Match[str]) -> str:
     code = ord(match[0])
+    # Unicode has a picture of each C0 control, at the same offset in its own block.
     if code < 0x20:
         return chr(0x2400 + code)
-    return "␡" if code == 0x7F else f"<U+{code:04X}>"
+    if code == 0x7F:
+        return "␡"
+    return f"<U+{code:04X}>"
 
 
 def one_line(text: str) -> str:
-    """Return `text` made visible on a single line: newlines as `⏎`, tabs as blanks."""
+    """Return a text on a single line, made visible: newlines as `⏎`, tabs as blanks."""
     return visible(text.replace("\r\n", "\n").replace("\t", " ")).replace("\n", "⏎")
 
 
 def model_label(model: str) -> str:
-    """Return a model's name; the offline model is marked as a baseline."""
+    """Return the name of a model for lines; the offline model is marked as a baseline."""
     if model == "offline":
         return "offline (baseline)"
     return one_line(model)
 
 
 def fit(text: str, width: int) -> str:
-    """Return `text` (already one line) cut or padded to exactly `width` terminal cells."""
+    """Return one line of text, cut or padded to exactly `width` terminal cells."""
     cut = shortened(text, width)
     return cut + " " * (width - cell_len(cut))
 
 
 def shortened(text: str, width: int) -> str:
-    """Return `text` (already one line) cut to at most `width` terminal cells, with an ellipsis if it was cut."""
+    """Return one line of text, cut to at most `width` terminal cells, with an ellipsis if it was cut."""
     if width <= 0:
         return ""
-    head = text[: width + 1]  # a megabyte need not be measured to show forty cells of it
+    # A text of a megabyte is not measured to show forty cells of it.
+    head = text[: width + 1]
     if len(head) == len(text) and cell_len(text) <= width:
         return text
     return set_cell_size(head, width - 1) + ELLIPSIS
 
 
 def after(lead: str, text: str | None, end: str = "") -> str:
-    """Return `text` between `lead` and `end`, such as `: why` or ` (why)`; empty without a text."""
-    return f"{lead}{text}{end}" if text else ""
+    """Return a text between `lead` and `end`, such as `: why` or ` (why)`; empty without a text."""
+    if not text:
+        return ""
+    return f"{lead}{text}{end}"
 
 
 TOO_DEEP = "a value too deep to show"

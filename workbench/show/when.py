@@ -1,4 +1,4 @@
-"""Times of batches, which are ISO 8601, for a person."""
+"""ISO 8601 times of batches as people read them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from workbench.show.visible import one_line
 
 
 def local_time(at: str) -> str:
-    """Return an ISO 8601 time in the local time zone, as `2026-11-22 14:03`; any other text as `one_line` shows it."""
+    """Return an ISO 8601 time in local time, such as `2026-11-22 14:03`; any other text as `one_line` shows it."""
     try:
         return moment_text(datetime.fromisoformat(at).timestamp() * 1000)
+    # A year beyond the range of the system's clock raises one of the last two.
     except (ValueError, OverflowError, OSError):
         return one_line(at)
 
@@ -27,25 +28,32 @@ def epoch_ms(at: str) -> float | None:
 def ago(at: str, now: datetime) -> str:
     """Return the age of an ISO 8601 time: `now`, `4 min ago`, `3 h ago`, `2 days ago`; empty beyond two weeks.
 
-    `now` has a time zone."""
+    `now` has a time zone.
+    """
     at_ms = epoch_ms(at)
-    age = age_text(at_ms, now) if at_ms is not None else "-"
+    if at_ms is None:
+        return ""
+    age = age_text(at_ms, now)
+    # After two weeks, `age_text` returns a date, which has hyphens.
+    if "-" in age:
+        return ""
     if age == "now":
         return age
-    return "" if "-" in age else f"{age} ago"
+    return f"{age} ago"
 
 
 def took_s(began: str, ended: str | None) -> float | None:
-    """Return the seconds between two ISO 8601 times, at least 0; `None` when one cannot be read."""
+    """Return the seconds between two ISO 8601 times, at least 0; `None` if one of them is missing or no such time."""
     try:
         between = datetime.fromisoformat(ended or "") - datetime.fromisoformat(began)
+    # One time with a zone and one without cannot be subtracted, which is a TypeError.
     except (ValueError, TypeError):
         return None
     return max(between.total_seconds(), 0.0)
 
 
 def utc_time(at: str) -> str:
-    """Return an ISO 8601 time in UTC, as `2026-11-22 14:03 UTC`, for a page that is read anywhere.
+    """Return an ISO 8601 time in UTC, such as `2026-11-22 14:03 UTC`, for pages that are read anywhere.
 
     Any other text is returned as `one_line` shows it.
     """

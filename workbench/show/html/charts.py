@@ -13,17 +13,21 @@ from workbench.numerals import counted, duration_text, figure, rate_text, rates_
 from workbench.show.html.elements import Element, Node, el
 from workbench.show.visible import one_line, shortened
 
+# All measures are in the units of the drawing's `viewBox`, which the page scales.
 _WIDTH, _ROW = 420, 38
 _LEFT, _RIGHT = 140, 62
 _TICKS = 26
-"""The height of the line of ticks below rows."""
+"""Height of the line of ticks below the rows."""
 _BINS = 32
 _CELL = 7
-"""About as wide is a character of a label."""
+"""About the width of a character of a label; a page without a script cannot measure its texts."""
 
 
 def charts(
-    totals: Sequence[ModelTotals], on_same_cases: Sequence[ModelTotals], comparison: Comparison
+    # Models are the rows of every chart but the last one, so that long names have room at the left.
+    totals: Sequence[ModelTotals],
+    on_same_cases: Sequence[ModelTotals],
+    comparison: Comparison,
 ) -> list[Element]:
     """Return the charts that have data: pass rates, latencies, and cost and latency against the score.
 
@@ -31,14 +35,12 @@ def charts(
     models have; `comparison` has the runs.
     """
     times = _times_of(comparison)
-    timed = []
-    for each in totals:
-        if each.latency is not None and times.get(each.model):
-            timed.append(each)
+    timed = [each for each in totals if each.latency is not None and times.get(each.model)]
     drawn = [_pass_rates([each for each in totals if each.pass_rate is not None]), _latencies(timed, times)]
     cases = counted(max((each.graded for each in on_same_cases), default=0), "case")
-    drawn += [_scatter(measure, points(measure, on_same_cases), cases) for measure in AGAINST_SCORE]
-    return [each for each in drawn if each is not None]
+    for measure in AGAINST_SCORE:
+        drawn.append(_scatter(measure, points(measure, on_same_cases), cases))
+    return list(filter(None, drawn))
 
 
 def _figure(title: str, hint: str, size: tuple[float, float], label: str, *drawn: Node) -> Element:
@@ -49,6 +51,7 @@ def _figure(title: str, hint: str, size: tuple[float, float], label: str, *drawn
 
 def _line(x: tuple[float, float], y: tuple[float, float], class_: str) -> Element:
     at = {"x1": x[0], "x2": x[1], "y1": y[0], "y2": y[1]}
+    # A tenth of a unit is finer than a pixel; more digits would only make the page longer.
     return el("line", class_=class_, **{name: round(value, 1) for name, value in at.items()})
 
 
@@ -90,11 +93,13 @@ def _rate_row(each: ModelTotals, y: float) -> Element:
     x = _share(rate)
     title = f"{each.model}: {rate_text(rate)} of {counted(each.graded, 'case')}"
     whiskers: list[Element] = []
-    if each.interval is not None:  # a model that was stopped early has none
+    # A model that was stopped early has no interval.
+    if each.interval is not None:
         low, high = _share(each.interval.low), _share(each.interval.high)
         title += f", {rates_text(each.interval.low, each.interval.high)}"
         whiskers = [_line((low, high), (y, y), "whisker")]
-        whiskers += (_line((end, end), (y - 6, y + 6), "whisker") for end in (low, high))
+        for end in (low, high):
+            whiskers.append(_line((end, end), (y - 6, y + 6), "whisker"))
     return el(
         "g",
         el("title", title),
@@ -116,11 +121,8 @@ def _times_of(comparison: Comparison) -> dict[str, list[float]]:
 
 
 def _latencies(timed: Sequence[ModelTotals], times: Mapping[str, Sequence[float]]) -> Element | None:
-    """Draw how often the runs of each model took how long."""
-    ends = []
-    for each in timed:
-        if each.latency is not None:
-            ends.append(each.latency.max_ms)
+    """Draw the distribution of the runs of each model over their latencies."""
+    ends = [each.latency.max_ms for each in timed if each.latency is not None]
     if not ends:
         return None
     tall = _ROW + 8
@@ -148,6 +150,7 @@ def _time_row(each: ModelTotals, times: Sequence[float], base: float, end: float
     bars = []
     for at, count in enumerate(counts):
         if count:
+            # Each model has a scale of its own for its bars, but at least two units show that a bin is not empty.
             high = max(2.0, count / max(counts) * _ROW * 0.8)
             size = {"width": round(step - 1, 1), "height": round(high, 1)}
             bars.append(el("rect", x=round(_LEFT + at * step, 1), y=round(base - high, 1), class_="area", **size))
@@ -181,6 +184,7 @@ def _scatter(measure: Measure, found: tuple[tuple[Point, ...], tuple[str, ...]],
     best = front(shown)
     title, text = f"{measure.title.capitalize()} and {SCORE.title}", measure.text
     hint = (
+        # The label is read aloud in place of the drawing, so it holds all of its numbers.
         f"up and to the left is better; the line joins those that none beats in both; over the {cases} graded with all"
     )
     said = ", ".join(f"{each.name} {score_text(each.score)} for {text(each.takes)}" for each in shown)
@@ -189,6 +193,7 @@ def _scatter(measure: Measure, found: tuple[tuple[Point, ...], tuple[str, ...]],
 
     def place(point: Point) -> tuple[float, float]:
         x = _SIDE + point.takes / ticks[-1] * (_END - _SIDE)
+        # Scores above 1 or below 0 are drawn at the edge of the plane.
         return round(x, 1), round(_BOTTOM - min(max(point.score, 0.0), 1.0) * (_BOTTOM - _TOP), 1)
 
     drawn: list[Node] = []
@@ -218,8 +223,9 @@ def _marks(
     place: Callable[[Point], tuple[float, float]],
     text: Callable[[float], str],
 ) -> Iterator[Element]:
-    """Yield the points with their names, each name below those that it would cover."""
+    """Yield the points with their names, each name moved down until it covers no other."""
     taken: list[tuple[float, float, float]] = []
+    # From the top to the bottom, so that a name moves into room that no point above it needs.
     for point in sorted(points, key=lambda each: (-each.score, each.takes)):
         x, y = place(point)
         name = shortened(one_line(point.name), _LABEL_MAX)

@@ -1,6 +1,8 @@
-"""Elements of the HTML report: written as markup into the page, or as JSON for its script, which draws them.
+"""Elements of the HTML report, written into the page as markup or handed to its script as JSON.
 
-A foreign text is only ever the text of an element or the value of an attribute, with every character visible."""
+Text from models, tools and files is only ever the text of an element or the value of an attribute, with every
+character visible.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +17,20 @@ from workbench.show.spans import Line
 from workbench.show.visible import visible
 
 MAX_UNFOLDED_CHARACTERS, MAX_UNFOLDED_LINES = 1_500, 24
-"""A longer text begins folded."""
+"""Longest text, in characters and in lines, that does not begin folded."""
 
 Node: TypeAlias = "Element | str | Iterable[Node] | None"
 
 
 _FOREIGN = frozenset({"title", "aria-label"})
-"""Attributes that may hold foreign text."""
+"""Attributes whose values may be text from models, tools and files."""
 
 Redact: TypeAlias = Callable[[str], str]
-"""Takes secrets out of a text."""
+"""Replaces the secrets in a text."""
 
 
 class Element(NamedTuple):
-    """An element; `name` and the names of `attributes` are this program's own."""
+    """An element of HTML; its name and the names of its attributes are literals of this program."""
 
     name: str
     attributes: Mapping[str, str]
@@ -36,9 +38,10 @@ class Element(NamedTuple):
 
 
 def el(name: str, *children: Node, **attributes: str | float | bool | None) -> Element:
-    """Return an element.
+    """Return an element with its children and attributes.
 
-    Attributes are named as in `class_`, `aria_label`; those that are `None` or false are left out, true ones are empty.
+    Attributes are named as in `class_`, `aria_label`. An attribute that is `None` or false is omitted, a true one is
+    empty.
     """
     given = {}
     for key, value in attributes.items():
@@ -48,7 +51,7 @@ def el(name: str, *children: Node, **attributes: str | float | bool | None) -> E
 
 
 def filled_el(name: str, *children: Node, **attributes: str | float | bool | None) -> Element | None:
-    """Return an element as `el` does; `None` where it would be empty."""
+    """Return an element as `el` does; `None` if it would have no children."""
     element = el(name, *children, **attributes)
     return element if element.children else None
 
@@ -57,7 +60,7 @@ _ATTRIBUTES = {"class_": "class"}
 
 
 def flat(nodes: Iterable[Node]) -> list[Element | str]:
-    """Return the elements and texts of which something is made."""
+    """Return elements and texts of nested iterables in one list, without empty texts."""
     found: list[Element | str] = []
     for node in nodes:
         if isinstance(node, (Element, str)):
@@ -69,7 +72,7 @@ def flat(nodes: Iterable[Node]) -> list[Element | str]:
 
 
 def markup(node: Element | str, redact: Redact) -> Iterator[str]:
-    """Yield an element as HTML."""
+    """Yield an element as HTML, its foreign texts redacted and escaped."""
     if isinstance(node, str):
         yield escape(visible(redact(node)))
         return
@@ -81,14 +84,14 @@ def markup(node: Element | str, redact: Redact) -> Iterator[str]:
 
 
 def tree(node: Element | str, redact: Redact) -> Any:
-    """Return an element as JSON: its name, its attributes and its children; a text as itself."""
+    """Return an element as JSON: a list of its name, its attributes and its children; a text as a string."""
     if isinstance(node, str):
         return visible(redact(node))
     return [node.name, _attributes(node, redact), *[tree(child, redact) for child in node.children]]
 
 
 def _attributes(node: Element, redact: Redact) -> Mapping[str, str]:
-    # The names and values of all others are this program's own.
+    # All other values are literals of this program; redacting them could only break the page.
     foreign = {}
     for name in _FOREIGN & node.attributes.keys():
         foreign[name] = visible(redact(node.attributes[name]))
@@ -98,24 +101,25 @@ def _attributes(node: Element, redact: Redact) -> Mapping[str, str]:
 
 
 def sign(status: Status | None, other: str = "·") -> Element:
-    """Return the sign of a status, which is there to be seen."""
+    """Return the sign of a status, hidden from screen readers, which read the word beside it."""
     shown = other if status is None else status.sign
     return el("span", shown, class_="sign", aria_hidden="true")
 
 
 def badge(status: Status, *more: Node) -> Element:
-    """Return a status with its sign, followed by `more`."""
+    """Return a badge with the sign and the word of a status, followed by `more`."""
     return el("span", sign(status), " ", status.word, more, class_=f"badge {status.role}")
 
 
 def section(name: str, title: str, *children: Node) -> Element:
     """Return a section with its heading."""
+    # The heading labels its section, so that screen readers list the section by it.
     heading = el("h2", title, id=f"{name}-title")
     return el("section", heading, children, id=name, aria_labelledby=f"{name}-title")
 
 
 def items(texts: Iterable[Node], class_: str | None = None) -> Element:
-    """Return a list."""
+    """Return a list of the texts."""
     return el("ul", map(_item, texts), class_=class_)
 
 
@@ -124,12 +128,12 @@ def _item(text: Node) -> Element:
 
 
 def pairs(facts: Iterable[tuple[str, Node]], class_: str | None = None) -> Element:
-    """Return names with their values."""
+    """Return a list of descriptions: names with their values."""
     return el("dl", ((el("dt", name), el("dd", value)) for name, value in facts), class_=class_)
 
 
 def table(titles: Iterable[str], rows: Iterable[Iterable[Node]], class_: str | None = None) -> Element:
-    """Return a table, the first cell of each row its heading."""
+    """Return a table, with the first cell of each row as its heading."""
     head = el("tr", (el("th", title, scope="col") for title in titles))
     return el("table", el("thead", head), el("tbody", map(_row, rows)), class_=class_)
 
@@ -142,15 +146,20 @@ def _row(cells: Iterable[Node]) -> Element:
 def spans(line: Line) -> Iterator[Node]:
     """Yield a line with its roles.
 
-    The blanks that align its parts in a terminal have no effect."""
+    Blanks that align the line in a terminal have no effect in HTML.
+    """
     for text, role in line:
-        yield text if role == "text" else el("span", text, class_=f"role {role}")
+        if role == "text":
+            yield text
+        else:
+            yield el("span", text, class_=f"role {role}")
 
 
 def blocks(view: Iterable[Block], link: Callable[[Any], str | None] = lambda row: None) -> Iterator[Element]:
-    """Yield the blocks of a view.
+    """Yield the elements of a view's blocks.
 
-    `link` returns the address that the case of a row leads to."""
+    `link` returns the address of the case of a row.
+    """
     for block in view:
         match block:
             case Heading(line, level):
@@ -172,7 +181,7 @@ def blocks(view: Iterable[Block], link: Callable[[Any], str | None] = lambda row
 
 
 def _table(shown: Table[Any], link: Callable[[Any], str | None]) -> Element:
-    columns = [column for column in shown.columns if not column.passing]
+    columns = shown.lasting_columns
     rows = []
     for row in shown.rows:
         cells: list[Node] = []
@@ -190,23 +199,27 @@ def _matrix(shown: Matrix[Any]) -> Element:
     rows: list[list[Node]] = []
     for row in shown.rows:
         cells: list[Node] = [spans(shown.first.cell(row).spans)]
-        cells += (spans(shown.cell(row, at).spans) for at in range(len(shown.heads)))
+        for at in range(len(shown.heads)):
+            cells.append(spans(shown.cell(row, at).spans))
         rows.append(cells)
     return table((shown.first.name, *shown.heads), rows, "totals")
 
 
 def scrolled(label: str, *children: Node) -> Element:
-    """Return an element that scrolls if it is wider than the page."""
+    """Return an element that scrolls sideways if it is wider than the page."""
+    # An element that scrolls needs a place in the tab order, or the keyboard cannot scroll it.
     return el("div", children, class_="scrolled", tabindex="0", role="region", aria_label=label)
 
 
 def fold(kind: str, title: str, *children: Node, is_open: bool = False) -> Element:
-    """Return an element whose children are shown when its title is clicked."""
+    """Return an element that unfolds its children when its title is clicked."""
     return el("details", el("summary", title), children, class_=f"fold {kind}", open=is_open)
 
 
 def long_text(text: str) -> Element:
-    """Return a text with its line breaks, of which the script first shows the beginning where it is long."""
+    """Return a text with its line breaks; the script folds a long one after its beginning."""
     is_long = len(text) > MAX_UNFOLDED_CHARACTERS or text.count("\n") >= MAX_UNFOLDED_LINES
-    more = f"show all {counted(len(text), 'character')}" if is_long else None
+    more = None
+    if is_long:
+        more = f"show all {counted(len(text), 'character')}"
     return el("pre", text, class_="text", data_more=more)

@@ -1,6 +1,7 @@
-"""The HTML report of faults: a matrix, each cell of which unfolds its runs.
+"""The HTML report of faults: a matrix of tools and faults by model, with the runs of each cell.
 
-It needs no script: a cell is a link to its runs, which are shown while the address names them."""
+The page needs no script: a cell links to its runs, which are shown while the address names them.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +22,7 @@ from workbench.version import __version__
 
 
 def page_of_faults(matrix: FaultMatrix, exit_code: int) -> Iterator[str]:
-    """Yield the page.
-
-    Nothing in it is redacted: the matrix has been."""
+    """Yield the page of a matrix that is redacted already."""
     yield from begin_page("Fault injection – Workbench", part("page.css") + part("faults.css"), "")
     yield '<main class="page">\n'
     suites = dict.fromkeys(from_here(each.suite) for each in matrix.tried)
@@ -38,6 +37,7 @@ def page_of_faults(matrix: FaultMatrix, exit_code: int) -> Iterator[str]:
     yield f'<p class="quiet">exit code {exit_code} · Workbench {__version__}</p>\n</header>\n'
     yield from _table(matrix)
     yield from _html_untried(matrix)
+    # The runs stand below the matrix and are hidden by the style until a cell's link targets them.
     for at, row in enumerate(matrix.rows):
         for column, model in enumerate(matrix.models):
             tried = matrix.cell(row, model)
@@ -52,6 +52,7 @@ def _table(matrix: FaultMatrix) -> Iterator[str]:
     for model in matrix.models:
         yield f'<th scope="col" class="model">{line(model)}</th>'
     yield "</tr></thead>\n<tbody>\n"
+    # Rows of the matrix are ordered by tool, so each tool is one group.
     for tool, rows in groupby(enumerate(matrix.rows), key=lambda each: each[1][0]):
         yield f'<tr class="suite"><th colspan="{len(matrix.models) + 1}" scope="rowgroup">{line(tool)}</th></tr>\n'
         for at, (_, fault, lasts) in rows:
@@ -77,7 +78,7 @@ def _html_cell(name: str, tried: tuple[Tried, ...]) -> str:
 
 
 def _html_untried(matrix: FaultMatrix) -> Iterator[str]:
-    """Yield the faults that could not be injected into any tool of a case; all others are in their cells."""
+    """Yield the faults that could not be injected into any tool of their cases; the cells have all others."""
     untried = [each for each in matrix.tried if not each.tool]
     if untried:
         yield '<section id="untried"><h2>Nothing was tried</h2><ul class="card">\n'
@@ -105,7 +106,9 @@ def _runs(name: str, tried: tuple[Tried, ...]) -> Iterator[str]:
 
 def _call(call: CallRecord) -> str:
     arguments = escape(visible(json.dumps(dict(call.sent.arguments), ensure_ascii=False)))
-    result = _said("its result", call.result.content, "returned") if call.result is not None else ""
+    result = ""
+    if call.result is not None:
+        result = _said("its result", call.result.content, "returned")
     return (
         f'<div class="call"><div class="call-head"><span class="tool">{line(call.tool)}</span></div>'
         f'<pre class="text">{arguments}</pre>{result}</div>\n'

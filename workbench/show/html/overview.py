@@ -1,6 +1,6 @@
 """The overview of the HTML report: verdict, totals, gates, changes since the baseline, errors, causes and models.
 
-It needs no script. Its links select cases for the script.
+The overview is markup that needs no script. Its links select cases in the part that the script draws.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _SUITES_MAX = 6
 
 
 class Verdict(NamedTuple):
-    """The outcome in one line, with its reasons.
+    """The outcome of a batch in one line, with its reasons.
 
     `good` is `None` for a page without a verdict.
     """
@@ -54,9 +54,10 @@ class Verdict(NamedTuple):
 
 
 class Overview(NamedTuple):
-    """The facts of the overview.
+    """The subject of the overview.
 
-    `links` lead to the run that is shown first, by suite, case and model.
+    `links` are the addresses of runs by suite, case and model, where the first run that did not pass goes before
+    others.
     """
 
     kind: PageKind
@@ -66,22 +67,19 @@ class Overview(NamedTuple):
     exit_code: int
     links: Mapping[tuple[str, str, str], str]
 
-    @property
-    def suite_names(self) -> dict[str, str]:
-        """The names of the suites by the paths that runs have."""
-        return {path: suite.name for path, suite in self.report.suites.items()}
-
 
 def overview(shown: Overview) -> Iterator[Node]:
-    """Yield the sections of the overview; those without content are left out."""
+    """Yield the sections of the overview that have content."""
     comparison = shown.comparison
     same = comparison.on_same_cases
     yield _heading(shown)
+    # Two batches are two columns of the same model, so totals and charts against the score say nothing.
     if shown.kind == "changes":
         same = ()
     else:
         yield _totals(shown.report)
-        yield (el("p", f"▲ {note}", class_="notice") for note in _notes(shown.report))
+        for note in _notes(shown.report):
+            yield el("p", f"▲ {note}", class_="notice")
         yield _demands(shown)
     yield _since_baseline(shown)
     yield _errors(shown)
@@ -91,9 +89,10 @@ def overview(shown: Overview) -> Iterator[Node]:
 
 
 def widths(report: RunsReport) -> str:
-    """Return the style of the bars, whose lengths are numbers of runs."""
+    """Return the style of the bars, whose lengths are shares of runs."""
     # The page's policy allows no style attributes, so each bar has a rule of its own.
     rules: list[str] = []
+    # The order of the rules is that of the elements in `_totals` and `_causes`.
     for at, count in enumerate(filter(None, report.totals.counts.values()), 1):
         rules.append(f".shares :nth-child({at}) {{ flex-grow: {count}; }}\n")
     causes = [len(group.indices) for group in report.failures.groups]
@@ -127,14 +126,16 @@ def _heading(shown: Overview) -> Element:
 
 
 def _suites_text(report: RunsReport) -> str:
-    names = list(dict.fromkeys(suite.name for suite in report.suites.values()))
+    names = list(dict.fromkeys(report.suite_names.values()))
     text = " · ".join(names[:_SUITES_MAX])
     more = len(names) - _SUITES_MAX
-    return f"{text} and {more} more" if more > 0 else text
+    if more > 0:
+        return f"{text} and {more} more"
+    return text
 
 
 def verdict_of(report: RunsReport) -> Verdict:
-    """Return whether a command with this report succeeds, and why not."""
+    """Return whether the command of this report succeeds, with the reasons."""
     totals, good = report.totals, report.exit_code == 0
     passed = totals.passed + totals.warned
     text = "everything passed" if passed == totals.graded else "good enough"
@@ -151,7 +152,7 @@ def verdict_of(report: RunsReport) -> Verdict:
 
 
 def _reasons(report: RunsReport) -> Iterator[str]:
-    """Yield why a command with this report fails, the gravest first."""
+    """Yield the reasons for which the command of this report fails, the gravest first."""
     totals, quality, against = report.totals, report.quality, report.against
     missed = sum(not gate.met for gate in quality.gates)
     if report.interrupted:
@@ -189,7 +190,7 @@ def _totals(report: RunsReport) -> Element:
 
 
 def _tiles(report: RunsReport) -> Iterator[tuple[str, str, str]]:
-    """Yield the names of numbers, the numbers, and notes on them."""
+    """Yield the totals, each as its name, its number and a note on it."""
     totals, timing = report.totals, report.timing
     with_forks = without_cost = ""
     if forks := sum(result.is_fork for result in report.results):
@@ -214,7 +215,7 @@ def _tiles(report: RunsReport) -> Iterator[tuple[str, str, str]]:
 
 
 def _notes(report: RunsReport) -> Iterator[str]:
-    """Yield notes on how to read the numbers."""
+    """Yield notes on how far the numbers can be trusted."""
     if (repaired := repaired_line(report.results)) is not None:
         yield repaired
     yield from unchecked_lines(report.results, report.secrets.redacted)
@@ -222,9 +223,9 @@ def _notes(report: RunsReport) -> Iterator[str]:
 
 
 def _demands(shown: Overview) -> Element | None:
-    """Return the gates and aggregates, those that are missed first and those that demand nothing last."""
+    """Return the gates and aggregates: missed ones first, those without a threshold last."""
     with_model = len(shown.comparison.models) > 1
-    each = sorted(demands(shown.report.quality, shown.suite_names, with_model=with_model), key=_missed_first)
+    each = sorted(demands(shown.report.quality, shown.report.suite_names, with_model=with_model), key=_missed_first)
     if not each:
         return None
     title = "Gates" if each[0].met is not None else "Aggregates"
@@ -257,7 +258,8 @@ def _since_baseline(shown: Overview) -> Element | None:
     if shown.kind == "changes":
         title = "What changed"
         view = [*changes_blocks(against.diff.changes, against.suites, with_model=len(against.diff.models) > 1)]
-        view += (Paragraph(line_of(note, "muted")) for note in baseline_notes(against))
+        for note in baseline_notes(against):
+            view.append(Paragraph(line_of(note, "muted")))
     else:
         title = "Since the baseline"
         view = [*baseline_view(against, as_document=True, most=LINES_MAX)]
@@ -265,7 +267,7 @@ def _since_baseline(shown: Overview) -> Element | None:
 
 
 def _errors(shown: Overview) -> Element | None:
-    """Return why runs ended in an error, equal reasons together."""
+    """Return the errors that ended runs, equal ones together."""
     found = errors_of(shown.comparison)
     if not found:
         return None
@@ -308,8 +310,9 @@ def _cause(group: CauseNumbers) -> Element:
 
 def _models(shown: Overview) -> Element:
     comparison = shown.comparison
+    # Each model is compared with itself in the other batch, above.
     if shown.kind == "changes":
-        comparison = replace(comparison, pairs=())  # each model is tested against itself, above
+        comparison = replace(comparison, pairs=())
     title = "Models" if len(comparison.models) > 1 else "Model"
     tests = el("div", blocks(tests_view(comparison)), class_="tests")
     return section("models", title, blocks([totals_matrix(comparison)]), tests)

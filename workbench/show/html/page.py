@@ -1,8 +1,8 @@
-"""The HTML report: one file without any other, which asks no network for anything.
+"""The HTML report: one file that loads nothing else, neither from disk nor from the network.
 
-The page is an overview, which is markup, then blocks of data, and a script that shows the cases and runs in them.
-Blocks are JSON, compressed and in base64, so that nothing in them can be markup; those of runs are read when one of
-their runs is unfolded.
+The page is an overview as markup, blocks of data, and a script that draws cases and runs from the blocks. A block is
+JSON, compressed and in base64, which cannot be read as markup; a block of runs is unpacked when one of its runs is
+unfolded.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from workbench.version import __version__
 Kind = Literal["head", "cases", "facts", "runs"]
 
 _SCRIPTS = ("base.js", "matrix.js", "run.js", "page.js")
-"""The parts of the script, in their order."""
+"""The parts of the script, in the order in which they need each other."""
 
 _BLOCK_RUNS = 100
-"""Runs in a block: so many are unpacked to see one of them."""
+"""Number of runs in a block: all of them are unpacked to show one."""
 _BLOCK_FACTS = 5_000
 _BLOCK_CHARACTERS = 1 << 20
-"""A block ends when it holds more than this."""
+"""A block ends when its JSON has this many characters."""
 _GZIP = 31
-"""The window size of zlib that writes gzip, which browsers unpack."""
+"""Window size that makes zlib write gzip, which browsers unpack."""
 
 _KEYS = (
     "Arrow keys move between cells, Enter unfolds one, Escape closes it, / goes to the filter. The address after #"
@@ -57,14 +57,15 @@ def page_pieces(
     redactor: TextRedactor,
     version: str,
 ) -> Iterator[str]:
-    """Yield the page without secrets; cases, facts and runs are taken one after the other.
+    """Yield the page without secrets, taking cases, facts and runs one by one.
 
-    `style` is added to that of all pages."""
+    `style` is added to the style of all pages.
+    """
     yield from begin_page(redactor.redact(title), part("page.css") + style, _script(), version)
     yield '<main class="page">\n'
     for each in flat(overview):
         yield from markup(each, redactor.redact)
-    # Some viewers of artifacts let no script run.
+    # Some viewers of build artifacts run no script.
     note = el("p", "Cases and runs are shown by the script of this page, which does not run here.")
     for each in (el("div", id="cases-place"), el("noscript", note), el("footer", _KEYS, class_="quiet")):
         yield from markup(each, str)
@@ -77,9 +78,8 @@ def page_pieces(
 
 
 def _run(run: ShownRun, redactor: TextRedactor) -> str:
-    """Return a run as JSON.
-
-    It holds no secrets, but texts that are made of several of its texts may."""
+    """Return a run as JSON, without secrets."""
+    # The run itself is redacted already, but a text that the page joins from several of its texts may hold a secret.
     text = json_text(page_run(run, str))
     if redactor.may_be_in_json(text):
         return json_text(page_run(run, redactor.redact))
@@ -91,7 +91,8 @@ def _record(record: PageHead | PageCase | PageFacts, redactor: TextRedactor) -> 
 
 
 def begin_page(title: str, style: str, script: str, version: str = __version__) -> Iterator[str]:
-    """Yield a page up to its body, for that style and script and nothing else."""
+    """Yield the page up to its body, with a policy that permits this style and this script and nothing else."""
+    # A hash, unlike a nonce, needs no server; text that a model smuggled in as markup could neither run nor load.
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:;"
         " base-uri 'none'; form-action 'none'"
@@ -105,12 +106,12 @@ def begin_page(title: str, style: str, script: str, version: str = __version__) 
 
 
 def line(text: str) -> str:
-    """Return a text as a line of the page, which nothing in it can end."""
+    """Return a text on one line, escaped for HTML."""
     return escape(one_line(text))
 
 
 def _blocks(kind: Kind, records: Iterable[str], most: int) -> Iterator[str]:
-    """Yield records in blocks of at most so many, each with the number of its first record."""
+    """Yield records in blocks of at most `most`, each with the number of its first record."""
     waiting, first = iter(records), 0
     while block := [*_of_a_block(waiting, most)]:
         yield from _block(kind, _listed(block), first)
@@ -135,13 +136,14 @@ def _listed(records: Iterable[str]) -> Iterator[str]:
 
 
 def _block(kind: Kind, pieces: Iterable[str], first: int = 0) -> Iterator[str]:
-    """Yield JSON as a block of the page."""
+    """Yield JSON as a compressed block of the page."""
     packer = zlib.compressobj(level=6, wbits=_GZIP)
     rest = b""
     yield f'<script type="application/octet-stream" data-kind="{kind}" data-first="{first}">'
     for piece in pieces:
         packed = rest + packer.compress(piece.encode())
-        whole = len(packed) - len(packed) % 3  # three bytes are four characters
+        # Three bytes are four characters of base64: the rest waits, as padding may stand only at the end.
+        whole = len(packed) - len(packed) % 3
         rest = packed[whole:]
         if whole:
             yield b64encode(packed[:whole]).decode()
@@ -150,7 +152,7 @@ def _block(kind: Kind, pieces: Iterable[str], first: int = 0) -> Iterator[str]:
 
 @cache
 def part(name: str) -> str:
-    """Return a file of this folder."""
+    """Return the text of a file of this folder."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
@@ -164,5 +166,5 @@ def _script() -> str:
 
 
 def _hash(text: str) -> str:
-    """Return the name of a text in a content security policy."""
+    """Return the hash of a text as a content security policy writes it."""
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"

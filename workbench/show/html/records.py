@@ -1,4 +1,4 @@
-"""The data of the HTML report: cases with their cells, facts of each run, and whole runs."""
+"""The data of the HTML report: cases with their cells, and the facts of each run."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from workbench.suite.files import from_here
 
 @dataclass(frozen=True, slots=True)
 class PageHead:
-    """The facts about all cases that the script needs."""
+    """The facts about all cases that the script needs first."""
 
     models: tuple[str, ...]
-    """The columns."""
+    """The models, one column each."""
     only_differences: bool
-    """Whether the matrix begins with the cases that differ."""
+    """Whether the matrix shows only cases that differ until the reader asks for all."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageCell:
-    """A case with a model, in words."""
+    """The cell of a case with a model, in words."""
 
     status: Status | None
-    """`None` where it did not run, and where it has only forks."""
+    """The status of the case; `None` if it did not run with the model or has only forks."""
     role: StatusRole
     sign: str
     share: str
@@ -41,14 +41,14 @@ class PageCell:
     label: str
     reason: str
     statuses: tuple[Status, ...]
-    """Of its runs, if there is more than one."""
+    """The distinct statuses of its runs, if there are several."""
     disagree: bool
-    """Whether one grader would let a run pass and another would not."""
+    """Whether the graders of a run come to different verdicts."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageCase:
-    """A row of the matrix."""
+    """A row of the matrix: a case with its cells."""
 
     suite: str
     suite_name: str
@@ -57,26 +57,26 @@ class PageCase:
     differs: bool
     tags: tuple[str, ...]
     cells: tuple[PageCell, ...]
-    """One for each model."""
+    """The cells in the order of the models."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageFacts:
-    """The facts of a run that the page has before it is unfolded.
+    """The facts of a run that the page shows before the run is unfolded.
 
-    `case` and `model` are indices.
+    `case` and `model` are the indices of its row and its column.
     """
 
     case: int | None
-    """`None` for a fork of a case that has no other run."""
+    """Index of the row; `None` for a fork of a case that has no other run."""
     model: int
     status: Status
     name: str
-    """Its name among the runs of its cell."""
+    """The name of the run among the runs of its cell."""
     reason: str
     disagree: bool
     causes: tuple[str, ...]
-    """Of a failed run, the main one first."""
+    """The causes of a failed run, the main one first."""
 
 
 def cases_of(
@@ -84,7 +84,8 @@ def cases_of(
 ) -> Iterator[PageCase]:
     """Yield the rows of the matrix.
 
-    `tags` are by suite and case."""
+    `tags` are the tags of cases, by suite and case.
+    """
     ran = {(run.suite, run.case_id, run.model) for run in results}
     apart = set()
     for run in results:
@@ -117,6 +118,7 @@ def _cells(
 
 
 def _cell(cell: Cell, words: CellWords, *, disagree: bool) -> PageCell:
+    # A case that passed needs no reason, and one run has no distribution.
     reason, statuses = None, tuple[Status, ...]()
     if cell.status != Status.PASSED:
         reason = cell.reason
@@ -153,7 +155,10 @@ def _empty_cell(score: str, label: str, *, disagree: bool) -> PageCell:
 
 
 def _label(cell: Cell, words: CellWords) -> str:
-    """Return the label of a cell, which begins with its visible text: voice control presses a button by that."""
+    """Return the label of a cell, which screen readers read.
+
+    It begins with the visible text, because voice control finds a button by that (WCAG 2.5.3).
+    """
     seen = " ".join(filter(None, (words.share + words.broke_off, words.score)))
     label = f"{seen}, {cell.model}: {cell.status.word}"
     if words.share:
@@ -172,17 +177,21 @@ def facts_of(
 ) -> Iterator[PageFacts]:
     """Yield the facts about each run.
 
-    `causes` are by the number of the run, from 0."""
+    `causes` are the causes by the index of a run.
+    """
     columns = {model: place for place, model in enumerate(models)}
     repeats = Counter((run.suite, run.case_id, run.model) for run in runs)
     for number, (run, result) in enumerate(zip(runs, results, strict=True)):
-        is_alone = repeats[run.suite, run.case_id, run.model] == 1
-        name = run.status.word if is_alone else f"#{run.repeat + 1}"
+        name = f"#{run.repeat + 1}"
+        if run.is_fork:
+            name = FORK
+        elif repeats[run.suite, run.case_id, run.model] == 1:
+            name = run.status.word
         yield PageFacts(
             case=cases.get((run.suite, run.case_id)),
             model=columns[run.model],
             status=run.status,
-            name=FORK if run.is_fork else name,
+            name=name,
             reason=one_line(run.reason or ""),
             disagree=result.graders_disagree,
             causes=tuple(causes.get(number, ())),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from workbench.analysis.expectations import Expectation, Expectations, expectations_of
@@ -45,29 +45,29 @@ from workbench.trajectory.events import Message
 from workbench.trajectory.trajectory import CallRecord, Round
 
 _LINE = 80
-"""A longer JSON value is laid out in lines."""
+"""Longest JSON value, in characters, that is written on one line."""
 _LAID_OUT_MAX = 100_000
-"""Characters of a result that is laid out."""
+"""Longest result, in characters, that is laid out."""
 _FOLDED = 160
-"""Characters of a prompt that begins folded."""
+"""Shortest system prompt, in characters, that begins folded."""
 _PLAIN = Paint(False)
 _ENDINGS = ("answered", "steps done", "decided")
-"""How runs end that nothing cut short."""
+"""Ends of runs that were not cut short."""
 
 
 def page_run(run: ShownRun, redact: Redact) -> dict[str, Any]:
-    """Return a run for the script.
+    """Return a run as JSON for the script.
 
-    `view` is all of it. `head` and `steps` are for two runs side by side; the `key` of a step is the same for
-    corresponding steps of both runs.
+    `view` is the whole run. `head` and `steps` are for two runs side by side: corresponding steps of both have equal
+    keys.
     """
     expected = Expectations()
     if run.case is not None:
         expected = expectations_of(run.case, run.result.grading)
-    head = [tree(node, redact) for node in flat(_side_head(run.result))]
     steps = []
     for key, step in _steps(run.result):
         steps.append({"key": key, "view": tree(step, redact)})
+    head = [tree(node, redact) for node in flat(_side_head(run.result))]
     return {"view": tree(_run(run.result, expected), redact), "head": head, "steps": steps}
 
 
@@ -124,7 +124,8 @@ def _tab(at: int, grade: Grade) -> Element:
 
 
 def _by_grade(views: Sequence[Sequence[Element]]) -> Iterator[Element]:
-    """Yield the view of each grade, equal ones once."""
+    """Yield the views of all grades, equal views once."""
+    # Most grades agree about most calls; without this a run would be written five times.
     distinct: list[Sequence[Element]] = []
     for view in views:
         if view not in distinct:
@@ -151,6 +152,7 @@ def _grade(grade: Grade, grading: Grading) -> Element:
     for line in filter(None, (found.verdict, f"as {found.system} grades")):
         rows.append(el("dd", line, class_="quiet"))
     numbers = []
+    # The numbers stand in the order of the formula above them.
     for name, value in grade.numbers.items():
         numbers.append(el("span", f"{name.replace('_', ' ')} ", el("b", figure(value))))
     return el(
@@ -272,6 +274,7 @@ def _story(run: RunResult, expected: Expectations) -> Iterator[Node]:
         yield _said("system", "system prompt", system, is_folded=True)
         for message in start.messages:
             yield from _message(message)
+    # The calls of a run are numbered through all rounds, as grades pair them.
     at = 0
     for each in trajectory.rounds:
         yield _round_head(each)
@@ -316,7 +319,7 @@ def _round_head(each: Round) -> Element:
 
 
 def _round(each: Round, run: RunResult, expected: Expectations, at: int) -> Iterator[Node]:
-    """Yield the elements of a round, whose first call is number `at` of its run."""
+    """Yield the elements of a round; `at` is the number of its first call in the run."""
     if each.step is not None:
         yield _said("user", "user", each.step.user)
     for text in each.added:
@@ -334,6 +337,7 @@ def _round(each: Round, run: RunResult, expected: Expectations, at: int) -> Iter
     for number, call in enumerate(each.calls, at):
         pairings = [_pairing_of(number, grade) for grade in run.grades]
         yield _call(call, pairings or [None], expected)
+    # A model that neither spoke nor called is shown as such, not as a gap.
     if not each.calls and not each.text.strip() and each.stop_reason is not None:
         yield _said("model", "model", "(empty)")
 
@@ -358,9 +362,8 @@ def _missing(grade: Grade, expected: Expectations) -> Iterator[Element]:
     who = el("small", f"{Status.FAILED.sign} expected and not called", class_="who")
     for pair in grade.pairings:
         if pair.call is None and pair.expected_call is not None:
-            call = []
-            for each in expected.calls[pair.expected_call :][:1]:
-                call.append(_expected_call(each))
+            # Without its case, whose stored suite cannot be read, a run has no expected calls.
+            call = [_expected_call(each) for each in expected.calls[pair.expected_call :][:1]]
             yield el("div", who, call, class_="said missing")
 
 
@@ -392,9 +395,10 @@ def _returned(call: CallRecord) -> Element | None:
 
 
 def _judged(call: CallRecord, pairing: CallPairing | None, expected: Expectations) -> Element:
-    """Return the tool and the arguments of a call, with the verdict of a grade."""
+    """Return the tool and the arguments of a call, with the verdict of one grade."""
     status, role, note = None, "", ""
     if pairing is not None:
+        # An argument that was not checked (`None`) is not wrong.
         right = pairing.same_tool and all(each.holds is not False for each in pairing.arguments)
         status = passed_if(pairing.expected_call is not None and right)
         role, note = status.role, _outcome(pairing, expected)
@@ -444,7 +448,9 @@ def _arguments(call: CallRecord, pairing: CallPairing | None) -> Element:
 
 
 def _head_cell(title: str) -> Element:
-    return el("th", title, scope="col") if title else el("td")
+    if not title:
+        return el("td")
+    return el("th", title, scope="col")
 
 
 def _verdict(each: ArgumentVerdict) -> Element:
@@ -471,8 +477,12 @@ def _argument(
     heading: list[Node] = [name]
     if required:
         heading.append(el("small", " required", title="the run fails without it, whatever the score is"))
-    mark, role = ("·", None) if status is None else status.mark
-    given = el("em", "not given") if got is None else long_text(got)
+    mark, role = "·", None
+    if status is not None:
+        mark, role = status.mark
+    given: Node = el("em", "not given")
+    if got is not None:
+        given = long_text(got)
     cells = (el("td", given), el("td", filled_el("code", expected)), el("td", why, class_="why"))
     return el("tr", el("td", mark, class_="sign"), el("th", heading, scope="row"), cells, class_=role)
 
@@ -491,7 +501,7 @@ def _side_head(run: RunResult) -> Iterator[Node]:
 
 
 def _steps(run: RunResult) -> Iterator[tuple[str, Element]]:
-    """Yield the elements of the conversation, each with the key that corresponding steps of another run have."""
+    """Yield the elements of the conversation, each with the key that the corresponding step of another run has."""
     for each in run.trajectory.rounds:
         if each.step is not None and each.step.user:
             yield "user", _words("user", "user", each.step.user)
@@ -502,7 +512,7 @@ def _steps(run: RunResult) -> Iterator[tuple[str, Element]]:
 
 
 def _bare_call(call: CallRecord) -> Element:
-    """Return a call without a grade."""
+    """Return a call without the verdict of a grade."""
     head = el("div", sign(None, "→"), el("code", call.tool, class_="tool"), class_="call-head")
     if call.call.problem is None:
         rows = (_bare_argument(name, laid_out(value)) for name, value in call.arguments.items())
@@ -524,20 +534,25 @@ def _bare_argument(name: str, value: str) -> Element:
 
 
 class _Numeral(str):
-    """A number of a text, as it is written there."""
+    """A number as the text of a result has it: `1.0` and `1e3` stay as they are."""
 
 
 class _Members(tuple[tuple[str, Any], ...]):
-    """An object of a text, with its members as they are written there."""
+    """The members of an object in the order of the text, with names that occur twice."""
 
 
 def laid_out(value: Any, pad: str = "") -> str:
-    """Return a value as JSON, indented where it does not fit a line."""
+    """Return a value as JSON, on one line if it is short and indented otherwise.
+
+    `pad` are the blanks before its last line.
+    """
     inner = f"{pad}  "
     if isinstance(value, _Numeral):
         return str(value)
     if isinstance(value, (Mapping, _Members)):
-        members = value.items() if isinstance(value, Mapping) else value
+        members: Iterable[tuple[str, Any]] = value
+        if isinstance(value, Mapping):
+            members = value.items()
         parts = []
         for name, item in members:
             parts.append(f"{json.dumps(name, ensure_ascii=False)}: {laid_out(item, inner)}")
@@ -555,10 +570,11 @@ def laid_out(value: Any, pad: str = "") -> str:
 
 
 def _pretty(text: str) -> str:
-    """Return the text of a result, laid out where it is JSON on one line; nothing in it is changed."""
+    """Return the text of a result, laid out if it is JSON on one line; only its blanks change."""
     if text[:1] not in ("{", "[") or "\n" in text or len(text) > _LAID_OUT_MAX:
         return text
     try:
+        # Numbers and members are read as they stand: a `float` or a `dict` would change or drop some of them.
         return laid_out(json.loads(text, parse_int=_Numeral, parse_float=_Numeral, object_pairs_hook=_Members))
     except (ValueError, RecursionError):
         return text

@@ -1,4 +1,4 @@
-"""The HTML report of the runs of an evaluation."""
+"""The HTML reports of runs: of one batch, of compared models, and of changes between two batches."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from workbench.analysis.causes import FailureNumbers
 from workbench.analysis.comparison import cells_of
 from workbench.analysis.side_by_side import compared
+from workbench.analysis.watched import PairWatched
 from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.grading.status import Status
 from workbench.numerals import counted
@@ -23,22 +24,24 @@ from workbench.suite.files import from_here
 
 
 def page_of_runs(report: RunsReport) -> Iterator[str]:
-    """Yield the page, one run after the other."""
+    """Yield the page of a batch, one run after the other."""
     return _page(report, "runs", verdict_of(report), report.exit_code)
 
 
 def page_of_comparison(report: RunsReport, exit_code: int, *, only_differences: bool) -> Iterator[str]:
-    """Yield the page of models that are compared, which `only_differences` lets begin with the cases that differ."""
+    """Yield the page of compared models; with `only_differences`, its matrix begins with the cases that differ."""
     models = len({run.model for run in report.results})
     cases = len({(run.suite, run.case_id) for run in report.results})
     text = f"{counted(models, 'model')} compared on {counted(cases, 'case')}"
-    details = ("Not all of its runs finished.",) if report.interrupted else ()
+    details: tuple[str, ...] = ()
+    if report.interrupted:
+        details = ("Not all of its runs finished.",)
     verdict = Verdict(None, text, details)
     return _page(report, "comparison", verdict, exit_code, only_differences=only_differences)
 
 
 def page_of_changes(report: RunsReport, title: str) -> Iterator[str]:
-    """Yield the page of a batch beside an earlier one, whose runs are in the report too: `title` names both."""
+    """Yield the page of a batch beside an earlier one, both named by `title`; the report holds the runs of both."""
     assert report.against is not None
     return _page(report, "changes", Verdict(None, plain(counts_line(report.against.diff)), (title,)), 0)
 
@@ -47,14 +50,12 @@ def _page(
     report: RunsReport, kind: PageKind, verdict: Verdict, exit_code: int, *, only_differences: bool = False
 ) -> Iterator[str]:
     summaries = _summaries(report)
-    watched = report.watched if kind == "comparison" else ()
-    comparison = compared(
-        cells_of(_that_count(summaries)),
-        tuple(run.model for run in summaries),
-        {path: suite.name for path, suite in report.suites.items()},
-        {path: suite.gate for path, suite in report.suites.items()},
-        watched,
-    )
+    watched: Sequence[PairWatched] = ()
+    if kind == "comparison":
+        watched = report.watched
+    gates = {path: suite.gate for path, suite in report.suites.items()}
+    models = tuple(run.model for run in summaries)
+    comparison = compared(cells_of(_that_count(summaries)), models, report.suite_names, gates, watched)
     links = _links(summaries, comparison.models, beside=kind == "changes")
     tags: dict[tuple[str, str], Sequence[str]] = {}
     for path, suite in report.suites.items():
@@ -62,7 +63,7 @@ def _page(
             tags[path, case.id] = case.tags
     places = {}
     for place, row in enumerate(comparison.rows):
-        places[(row.suite, row.case_id)] = place
+        places[row.suite, row.case_id] = place
     return page_pieces(
         f"{_suites_text(report)} – Workbench",
         overview(Overview(kind, report, verdict, comparison, exit_code, links)),
@@ -77,15 +78,18 @@ def _page(
 
 
 def _suites_text(report: RunsReport) -> str:
-    names = list(dict.fromkeys(suite.name for suite in report.suites.values()))
+    names = list(dict.fromkeys(report.suite_names.values()))
     text = ", ".join(names[:3])
-    return f"{text} …" if len(names) > 3 else text
+    if len(names) > 3:
+        return f"{text} …"
+    return text
 
 
 def _summaries(report: RunsReport) -> list[RunSummary]:
-    """Return the runs in numbers.
+    """Return the runs as summaries, their repeats renumbered.
 
-    Those of the same repeat, from several batches, count on."""
+    Two batches have the same repeats of a case: those of the second one count on.
+    """
     seen: Counter[tuple[str, str, str, bool]] = Counter()
     summaries = []
     for result in report.results:
@@ -97,7 +101,7 @@ def _summaries(report: RunsReport) -> list[RunSummary]:
 
 
 def _that_count(summaries: Sequence[RunSummary]) -> Iterable[RunSummary]:
-    """Return the runs that count: forks only where all runs are forks."""
+    """Return the runs that count: forks only if all runs are forks."""
     if all(run.is_fork for run in summaries):
         return [replace(run, is_fork=False) for run in summaries]
     return summaries
@@ -108,7 +112,8 @@ def _links(
 ) -> Mapping[tuple[str, str, str], str]:
     """Return the address of the run that is shown first, by suite, case and model.
 
-    That is the first run that did not pass. With `beside`, the run of the earlier batch is shown next to it.
+    That is the first run that did not pass, or else the first. With `beside`, the run of the earlier batch is shown
+    next to it.
     """
     first: dict[tuple[str, str, str], int] = {}
     chosen: dict[tuple[str, str, str], int] = {}
@@ -128,15 +133,16 @@ def _links(
 
 
 def _earlier(model: str, models: Sequence[str]) -> str:
-    """Return the column of the earlier batch that belongs to a model of the later one: `careful (#12)`."""
+    """Return the column of the earlier batch for a model of the later one, such as `careful (#12)`."""
     others = [each for each in models if each != model]
+    # If the earlier batch had another model, the columns have unlike names, but there are two only.
     if len(models) == 2:
         return others[0]
     return next((each for each in others if each.startswith(f"{model} (")), "")
 
 
 def _causes(failures: FailureNumbers) -> Mapping[int, Sequence[str]]:
-    """Return the causes of failed runs, the main one first, by the number of the run."""
+    """Return the causes of failed runs by the index of the run, the main cause first."""
     found: dict[int, list[str]] = {}
     for group in failures.groups:
         main = set(group.main_indices)

@@ -14,14 +14,14 @@ from workbench.suite.model import Statistic
 
 
 def bounded(score: object) -> object:
-    """Return a number that JSON can express; anything else unchanged."""
+    """Return a float within the range that JSON can express; any other object unchanged."""
     if isinstance(score, float):
         return max(min(score, sys.float_info.max), -sys.float_info.max)
     return score
 
 
 Finite = Annotated[float, BeforeValidator(bounded)]
-"""A score; with `arcade_compatible` it can be negative infinity, which JSON cannot express."""
+"""A score; with `arcade_compatible` it may be negative infinity, which JSON cannot express."""
 
 SuitePath = Annotated[
     str,
@@ -31,35 +31,42 @@ SuitePath = Annotated[
         " recording's path if recordings are graded by their own suites"
     ),
 ]
-"""The description of the keys of suites, the same for running batches and for a history."""
+"""The path of a suite, with the same description in reports and in the history."""
 
 
 def _open(schema: dict[str, JsonValue]) -> None:
+    # Pydantic writes `additionalProperties: false` because of `extra="forbid"`, which shall only find our own
+    # mistakes.
     schema.pop("additionalProperties", None)
 
 
 class ReportModel(BaseModel):
-    """Immutable; made from the program's own data classes where the names agree.
+    """Base of the models of reports: immutable, and validated from the program's own objects by attribute.
 
-    Its schema allows further keys, because later reports may have them."""
+    The schema allows further keys, because later versions may add some.
+    """
 
     model_config = ConfigDict(
-        defer_build=True, frozen=True, extra="forbid", from_attributes=True, json_schema_extra=_open
+        # The schemas of many nested models take long to build, and a command needs few of them.
+        defer_build=True,
+        frozen=True,
+        extra="forbid",
+        from_attributes=True,
+        json_schema_extra=_open,
     )
 
     @classmethod
     def made(cls, source: object, **others: object) -> Self:
-        """Return it with the fields `others`, and the remaining ones from attributes of `source` by name."""
-        rest = (name for name in cls.model_fields if name not in others)
+        """Return a report with the fields `others`, and all other fields from the attributes of `source`."""
         named = {}
-        for name in rest:
-            if hasattr(source, name):
+        for name in cls.model_fields:
+            if name not in others and hasattr(source, name):
                 named[name] = getattr(source, name)
         return cls.model_validate(named | others)
 
 
 class EndedReport(ReportModel):
-    """How many ended in each way, except errors, whose key differs."""
+    """Numbers of runs or cases by status, without errors, whose key differs."""
 
     passed: int
     warned: int
@@ -70,8 +77,9 @@ class EndedReport(ReportModel):
 
 
 class CountsReport(EndedReport):
-    """How many ended in each way: the numbers of `StatusCounts`, called as their `Status.total`."""
+    """Numbers of runs or cases by status."""
 
+    # `Status.total` has the name of each key, which `TotalsReport` reads from `StatusCounts`.
     errors: int
 
 
@@ -137,7 +145,7 @@ class JudgeUseReport(ReportModel):
 
 
 class DifferenceReport(ReportModel):
-    """Something of which the source's verdict is another one."""
+    """A run or score about which this program and the source of the runs disagree."""
 
     about: str
     value: float = Field(description="the source's score, 0..1")
@@ -145,7 +153,7 @@ class DifferenceReport(ReportModel):
 
 
 class AgreementReport(ReportModel):
-    """The verdicts of the system that made the runs beside those of their cases, by one of its scores."""
+    """Verdicts of the system that made imported runs beside the verdicts of their cases, by one of its scores."""
 
     name: str
     agree: int = Field(description="how many verdicts are the same")

@@ -37,9 +37,10 @@ class WatchedReport(ReportModel):
 
 
 class PairedReport(ReportModel):
-    """The paired tests of a first and a second column: `better` and `worse` tell how the second does against the first.
+    """The paired tests of two columns: `better` and `worse` tell how the second one does against the first.
 
-    Pass and fail is one question, scores are another; the level of 5% applies to each by itself."""
+    Pass or fail is one question and scores are another; the level of 5% applies to each by itself.
+    """
 
     pairs: int = Field(description="number of cases graded with both")
     better: int = Field(description="number of cases that are good only with the second")
@@ -99,6 +100,7 @@ class PairedReport(ReportModel):
     score_sentence: str = Field(description="the result of the test on scores in a sentence")
 
 
+# The keys are older than the measures, which share one set of attributes; they stay within version 1.
 _TESTED: Mapping[str, tuple[Measure, str]] = {
     "p_status": (PASS_RATE, "p"),
     "holm_status": (PASS_RATE, "adjusted"),
@@ -114,10 +116,7 @@ _TESTED: Mapping[str, tuple[Measure, str]] = {
     "adjusted_arguments": (VALID_ARGUMENTS, "adjusted"),
     "arguments_difference": (VALID_ARGUMENTS, "difference"),
 }
-"""The fields of the tests, each with its measure and the attribute of its `Contrast`.
-
-Their names are older than those of measures.
-"""
+"""The attribute of a measure's `Contrast` behind each key of a test."""
 
 
 def paired_fields(found: Paired, first: str, second: str) -> dict[str, object]:
@@ -129,8 +128,12 @@ def paired_fields(found: Paired, first: str, second: str) -> dict[str, object]:
         "score_sentence": found.score_sentence(first, second),
         "pairs": found.count,
     }
-    given |= {name: getattr(found.by(measure), part) for name, (measure, part) in _TESTED.items()}
-    return given | {name: getattr(found, name) for name in PairedReport.model_fields if name not in given}
+    for name, (measure, part) in _TESTED.items():
+        given[name] = getattr(found.by(measure), part)
+    for name in PairedReport.model_fields:
+        if name not in given:
+            given[name] = getattr(found, name)
+    return given
 
 
 class ChangedCellReport(ReportModel):
@@ -162,22 +165,23 @@ class _OfModel(ReportModel):
     model: str
 
 
-class BatchTestReport(PairedReport, _OfModel):  # the fields of the last base class come first
+# The model is a base class of its own, because the fields of the last base class come first.
+class BatchTestReport(PairedReport, _OfModel):
     """The paired tests of one model: the first column is the earlier batch, or the baseline, the second the later."""
 
 
 def change_report(change: CaseChange, suites: Mapping[str, SuiteRef]) -> ChangeReport:
-    """Return a change with the results of the case before and after; `suites` by their keys."""
+    """Return a change with the results of its case before and after; `suites` are by key."""
     suite = str(suites[change.suite].file)
     return ChangeReport.made(change, suite=suite, before=_cell(change.before), after=_cell(change.after))
 
 
 def test_reports(tests: Mapping[str, Paired], before: str, after: str) -> tuple[BatchTestReport, ...]:
     """Return the results of the paired tests of models; `before` and `after` name the batches."""
-    return tuple(
-        BatchTestReport.model_validate({"model": model, **paired_fields(test, before, after)})
-        for model, test in tests.items()
-    )
+    reports = []
+    for model, test in tests.items():
+        reports.append(BatchTestReport.model_validate({"model": model, **paired_fields(test, before, after)}))
+    return tuple(reports)
 
 
 def _cell(cell: CaseSide | None) -> ChangedCellReport | None:
@@ -187,7 +191,7 @@ def _cell(cell: CaseSide | None) -> ChangedCellReport | None:
 
 
 class ConfirmedReport(ReportModel):
-    """The evidence on a case that broke."""
+    """The evidence on a case that broke since the baseline."""
 
     suite: SuitePath
     case_id: str
@@ -245,18 +249,21 @@ class BaselineReport(ReportModel):
 
 
 def baseline_report(against: AgainstBaseline) -> BaselineReport:
-    """Return the comparison for the JSON report."""
-    diff, confirmed = against.diff, against.confirmed or Confirmed(())
+    """Return the comparison with a baseline as a report."""
+    diff, confirmed, grading = against.diff, against.confirmed or Confirmed(()), None
+    if against.grading is not None:
+        grading = against.grading.number
+    changes = tuple(change_report(change, against.suites) for change in diff.changes)
     return BaselineReport.made(
         against,
         batch=against.batch.number,
         name=against.batch.name,
         started_at=against.batch.started_at,
-        grading=against.grading.number if against.grading is not None else None,
+        grading=grading,
         compared=diff.compared,
         as_before=diff.as_before,
         left_out=diff.left_out,
-        changes=tuple(change_report(change, against.suites) for change in diff.changes),
+        changes=changes,
         tests=test_reports(against.diff.tests, *BATCH_NAMES),
         notes=(*notes_of(diff, *BATCH_NAMES, against.suites), *against.notes),
         confirmed=tuple(_confirmed_report(case, against.suites) for case in confirmed.cases),

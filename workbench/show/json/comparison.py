@@ -1,7 +1,7 @@
-"""The JSON report of a comparison, version 1: models that define its schema, and the conversion.
+"""The JSON report of a comparison, version 1: the models that define its schema, and the conversion.
 
-The schema is committed as `docs/compare.schema.json`, which a test keeps up to date. Keys may be added within a
-version; none is changed or removed.
+The schema is committed as `docs/compare.schema.json`; a test keeps both equal. Within a version, keys may be added and
+none is changed or removed.
 """
 
 from __future__ import annotations
@@ -127,8 +127,9 @@ class _Sides(ReportModel):
     second: str
 
 
-class PairReport(PairedReport, _Sides):  # the fields of the last base class come first
-    """Two models case by case: `better` and `worse` tell how the second does against the first."""
+# The sides are a base class of their own, because the fields of the last base class come first.
+class PairReport(PairedReport, _Sides):
+    """Two models, case by case: `better` and `worse` tell how the second one does against the first."""
 
     discordant: tuple[DiscordantReport, ...]
 
@@ -168,7 +169,10 @@ def comparison_report(
     batch: int | None,
     against: AgainstBaseline | None = None,
 ) -> ComparisonReport:
-    """Return a comparison as a report."""
+    """Return a comparison as a report; with `only_differences`, without the cases that do not differ."""
+    baseline = None
+    if against is not None:
+        baseline = baseline_report(against)
     return ComparisonReport(
         workbench=program_version,
         started_at=started_at,
@@ -181,12 +185,12 @@ def comparison_report(
         cases=tuple(compared_case(row) for row in comparison.rows if row.differs or not only_differences),
         totals=tuple(map(ModelReport.model_validate, comparison.totals)),
         pairs=tuple(map(pair_report, comparison.pairs)),
-        baseline=baseline_report(against) if against is not None else None,
+        baseline=baseline,
     )
 
 
 def compared_case(row: Row) -> ComparedCaseReport:
-    """Return a row of a comparison for the JSON report."""
+    """Return a row of a comparison as a report."""
     return ComparedCaseReport.made(row, cells=tuple(_cell(cell) for cell in row.cells if cell is not None))
 
 
@@ -196,27 +200,28 @@ def _cell(cell: Cell) -> CellReport:
 
 def pair_report(pair: Pair) -> PairReport:
     """Return the test between two models for the JSON report."""
+    discordant = []
+    for first, second in pair.found.discordant:
+        discordant.append(DiscordantReport.made(first, first=first.status, second=second.status))
     return PairReport.model_validate(
         {
             "first": pair.first,
             "second": pair.second,
             **paired_fields(pair.found, pair.first, pair.second),
-            "discordant": tuple(
-                DiscordantReport.made(first, first=first.status, second=second.status)
-                for first, second in pair.found.discordant
-            ),
+            "discordant": tuple(discordant),
         }
     )
 
 
 def cells_of(report: ComparisonReport) -> Iterator[dict[str, Any]]:
-    """Yield each case with each model of a comparison, as one object."""
+    """Yield an object for each case with each model of a comparison."""
     for case in dumped(report.cases):
         cells = case.pop("cells")
         for cell in cells:
+            # The facts of a case are repeated in each of its objects, so that every line can be read by itself.
             yield {**case, **cell}
 
 
 def lines_of_comparison(report: ComparisonReport) -> Iterator[str]:
-    """Yield each case with each model on a line of its own."""
+    """Yield a line of JSON for each case with each model of a comparison."""
     return json_lines(cells_of(report))

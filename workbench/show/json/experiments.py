@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from workbench.analysis.fault_matrix import OK_VERDICTS, FaultMatrix, Tried
-from workbench.analysis.mutants import MutationReport
+from workbench.analysis.mutants import MutantResult, MutationReport
 from workbench.trajectory.events import JsonValue
 
 
 def json_of_faults(matrix: FaultMatrix, exit_code: int) -> dict[str, JsonValue]:
-    """Return a matrix of faults as one object.
-
-    Each of `trials` has a verdict; `why` gives its reason.
-    """
+    """Return a matrix of faults as a JSON object, with the verdict of each trial and its reason (`why`)."""
     return {
         "report": "workbench faults",
         "version": 1,
@@ -22,6 +19,7 @@ def json_of_faults(matrix: FaultMatrix, exit_code: int) -> dict[str, JsonValue]:
 
 
 def _counts(matrix: FaultMatrix, model: str) -> dict[str, JsonValue]:
+    # Keys of JSON are written with underscores, as in all reports.
     return {verdict.replace(" ", "_"): count for verdict, count in matrix.counts(model).items()}
 
 
@@ -35,6 +33,7 @@ def _trial(each: Tried) -> dict[str, JsonValue]:
         "fault": each.fault,
         "lasts": each.lasts,
         "verdict": each.verdict,
+        # The key is older than the word `ok` of all other surfaces; scripts read it.
         "sound": each.verdict in OK_VERDICTS,
         "why": each.why,
         "answer": each.answer,
@@ -42,35 +41,40 @@ def _trial(each: Tried) -> dict[str, JsonValue]:
 
 
 def json_of_mutation(report: MutationReport, exit_code: int) -> dict[str, JsonValue]:
-    """Return everything that is known of the mutants."""
+    """Return the report on the mutants of tools as a JSON object."""
     return {
         "report": "workbench mutate",
         "version": 1,
         "exit_code": exit_code,
         "runs_saved": report.spared,
         "left_out": dict(report.left_out),
-        "models": {
-            model: {
-                "survivors": [each.mutant.name for each in report.survivors if each.model == model],
-                "decoys": [{"decoys": decoys, "pass_rate": rate} for decoys, rate in report.curve(model)],
-                "notice_nothing": [*report.blind(model)],
-            }
-            for model in report.models
-        },
-        "mutants": [
-            {
-                "suite": each.suite,
-                "name": each.mutant.name,
-                "kind": each.mutant.kind,
-                "tools": [*each.mutant.tools],
-                "model": each.model,
-                "survives": each.survives,
-                "cases": [*each.run],
-                "noticed_by": [*each.noticed],
-                "should_be_noticed_by": [*each.should],
-                "in_error_on": [*each.unclear],
-                "pass_rate": each.pass_rate,
-            }
-            for each in report.results
-        ],
+        "models": {model: _of_model(report, model) for model in report.models},
+        "mutants": list(map(_mutant, report.results)),
+    }
+
+
+def _of_model(report: MutationReport, model: str) -> dict[str, JsonValue]:
+    curve: list[JsonValue] = []
+    for decoys, rate in report.curve(model):
+        curve.append({"decoys": decoys, "pass_rate": rate})
+    return {
+        "survivors": [each.mutant.name for each in report.survivors if each.model == model],
+        "decoys": curve,
+        "notice_nothing": [*report.blind(model)],
+    }
+
+
+def _mutant(each: MutantResult) -> dict[str, JsonValue]:
+    return {
+        "suite": each.suite,
+        "name": each.mutant.name,
+        "kind": each.mutant.kind,
+        "tools": [*each.mutant.tools],
+        "model": each.model,
+        "survives": each.survives,
+        "cases": [*each.run],
+        "noticed_by": [*each.noticed],
+        "should_be_noticed_by": [*each.should],
+        "in_error_on": [*each.unclear],
+        "pass_rate": each.pass_rate,
     }

@@ -1,7 +1,7 @@
-"""The JSON that `workbench history` writes, version 1: models that define its schema, and the conversions.
+"""The JSON output of `workbench history`, version 1: the models that define its schema, and the conversions.
 
-The schema is committed as `docs/history.schema.json`, a definition for each kind, which a test keeps up to date. Keys
-may be added within a version; none is changed or removed.
+The schema is committed as `docs/history.schema.json`, with a definition for each kind of output; a test keeps both
+equal. Within a version, keys may be added and none is changed or removed.
 """
 
 from __future__ import annotations
@@ -312,7 +312,7 @@ class RunningReport(ReportModel):
 HistoryReport = (
     ListReport | ShownBatch | ShownRun | ShownCase | DiffReport | RegradedReport | FlakyReport | RunningReport
 )
-"""Every kind."""
+"""Every kind of output."""
 
 
 def list_report(
@@ -321,35 +321,28 @@ def list_report(
     trends: Mapping[TrendKey, Sequence[tuple[int, float]]],
     regraded: Mapping[int, int],
 ) -> ListReport:
-    """Return the batches that are shown, and the trends of their suites."""
-    listed = tuple(shown)
-    shown = [batch for batch in listed if batch.damage is None]
-    suites = {}
+    """Return the list of batches, with the damaged ones apart, and the trends of the suites of these batches."""
+    listed, damaged = [], []
+    suites: dict[str, SuiteRef] = {}
     for batch in shown:
+        # A damaged batch has neither parts nor suites that could be read.
+        if batch.damage is not None:
+            damaged.append(DamagedBatch(number=batch.number, name=batch.name, problem=batch.damage))
+            continue
+        again = regraded.get(batch.number, 0)
+        listed.append(ListedBatch.made(batch, **_batch(batch), graded_again=again))
         for suite in batch.suites:
             suites[suite.key] = suite
-    return ListReport(
-        history=str(file),
-        batches=tuple(
-            ListedBatch.made(batch, **_batch(batch), graded_again=regraded.get(batch.number, 0)) for batch in shown
-        ),
-        damaged=tuple(
-            DamagedBatch(number=batch.number, name=batch.name, problem=batch.damage)
-            for batch in listed
-            if batch.damage is not None
-        ),
-        trends=tuple(
-            Trend(
-                suite=str(suites[key].file),
-                project=suites[key].project,
-                path=suites[key].path,
-                model=model,
-                whole_batches=tuple(WholeBatch(batch=number, pass_rate=rate) for number, rate in rates),
-            )
-            for (key, model), rates in trends.items()
-            if key in suites
-        ),
-    )
+    of_suites = []
+    for (key, model), rates in trends.items():
+        if key in suites:
+            of_suites.append(_trend(suites[key], model, rates))
+    return ListReport(history=str(file), batches=tuple(listed), damaged=tuple(damaged), trends=tuple(of_suites))
+
+
+def _trend(suite: SuiteRef, model: str, rates: Sequence[tuple[int, float]]) -> Trend:
+    batches = tuple(WholeBatch(batch=number, pass_rate=rate) for number, rate in rates)
+    return Trend(suite=str(suite.file), project=suite.project, path=suite.path, model=model, whole_batches=batches)
 
 
 def shown_batch(
@@ -359,25 +352,26 @@ def shown_batch(
     runs: Iterable[RunRow],
     gates: Iterable[GateResult],
 ) -> ShownBatch:
-    """Return a batch with its runs, by one of its gradings, and the values that its `gates` reach."""
+    """Return a batch with its runs and gates, graded by `grading` or, if that is `None`, originally."""
+    regrades = tuple(StoredGrading.made(each, workbench=each.program) for each in gradings)
     return ShownBatch.made(
         batch,
         **_batch(batch),
-        gradings=tuple(StoredGrading.made(each, workbench=each.program) for each in gradings),
+        gradings=regrades,
         grading=_number(grading),
-        runs=tuple(HistoryRun.model_validate(_run(run)) for run in runs),
+        runs=tuple(map(HistoryRun.model_validate, map(_run, runs))),
         gates=tuple(map(GateReport.model_validate, gates)),
     )
 
 
 def shown_run(run: RunRow, events: Iterable[JsonValue], result: Mapping[str, JsonValue]) -> ShownRun:
-    """Return a run with its events."""
+    """Return a run with its events and its result."""
     shown = {"batch": run.batch, "events": tuple(events), "result": dict(result)}
     return ShownRun.model_validate({**_run(run), **shown})
 
 
 def shown_case(case_id: str, runs: Iterable[RunRow]) -> ShownCase:
-    """Return the runs of a case."""
+    """Return the runs of a case in all batches."""
     values = ({**_run(run), "batch": run.batch, "suite_hash": run.suite.hash} for run in runs)
     return ShownCase(case_id=case_id, runs=tuple(map(RunOfCase.model_validate, values)))
 
@@ -389,7 +383,8 @@ def diff_report(
     suites: Mapping[str, SuiteRef],
     notes: Iterable[str],
 ) -> DiffReport:
-    """Return the changes from one batch to another; `suites` by their keys."""
+    """Return the changes from one batch to another; `suites` are by key."""
+    changes = tuple(change_report(change, suites) for change in diff.changes)
     return DiffReport.made(
         diff,
         before=_compared(before),
@@ -397,12 +392,12 @@ def diff_report(
         counts={kind: len(diff.of(kind)) for kind in KINDS},
         tests=test_reports(diff.tests, *names_of(before, after)),
         notes=tuple(notes),
-        changes=tuple(change_report(change, suites) for change in diff.changes),
+        changes=changes,
     )
 
 
 def lines_of_diff(report: DiffReport) -> Iterator[str]:
-    """Yield each change on a line of its own."""
+    """Yield a line of JSON for each change."""
     return json_lines(dumped(report.changes))
 
 
@@ -415,7 +410,7 @@ def _number(grading: Regrade | None) -> int | None:
 
 
 def _batch(batch: BatchRow) -> dict[str, object]:
-    """Return the values of a `StoredBatch` that are not called so in a history."""
+    """Return the values of a `StoredBatch` whose names differ in a history."""
     parts = tuple(map(_part, batch.parts))
     return {"workbench": batch.program, "parts": parts, "settings": dict(batch.settings)}
 
@@ -434,9 +429,11 @@ def _run(run: RunRow) -> dict[str, object]:
         "model": run.model,
         "repeat": run.repeat,
         "by": run.by,
+        # A history counts the runs of a batch from 0, and commands count them from 1.
         "run": run.place + 1,
         "suite": str(run.suite.file),
         "fork": run.is_fork,
+        # A run that never finished has the same keys, all null.
         "graded_by": None,
         **dict.fromkeys(_FIGURES),
     }

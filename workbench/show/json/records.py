@@ -1,4 +1,4 @@
-"""JSON reports piece by piece, with the same text as a whole document with `indent=2`.
+"""JSON reports in pieces, with the text that a whole document would have with `indent=2`.
 
 Runs are written one after the other, so that a large batch is never in memory as a whole.
 """
@@ -19,10 +19,10 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True)
 class Records(Generic[_Item]):
-    """The records of one key of a document, one for each run or case, built one at a time.
+    """The records of one key of a document, such as its runs, which are built one at a time.
 
-    `source_of` returns the source that a record's model is validated from: an object with its fields as attributes, or
-    a dictionary of them.
+    `source_of` returns the source from which a record's model is validated: an object with its fields as attributes,
+    or a dictionary of them.
     """
 
     model: type[ReportModel]
@@ -33,17 +33,18 @@ class Records(Generic[_Item]):
         return (self.model.model_validate(self.source_of(item)) for item in self.items)
 
     def texts(self, redactor: Redactor) -> Iterator[str]:
-        """Yield each record as indented JSON, without secrets."""
+        """Yield each record as indented JSON without secrets."""
         for record in self:
             text = _text(record)
-            # One search through its text is cheaper than a walk through a record, and most hold no secret.
-            yield _text(redactor.redacted(record)) if redactor.may_be_in_json(text) else text
+            # One search through the text is cheaper than a walk through the record, and most records hold no secret.
+            if redactor.may_be_in_json(text):
+                text = _text(redactor.redacted(record))
+            yield text
 
 
 def document_pieces(document: ReportModel, records: Mapping[str, Records[Any]], redactor: Redactor) -> Iterator[str]:
-    """Yield a document as indented JSON, without secrets.
-
-    `records` take the place of the document's own values."""
+    """Yield a document as indented JSON without secrets; `records` take the place of its values by key."""
+    # The excluded keys are never built, which keeps the runs out of memory.
     shown = redactor.redacted(document).model_dump(mode="json", exclude=set(records))
     before = "{"
     for name in type(document).model_fields:
@@ -67,22 +68,22 @@ def _list_pieces(texts: Iterable[str]) -> Iterator[str]:
 def _text(record: ReportModel) -> str:
     try:
         return record.model_dump_json(indent=2)
-    except PydanticSerializationError:  # lone surrogates, which pydantic cannot write
+    except PydanticSerializationError:
+        # Pydantic cannot write lone surrogates, which a model's text may hold.
         return json_text(record.model_dump(mode="json"), indent=2)
 
 
 def _moved(text: str, pad: str) -> str:
-    """Return an indented JSON text behind `pad`.
-
-    No string in it holds a line break."""
+    """Return an indented JSON text with `pad` before each further line."""
+    # Every line break is one of the layout: in a string of JSON it is escaped.
     return text.replace("\n", f"\n{pad}")
 
 
 def dumped(records: Iterable[ReportModel]) -> Iterator[dict[str, Any]]:
-    """Yield records as JSON values."""
+    """Yield records as JSON objects."""
     return (record.model_dump(mode="json") for record in records)
 
 
 def json_lines(records: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """Yield JSON values, each on a line of its own."""
+    """Yield a line of JSON for each object."""
     return (f"{json_text(record)}\n" for record in records)

@@ -1,6 +1,6 @@
-"""The JSON report of a batch, version 1: models that define its schema, and the conversion.
+"""The JSON report of a batch, version 1: the models that define its schema, and the conversion.
 
-The schema is committed as `docs/report.schema.json`, which a test keeps up to date. Keys may be added within a version;
+The schema is committed as `docs/report.schema.json`; a test keeps both equal. Within a version, keys may be added and
 none is changed or removed.
 """
 
@@ -403,8 +403,9 @@ class RegradedReport(ReportModel):
     after: VerdictReport
     moved: bool
     not_regraded: str | None
-    """Why the run keeps the recorded verdict: a value that a check needs is not in the recording, because it is
-    secret."""
+    """The reason for which a run keeps its recorded verdict: a check needs a value that is secret and therefore not in
+    the recording.
+    """
 
 
 class RegradeReport(ReportDocument):
@@ -419,7 +420,9 @@ class RegradeReport(ReportDocument):
 class BatchFacts:
     """The facts about a batch that do not follow from its runs.
 
-    `batch` is its number in the history, if it is recorded; `cases` are those by which the runs were graded, by run."""
+    `batch` is its number in the history, if it is recorded; `cases` are the cases by which the runs were graded, by
+    run.
+    """
 
     program_version: str
     started_at: str
@@ -440,7 +443,8 @@ class JsonReport(RunsReport, Protocol):
 
 
 def lines_of_runs(report: JsonReport) -> Iterator[str]:
-    """Yield each of the `runs` of the JSON report on a line of its own."""
+    """Yield a line of JSON for each of the `runs` of the report."""
+    # The text without secrets is read back, so that lines are redacted exactly as documents are.
     return json_lines(map(parsed_json, report.json_records()["runs"].texts(report.secrets)))
 
 
@@ -451,9 +455,10 @@ def report_of(
     facts: BatchFacts,
     line_of: LineOf = no_line,
 ) -> ReportDocument:
-    """Return the results of a batch as a report.
+    """Return the runs of a batch as a report.
 
-    `quality` and `failures` are of those runs that count."""
+    `quality` and `failures` are of the runs that count.
+    """
     records = report_records(results, quality.cases, line_of)
     document = report_without_records(results, quality, failures, facts)
     return document.model_copy(update={name: tuple(each) for name, each in records.items()})
@@ -462,12 +467,13 @@ def report_of(
 def report_without_records(
     results: Sequence[RunResult], quality: Quality, failures: FailureNumbers, facts: BatchFacts
 ) -> ReportDocument:
-    """Return the report without runs and cases, which are written one by one (`report_records`)."""
-    # Built before the document that refers to them, the records' schemas become part of its own and are not made twice.
+    """Return the report without its runs and cases, which `report_records` writes one by one."""
+    # Their schemas become part of the document's own if they are built first, and are not built twice.
     RunReport.model_rebuild()
     CaseReport.model_rebuild()
     counted = that_count(results)
     whole, of_models = totals_by_model(counted)
+    per_model = {model: TotalsReport.model_validate(each) for model, each in of_models.items()}
     return ReportDocument(
         workbench=facts.program_version,
         started_at=facts.started_at,
@@ -476,7 +482,7 @@ def report_without_records(
         nothing_graded=facts.nothing_graded,
         forks=sum(result.is_fork for result in results),
         totals=TotalsReport.model_validate(whole),
-        totals_per_model={model: TotalsReport.model_validate(each) for model, each in of_models.items()},
+        totals_per_model=per_model,
         gates=tuple(map(GateReport.model_validate, quality.gates)),
         aggregates=tuple(map(AggregateReport.model_validate, quality.aggregates)),
         runs=(),
@@ -498,7 +504,7 @@ def report_records(
 
 
 def run_fields(result: RunResult, line: int | None) -> dict[str, Any]:
-    """Return the fields of a `RunReport`; their values are the program's own objects where the names agree."""
+    """Return the fields of a `RunReport`; objects of the program stand for values whose names agree."""
     trajectory = result.trajectory
     return {
         "suite": result.suite,
@@ -533,6 +539,7 @@ def run_fields(result: RunResult, line: int | None) -> dict[str, Any]:
 
 def _round(round_: Round) -> dict[str, Any]:
     return {
+        # Rounds that a person made again have the same form as others, one level down.
         "number": round_.number,
         "text": round_.text,
         "stop_reason": round_.stop_reason,
@@ -553,9 +560,10 @@ def _round(round_: Round) -> dict[str, Any]:
 
 def _deviations(round_: Round) -> tuple[dict[str, str | None], ...]:
     tools = {record.call.id: record.tool for record in round_.calls}
-    return tuple(
-        {"kind": each.kind, "detail": each.detail, "tool": tools.get(each.call_id or "")} for each in round_.deviations
-    )
+    found = []
+    for each in round_.deviations:
+        found.append({"kind": each.kind, "detail": each.detail, "tool": tools.get(each.call_id or "")})
+    return tuple(found)
 
 
 def _call(record: CallRecord) -> dict[str, Any]:
@@ -566,9 +574,10 @@ def _call(record: CallRecord) -> dict[str, Any]:
         "problem": record.call.problem,
         "raw": record.call.raw,
         "server": record.server,
-        "edited": None if record.edited is None else dict(record.edited),
-        **dict.fromkeys(("result", "is_error", "source", "latency_ms", "unedited", "unedited_is_error")),
+        **dict.fromkeys(("edited", "result", "is_error", "source", "latency_ms", "unedited", "unedited_is_error")),
     }
+    if record.edited is not None:
+        fields["edited"] = dict(record.edited)
     if result is not None:
         fields |= {
             "result": result.content,
@@ -582,13 +591,13 @@ def _call(record: CallRecord) -> dict[str, Any]:
 
 
 def case_fields(case: CaseResult) -> dict[str, Any]:
-    """Return the fields of a `CaseReport`; their values are the program's own objects where the names agree."""
+    """Return the fields of a `CaseReport`; objects of the program stand for values whose names agree."""
     first = case.runs[0]
     return {
         "suite": first.suite,
         "case_id": first.case_id,
         "model": first.model,
-        "grader": next((run.grader for run in case.runs if run.grader is not None), None),
+        "grader": case.grader,
         "rule": case.rule,
         "status": case.status,
         "score": case.score,
@@ -600,14 +609,11 @@ def case_fields(case: CaseResult) -> dict[str, Any]:
 
 
 def failures_report(failures: FailureNumbers) -> FailuresReport:
-    """Return the failures for the JSON report."""
-    return FailuresReport(
-        causes=tuple(map(_cause, failures.groups)),
-        confusion=tuple(
-            ConfusionReport(expected=expected, called=called, count=count)
-            for (expected, called), count in failures.confusion.counts.items()
-        ),
-    )
+    """Return the causes of failures as a report."""
+    confusion = []
+    for (expected, called), count in failures.confusion.counts.items():
+        confusion.append(ConfusionReport(expected=expected, called=called, count=count))
+    return FailuresReport(causes=tuple(map(_cause, failures.groups)), confusion=tuple(confusion))
 
 
 def _cause(group: CauseNumbers) -> CauseReport:
@@ -623,21 +629,20 @@ def _cause(group: CauseNumbers) -> CauseReport:
 def published_summaries(
     results: Sequence[RunResult], cases: Mapping[str, Case] | None = None
 ) -> tuple[PublishedSummary, ...]:
-    """Return the numbers for the JSON report.
-
-    `cases` are those of the runs, by run."""
-    return tuple(
-        PublishedSummary.made(report, numbers=dict(report.summary.numbers))
-        for report in published_reports(results, cases or {})
-    )
+    """Return the summaries of published systems; `cases` are the cases of the runs, by run."""
+    found = []
+    for report in published_reports(results, cases or {}):
+        found.append(PublishedSummary.made(report, numbers=dict(report.summary.numbers)))
+    return tuple(found)
 
 
 def regrade_pieces(
     document: ReportDocument, records: Mapping[str, Records[Any]], regraded: Iterable[Regraded], redactor: Redactor
 ) -> Iterator[str]:
-    """Yield the report of the runs combined with their recordings, as JSON text.
+    """Yield the report of regraded recordings as JSON text.
 
-    `records` are those of the document, which is without them."""
+    `records` are the runs and cases of `document`, which is without them.
+    """
     whole = RegradeReport.model_validate({**dict(document), "regraded": ()})
     return document_pieces(
         whole, {**records, "regraded": Records(RegradedReport, regraded, lambda each: each)}, redactor

@@ -15,9 +15,11 @@ _ROWS_MAX = 50
 
 
 def agreement_lines(agreements: Iterable[Agreement]) -> Iterator[Line]:
-    """Yield a line for each score of a source, and one for each verdict that differs."""
+    """Yield a line for each score of a source, and one for each verdict that differs from it."""
     for each in agreements:
-        ungraded = f", {count_text(each.ungraded)} not graded here" if each.ungraded else ""
+        ungraded = ""
+        if each.ungraded:
+            ungraded = f", {count_text(each.ungraded)} not graded here"
         yield line_of(f"{one_line(each.name)}: {of_text(each.agree, each.of)} verdicts agree{ungraded}")
         for differing in each.differ[:_ROWS_MAX]:
             yield _differing_line(each.name, differing)

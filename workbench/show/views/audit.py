@@ -1,4 +1,4 @@
-"""The findings of an audit as lines of text, each with its place, followed by the coverage of the tools."""
+"""The findings of an audit as lines of text, each with its place, and the coverage of the tools."""
 
 from __future__ import annotations
 
@@ -6,19 +6,22 @@ from collections.abc import Iterable, Iterator
 
 from workbench.analysis.audit.audit import Coverage
 from workbench.analysis.audit.unmeetable import AuditFinding
+from workbench.show.spans import Role
 from workbench.show.text import Paint
 from workbench.show.visible import after, one_line, shortened
 from workbench.suite.suite_file import SuiteFile
 
 LISTED_MAX = 400
-"""Characters of a list of names without coverage."""
+"""Longest list of names without coverage, in characters."""
 
 
 def audit_lines(file: SuiteFile, findings: Iterable[AuditFinding], coverage: Coverage, paint: Paint) -> Iterator[str]:
-    """Yield the lines of one suite's audit."""
-    # Two calls of one line can have the same fault.
+    """Yield the findings of one suite's audit, then its coverage."""
+    # Two calls on one line of the file can have the same fault.
     yield from dict.fromkeys(_finding_line(file, finding, paint) for finding in findings)
-    name = file.path.name if file.suite is None else one_line(file.suite.name)
+    name = file.path.name
+    if file.suite is not None:
+        name = one_line(file.suite.name)
     summary = next(texts := coverage_texts(coverage), None)
     if summary is not None:
         yield f"{name}: {summary}"
@@ -27,7 +30,7 @@ def audit_lines(file: SuiteFile, findings: Iterable[AuditFinding], coverage: Cov
 
 
 def coverage_texts(coverage: Coverage) -> Iterator[str]:
-    """Yield how much of the tools the cases cover, then the parts without a case; nothing without tools."""
+    """Yield the covered shares of the tools, then their parts that no case covers; nothing without tools."""
     if coverage.tools.total:
         shares = ", ".join(f"{share.covered} of {share.total} {noun}" for noun, share in coverage.shares)
         yield f"{shares} covered"
@@ -43,6 +46,10 @@ def finding_text(finding: AuditFinding) -> str:
 
 def _finding_line(file: SuiteFile, finding: AuditFinding, paint: Paint) -> str:
     place = f"{one_line(str(file.path))}:{file.positions.line(finding.place)}"
-    kind = paint(finding.kind, "warned" if finding.weight == "warning" else "muted")
-    case = "" if finding.case is None else f" {one_line(finding.case)}:"
+    role: Role = "muted"
+    if finding.weight == "warning":
+        role = "warned"
+    kind, case = paint(finding.kind, role), ""
+    if finding.case is not None:
+        case = f" {one_line(finding.case)}:"
     return f"{place}: {kind}:{case} {finding_text(finding)}"

@@ -1,4 +1,4 @@
-"""A batch compared with its baseline: the verdict and its reasons."""
+"""The comparison of a batch with its baseline: the verdict and its reasons."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Confirm = Literal["reruns", "repeats", "none"]
 """How a broken case is confirmed: by reruns, by its repeats, or not at all."""
 
 _MAX_DOCUMENT_CHANGES = 100
-"""Changes that are listed in Markdown, which a comment has to hold."""
+"""Most changes that Markdown lists, so that a comment of GitHub holds them."""
 
 BATCH_NAMES = "the baseline", "this batch"
 """The names of the two batches in sentences."""
@@ -37,7 +37,7 @@ BATCH_NAMES = "the baseline", "this batch"
 class AgainstBaseline:
     """The changes since the baseline, for the cases that were selected.
 
-    `suites` are by their keys; `grading` is the regrade of the baseline that was used; `fail_on` is what is demanded.
+    `suites` are by key, `grading` is the regrade of the baseline that was used, `fail_on` the demand.
     """
 
     batch: BatchRow
@@ -46,28 +46,28 @@ class AgainstBaseline:
     suites: Mapping[str, SuiteRef]
     fail_on: FailOn | None
     notes: tuple[str, ...] = ()
-    """Reasons besides cases that broke."""
+    """Facts about the comparison as a whole, such as models without a counterpart."""
     suite_changes: tuple[str, ...] = ()
-    """Differences of suites since the baseline."""
+    """Differences of the suites since the baseline, in words."""
     keys: Mapping[str, str] = field(default_factory=dict)
     """The keys of the suites by the paths that runs have."""
     confirm: Confirm = "none"
     confirmed: Confirmed | None = None
-    """Evidence on cases that broke although the test of all cases left them to chance."""
+    """The evidence on cases that broke, where the test of all cases found no more than chance."""
 
     @property
     def is_worse(self) -> bool:
-        """Whether chance is asked for, and does not explain how much fewer good runs there are in all cases."""
+        """Whether all cases together have fewer good runs, by more than chance; false if nothing is confirmed."""
         return self.confirm != "none" and any(test.is_worse for test in self.diff.tests.values())
 
     def deciding(self, kind: ChangeKind) -> tuple[CaseChange, ...]:
-        """Return the changes of a kind without those of cases in quarantine."""
+        """Return the changes of a kind, without those of cases in quarantine."""
         return tuple(change for change in self.diff.of(kind) if change.decides)
 
     @property
     def broke(self) -> int:
-        """How many cases broke, as far as that is sure."""
-        # If all cases together are worse, chance does not explain them, and none has to be confirmed.
+        """Number of cases that broke; with confirmation, only those that surely did."""
+        # If all cases together are worse, chance explains none of them, and none needs to be confirmed.
         if self.confirmed is not None and not self.is_worse:
             return len(self.confirmed.of("confirmed"))
         return len(self.deciding("broke"))
@@ -79,17 +79,17 @@ class AgainstBaseline:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no case was graded both times, so that nothing is known of regressions."""
+        """Whether no case was graded in both batches, so that regressions are unknown."""
         return not (self.diff.compared or self.regressed)
 
     @property
     def failed(self) -> bool:
-        """Whether the demand is not met."""
+        """Whether a regression was to fail the command, and there is one."""
         return self.fail_on == "regression" and self.regressed
 
     @property
     def verdict(self) -> str:
-        """Whether there is a regression, in one line."""
+        """The answer to whether there is a regression, in one line."""
         if self.is_empty:
             return f"nothing was compared: no case was graded here and in the baseline {called(self.batch)}"
         parts: list[str] = []
@@ -100,15 +100,20 @@ class AgainstBaseline:
         kinds: tuple[ChangeKind, ...] = ("gone", "missing")
         for kind in kinds:
             if found := len(self.deciding(kind)):
-                verb = "is" if found == 1 else "are"
+                verb = "are"
+                if found == 1:
+                    verb = "is"
                 parts.append(f"{counted(found, 'case')} {verb} {kind}")
-        regression = f"regression: {' and '.join(parts)}" if parts else "no regression"
+        regression = "no regression"
+        if parts:
+            regression = f"regression: {' and '.join(parts)}"
         return " · ".join((f"{regression} since the baseline {called(self.batch)}", *self._beside))
 
     @cached_property
     def _sentences(self) -> Mapping[CellKey, str]:
         found: dict[CellKey, str] = {}
         for change in (*self.deciding("broke"), *self.deciding("missing")):
+            # Confirmed cases come last, so that their own sentence replaces the mere kind of change.
             found[change.suite, change.case_id, change.model] = change.kind
         if self.confirmed is not None:
             for case in self.confirmed.cases:
@@ -116,14 +121,14 @@ class AgainstBaseline:
         return found
 
     def sentence_of(self, run: RunResult) -> str | None:
-        """Return the change of a run's case since the baseline, if it broke or is missing, as a sentence."""
+        """Return a sentence on a run's case if it broke since the baseline or is missing; otherwise `None`."""
         said = self._sentences.get((self.keys.get(run.suite, ""), run.case_id, run.model))
         if said is None:
             return None
         return f"since the baseline {called(self.batch)}: {said}"
 
     def surely_broke(self, run: RunResult) -> bool:
-        """Return whether the case of a run broke, and chance does not explain it as far as that was asked."""
+        """Return whether the case of a run broke, and chance is excluded as far as `confirm` demands."""
         cases: Sequence[CaseChange | ConfirmedCase] = self.deciding("broke")
         if self.confirmed is not None and not self.is_worse:
             cases = self.confirmed.of("confirmed")
@@ -146,10 +151,10 @@ class AgainstBaseline:
 def baseline_view(
     against: AgainstBaseline, *, only_worse: bool = False, as_document: bool = False, most: int | None = None
 ) -> Iterator[Block]:
-    """Yield the verdict and the changes since the baseline, `most` of them.
+    """Yield the verdict and at most `most` of the changes since the baseline.
 
-    The verdict is last for a terminal, which shows the end, and first in a document, which lists fewer changes. With
-    `only_worse`, cases are listed only if they broke, are gone or missing, or ended in an error.
+    A terminal shows the end of an output, so the verdict is last there, and first in a document, which lists fewer
+    changes. With `only_worse`, only cases are listed that broke, are gone or missing, or ended in an error.
     """
     if as_document:
         yield Heading(verdict_line(against), level=2)
@@ -157,17 +162,21 @@ def baseline_view(
     if against.grading is not None:
         title += f", as regraded on {local_time(against.grading.graded_at)}"
     diff = against.diff
-    changes = []
-    for change in diff.changes:
-        if not only_worse or change.kind in _WORSE:
-            changes.append(change)
-    most = most or (_MAX_DOCUMENT_CHANGES if as_document else LINES_MAX)
+    changes: Sequence[CaseChange] = diff.changes
+    if only_worse:
+        changes = [change for change in changes if change.kind in _WORSE]
+    if not most:
+        most = LINES_MAX
+        if as_document:
+            most = _MAX_DOCUMENT_CHANGES
     blocks: list[Block] = [Paragraph(counts_line(diff))]
-    blocks += (Paragraph(line_of(note)) for note in baseline_notes(against))
+    for note in baseline_notes(against):
+        blocks.append(Paragraph(line_of(note)))
     blocks += changes_blocks(changes, against.suites, with_model=len(diff.models) > 1, most=most)
     if confirmed := [(*_SIGNS[outcome], Span(line)) for outcome, line in confirmation_lines(against)]:
         blocks.append(Items(confirmed, most=len(confirmed)))
-    blocks += (Paragraph(line_of(change, "muted")) for change in against.suite_changes)
+    for difference in against.suite_changes:
+        blocks.append(Paragraph(line_of(difference, "muted")))
     yield Section(line_of(title), blocks)
     if not as_document:
         yield Paragraph(verdict_line(against))
@@ -184,7 +193,7 @@ _SIGNS: Mapping[Confirmation | None, Line] = {
 
 
 def verdict_line(against: AgainstBaseline) -> Line:
-    """Return the verdict with its sign."""
+    """Return the verdict behind its sign."""
     if against.is_empty:
         return line_of(f"▲ {against.verdict}", "warned")
     if against.regressed:
@@ -200,7 +209,7 @@ def baseline_notes(against: AgainstBaseline) -> Iterator[str]:
 
 
 def confirmation_lines(against: AgainstBaseline) -> Iterator[tuple[Confirmation | None, str]]:
-    """Yield a sentence on each case that broke, with its outcome, then on all cases together."""
+    """Yield a sentence on each case that broke, with its outcome, then one on all cases of each model."""
     if against.confirm == "none":
         return
     if against.confirmed is not None:
@@ -214,4 +223,6 @@ def confirmation_lines(against: AgainstBaseline) -> Iterator[tuple[Confirmation 
             yield None, f"and {counted(more, 'other case')}"
     for model, test in against.diff.tests.items():
         if (sentence := test.shares_sentence()) is not None:
-            yield None, f"{one_line(model)}: {sentence}" if len(against.diff.tests) > 1 else sentence
+            if len(against.diff.tests) > 1:
+                sentence = f"{one_line(model)}: {sentence}"
+            yield None, sentence

@@ -1,4 +1,4 @@
-"""One batch of a history as lines for a terminal: settings, totals, and runs that did not pass."""
+"""A batch of the history as lines for a terminal: settings, totals, and runs that did not pass."""
 
 from __future__ import annotations
 
@@ -45,10 +45,12 @@ def head_lines(
 ) -> Iterator[str]:
     """Yield the name of a batch, its state and its settings.
 
-    `shown` is the regrade that is used, as in its `runs`; `options` are those that resuming it needs; `going` is true
-    while a program runs it."""
+    `shown` is the regrade by which its `runs` are graded; `options` are the options that resuming needs; `going` is
+    true while a program runs the batch.
+    """
     yield f"{paint(called(batch), 'strong')}  {times_text(batch)}"
     ways: list[str] = []
+    # Reruns confirm a batch and cannot be resumed.
     if batch.kind != "reruns":
         ways.append(one_line(f"'workbench {batch.resumed_by} --resume {batch.number}{options}' runs them"))
     if missing := missing_text(batch, going=going, ways_on=ways):
@@ -56,14 +58,16 @@ def head_lines(
     if kind := kind_text(batch):
         yield f"  {kind}"
     for each in gradings:
-        this = ", which this is" if each is shown else ""
+        this = ""
+        if each is shown:
+            this = ", which this is"
         yield f"  regraded, grading {each.number}: {local_time(each.graded_at)}{this}"
     for line in (*_graded_by(runs), *made_with(batch)):
         yield paint(shortened(f"  {line}", max(width, _TITLE_MIN)), "muted")
 
 
 def _graded_by(runs: Iterable[RunRow]) -> Iterator[str]:
-    """Yield which graders decided, and how many runs each if there is more than one."""
+    """Yield the graders that decided, with the number of runs of each if there are several."""
     deciders: Counter[str] = Counter()
     for run in runs:
         if run.figures is not None and (grader := decider_of(run.figures)) is not None:
@@ -76,17 +80,17 @@ def _graded_by(runs: Iterable[RunRow]) -> Iterator[str]:
 
 
 def later_runs(batch: BatchRow, grading: Regrade | None, runs: Sequence[RunRow], history: str) -> Iterator[str]:
-    """Yield a note that some runs were made after the regrade that is used, so that they lack its grades.
+    """Yield a note on runs that ended after the regrade in use, and therefore lack its grades.
 
-    `history` is the option that commands need to find the batch."""
-    at_ms = None if grading is None else epoch_ms(grading.graded_at)
-    if at_ms is None:
+    `history` is the option with which commands find the batch.
+    """
+    if grading is None or (at_ms := epoch_ms(grading.graded_at)) is None:
         return
-    ended = []
+    later = 0
     for run in runs:
-        if run.figures is not None:
-            ended.append(run.figures.ended_ms)
-    if later := sum(ms is not None and ms > at_ms for ms in ended):
+        if run.figures is not None and run.figures.ended_ms is not None and run.figures.ended_ms > at_ms:
+            later += 1
+    if later:
         yield (
             f"{counted(later, 'run')} of batch {batch.number} ended after it was regraded, and have no new grade: "
             f"'workbench history regrade {batch.number}{history}' regrades all of them"
@@ -95,6 +99,7 @@ def later_runs(batch: BatchRow, grading: Regrade | None, runs: Sequence[RunRow],
 
 def totals_lines(batch: BatchRow, runs: Sequence[RunRow], paint: Paint) -> Iterator[str]:
     """Yield the totals of each suite with each model."""
+    # Indices in an array, and figures read on demand: a batch may have a million runs.
     parts: dict[tuple[SuiteRef, str], array[int]] = {}
     for index, run in enumerate(runs):
         if run.figures is not None:
@@ -104,8 +109,10 @@ def totals_lines(batch: BatchRow, runs: Sequence[RunRow], paint: Paint) -> Itera
         for part in batch.parts:
             if part.suite != suite:
                 continue
-            some = "" if part.whole else f", {counted(part.cases, 'case')} of {count_text(suite.cases)}"
-            # The cells of one suite with one model are in memory at a time.
+            some = ""
+            if not part.whole:
+                some = f", {counted(part.cases, 'case')} of {count_text(suite.cases)}"
+            # Only the cells of one suite with one model are in memory.
             over = (runs[index].figures for index in parts.get((suite, part.model), ()))
             if cells := cells_of(figures for figures in over if figures is not None):
                 yield from map(paint.line, case_totals(model_totals(part.model, cells.values()), some))
@@ -114,23 +121,29 @@ def totals_lines(batch: BatchRow, runs: Sequence[RunRow], paint: Paint) -> Itera
 
 
 def gates_reached(batch: BatchRow, gates: Mapping[str, Gate], runs: Sequence[RunRow]) -> Iterator[GateResult]:
-    """Yield the gates of a batch, of its suites or its command, with the values that its runs reach.
+    """Yield the gates of a batch with the values that its runs reach.
 
-    `gates` are by the suites' keys. Forks do not count. A shard has only some of the runs, and reaches nothing.
+    `gates` are by the keys of suites; a gate of the command replaces them. Forks do not count. A shard has only some
+    of the runs, and reaches nothing.
     """
     if batch.shard is not None:
         return
     if batch.min_score is not None:
         yield from gates_of(None, Gate(min_score=batch.min_score), _that_count(runs))
         return
-    watch = stored_watch(batch, runs, {str(suite.file): gates.get(suite.key, Gate()) for suite in batch.suites})
+    of_files = {str(suite.file): gates.get(suite.key, Gate()) for suite in batch.suites}
+    watch = stored_watch(batch, runs, of_files)
     watched: dict[tuple[str | None, str | None], GateWatched] = {}
+    of_batch: GateWatched | None = None
     if watch is not None:
-        watched = {(each.suite, each.model): each for each in watch.gates}
-    of_batch = next((each for each in watched.values() if each.suite is None), None)
+        for each in watch.gates:
+            watched[each.suite, each.model] = each
+            if each.suite is None and of_batch is None:
+                of_batch = each
     if of_batch is not None:
         yield from as_watched(gates_of(None, Gate(min_pass_rate=of_batch.gate), _that_count(runs)), watched)
         return
+    # A fold takes runs one by one, so that they are never in memory together.
     reached: dict[SuiteRef, GateFold] = {}
     for run in runs:
         if run.figures is not None and not run.is_fork:
@@ -147,22 +160,26 @@ def _that_count(runs: Iterable[RunRow]) -> Iterator[RunSummary]:
 
 
 def runs_lines(runs: Sequence[RunRow], width: int | None, paint: Paint, *, every: bool) -> Iterator[str]:
-    """Yield a line for each run; without `every`, only for those that did not pass.
+    """Yield a line for each run; without `every`, only for runs that did not pass.
 
-    Without `width`, no line is cut; of more than `LINES_MAX` runs, the first ones have a line."""
-    listed = (
-        run for run in runs if every or run.figures is None or run.figures.status not in (Status.PASSED, Status.SKIPPED)
-    )
+    Without `width`, no line is cut. At most `LINES_MAX` runs have a line.
+    """
+    listed = (run for run in runs if every or _needs_a_look(run))
     shown = list(islice(listed, LINES_MAX))
     if not shown:
         yield "every run passed" if runs else "no run"
-    yield from table_lines(runs_table(shown), sys.maxsize if width is None else width, paint)
+    yield from table_lines(runs_table(shown), width or sys.maxsize, paint)
+    # `listed` goes on after the runs that are shown.
     if more := sum(1 for _ in listed):
         yield f"and {counted(more, 'other run')}: --format records has a line for each"
 
 
+def _needs_a_look(run: RunRow) -> bool:
+    return run.figures is None or run.figures.status not in (Status.PASSED, Status.SKIPPED)
+
+
 def runs_table(runs: Sequence[RunRow]) -> Table[RunRow]:
-    """Return runs as rows: their places in the batch, and why they did not pass."""
+    """Return runs as rows, each with its place in the batch and the reason why it did not pass."""
     columns: list[Column[RunRow]] = [
         Column("run", lambda run: words(count_text(run.place + 1)), right=True),
         Column("status", _sign),
@@ -199,11 +216,14 @@ def _why(run: RunRow) -> Value:
 
 
 def run_title(run: RunRow) -> str:
-    """Return suite and case on one line, with the repeat where it is not the first."""
+    """Return the suite and case of a run on one line, with the repeat if it is not the first."""
     return _title(run).whole
 
 
 def _title(run: RunRow) -> Title:
-    lead = f"{FORK} " if run.is_fork else ""
-    tail = f" #{run.repeat + 1}" if run.repeat else ""
+    lead = tail = ""
+    if run.is_fork:
+        lead = f"{FORK} "
+    if run.repeat:
+        tail = f" #{run.repeat + 1}"
     return Title(run.suite.name, run.case_name, lead=lead, tail=tail)

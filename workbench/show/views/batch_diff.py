@@ -1,4 +1,4 @@
-"""The changes between two batches: how many of which kind, whether chance explains them, and each in a line."""
+"""The changes between two batches: their numbers by kind, the tests for chance, and each change in a line."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TONES: dict[ChangeKind, Role] = {
 
 
 class DiffSide(Protocol):
-    """A batch, its runs, and the regrade that counts, `None` for the original grades."""
+    """One of two batches, with its runs and the regrade that counts (`None` for the original grades)."""
 
     @property
     def batch(self) -> BatchRow: ...
@@ -66,7 +66,7 @@ MEANINGS: Mapping[ChangeKind, str] = {
 def diff_view(
     diff: BatchDiff, suites: Mapping[str, SuiteRef], *, title: str, tests: Iterable[str], notes: Iterable[str]
 ) -> Iterator[Block]:
-    """Yield the changes, `suites` by their keys."""
+    """Yield the changes, the paired tests and the notes; `suites` are by key."""
     yield Heading(line_of(title))
     yield Paragraph(counts_line(diff))
     for sentence in tests:
@@ -79,7 +79,7 @@ def diff_view(
 def changes_blocks(
     changes: Sequence[CaseChange], suites: Mapping[str, SuiteRef], *, with_model: bool, most: int = LINES_MAX
 ) -> Iterator[Block]:
-    """Yield a table of changes, and how many others there are than the first ones."""
+    """Yield a table of the first `most` changes, and the number of others."""
     if changes:
         yield changes_table(changes[:most], suites, with_model=with_model)
     if (more := len(changes) - most) > 0:
@@ -94,7 +94,6 @@ def changes_table(
     def title(change: CaseChange) -> Title:
         return Title(suites[change.suite].name, change.case_name)
 
-    model = Column[CaseChange]("model", lambda change: words(one_line(change.model), "muted"), least=_MODEL_LEAST)
     columns = [
         Column[CaseChange]("what", lambda change: words(change.kind, TONES[change.kind])),
         Column(
@@ -103,32 +102,42 @@ def changes_table(
             least=_TITLE_LEAST,
             fit=lambda change, width: words(title(change).cut(width)),
         ),
-        *([model] if with_model else []),
-        Column("how", lambda change: words(shortened(one_line(change.sentence), _HOW_MAX)), least=_HOW_LEAST),
     ]
+    if with_model:
+        columns.append(Column("model", lambda change: words(one_line(change.model), "muted"), least=_MODEL_LEAST))
+    columns.append(
+        Column("how", lambda change: words(shortened(one_line(change.sentence), _HOW_MAX)), least=_HOW_LEAST)
+    )
     return Table(columns, changes)
 
 
 def counts_line(diff: BatchDiff) -> Line:
-    """Return how many cases changed in which way: `2 broke · 1 fixed · 0 moved · 3 new`, and how many did not."""
+    """Return the number of changes of each kind, and of unchanged cases: `2 broke · 1 fixed · 0 moved · 3 new`."""
     counts: list[Span] = []
     for kind in KINDS:
         number = len(diff.of(kind))
+        # The three kinds that decide are always named, so that a 0 is not taken for an omission.
         if number or kind in ("broke", "fixed", "moved"):
-            counts += [Span(f"{count_text(number)} {kind}", TONES[kind] if number else "muted"), Span(" · ", "muted")]
+            role: Role = "muted"
+            if number:
+                role = TONES[kind]
+            counts += [Span(f"{count_text(number)} {kind}", role), Span(" · ", "muted")]
     return *counts, Span(f"{count_text(diff.as_before)} as before", "muted")
 
 
 def notes_of(diff: BatchDiff, before: str, after: str, suites: Mapping[str, SuiteRef]) -> Iterator[str]:
     """Yield notes on a comparison: models and graders that differ, and cases that could not be compared.
 
-    `before` and `after` name the batches, `suites` are by their keys.
+    `before` and `after` name the batches, `suites` are by key.
     """
     if diff.across is not None:
         earlier, later = map(one_line, diff.across)
         yield f"the batches have different models: {later} is compared with {earlier}"
-    sides = ((before, diff.only_before), (after, diff.only_after))
-    if only := [f"only {side} has {one_line(', '.join(models))}" for side, models in sides if models]:
+    only = []
+    for side, models in ((before, diff.only_before), (after, diff.only_after)):
+        if models:
+            only.append(f"only {side} has {one_line(', '.join(models))}")
+    if only:
         yield f"{'; '.join(only)}: {_models_left(diff)}"
     if diff.left_out:
         yield f"{counted(diff.left_out, 'case')} not compared, because not graded in both"
@@ -139,12 +148,14 @@ def notes_of(diff: BatchDiff, before: str, after: str, suites: Mapping[str, Suit
 
 
 def _rule(name: str, before: str, after: str, cases: int, compared: int) -> str:
-    some = f" ({counted_of(cases, compared, 'case')})" if cases < compared else ""
+    some = ""
+    if cases < compared:
+        some = f" ({counted_of(cases, compared, 'case')})"
     return one_line(f"{name} was {before}, and is {after}{some}")
 
 
 def _graded_otherwise(diff: BatchDiff, suites: Mapping[str, SuiteRef]) -> Iterator[str]:
-    """Yield that different graders decided in the later batch, and for which cases, where these are not all."""
+    """Yield the graders that decided otherwise in the later batch, with their cases if these are not all."""
     compared: set[tuple[str, str]] = set()
     for each in diff.decided:
         compared.update(each.cases)
@@ -178,9 +189,9 @@ def _models_left(diff: BatchDiff) -> str:
 
 
 def notes_between(diff: BatchDiff, before: DiffSide, after: DiffSide, same: SameSuites, history: str) -> Iterator[str]:
-    """Yield all notes on two batches of a history.
+    """Yield all notes on two batches of the history.
 
-    `same` is as in `batch_diff`; `history` is the option that commands need to find the batches.
+    `same` is as in `batch_diff`; `history` is the option with which commands find the batches.
     """
     suites = {}
     for side in (before, after):
@@ -198,14 +209,15 @@ def names_of(before: DiffSide, after: DiffSide) -> tuple[str, str]:
 
 
 def title_of(before: DiffSide, after: DiffSide) -> str:
-    """Return the names of two batches, when they began, and the regrade of each if one is used.
+    """Return the names of two batches, their starts, and the regrade of each if one is used.
 
     Example: `#2 (2026-03-02 09:30) → #3 good (2026-03-03 09:30, grading 1)`.
     """
-    return " → ".join(
-        f"{called(side.batch)} ({local_time(side.batch.started_at)}{by_grading(side.grading)})"
-        for side in (before, after)
-    )
+    titles = []
+    for side in (before, after):
+        at = local_time(side.batch.started_at)
+        titles.append(f"{called(side.batch)} ({at}{by_grading(side.grading)})")
+    return " → ".join(titles)
 
 
 def by_grading(grading: Regrade | None) -> str:
@@ -216,10 +228,12 @@ def by_grading(grading: Regrade | None) -> str:
 
 
 def _what_else(before: BatchRow, after: BatchRow, same: SameSuites) -> Iterator[str]:
-    """Yield differences of the later batch other than the results of its runs."""
+    """Yield differences of the later batch apart from the results of its runs."""
     for batch in (before, after):
-        parts = [part for part in batch.parts if not part.whole]
-        some = dict.fromkeys(f"{of_text(part.cases, part.suite.cases)} cases of {part.suite.path}" for part in parts)
+        some: dict[str, None] = {}
+        for part in batch.parts:
+            if not part.whole:
+                some[f"{of_text(part.cases, part.suite.cases)} cases of {part.suite.path}"] = None
         if some:
             yield f"#{batch.number} has only {one_line(', '.join(some))}"
     hashes = {}
@@ -227,6 +241,7 @@ def _what_else(before: BatchRow, after: BatchRow, same: SameSuites) -> Iterator[
         hashes[same.get(suite.key, suite.key)] = suite.hash
     changed = []
     for suite in after.suites:
+        # A suite that only one of the batches has did not change.
         if hashes.get(suite.key, suite.hash) != suite.hash:
             changed.append(suite.path)
     if changed:
@@ -250,8 +265,10 @@ def test_lines(tests: Mapping[str, Paired], before: str, after: str) -> Iterator
             continue
         sentences = list(test.sentences(before, after))
         if not test.by(SCORE).differs:
-            # The pass rates say as much.
+            # The sentence on pass rates says the same.
             equal = test.score_sentence(before, after)
             sentences = [sentence for sentence in sentences if sentence != equal]
         for sentence in sentences:
-            yield f"{one_line(model)}: {sentence}" if len(tests) > 1 else sentence
+            if len(tests) > 1:
+                sentence = f"{one_line(model)}: {sentence}"
+            yield sentence

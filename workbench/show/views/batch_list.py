@@ -1,4 +1,4 @@
-"""The list of batches: a row for each, and one batch in words."""
+"""The list of batches with a row for each, and single batches in words."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from workbench.trajectory.events import JsonValue
 
 NARROW = 64
-"""Below this width, dates lack their year, and only the first state is shown."""
+"""Width in cells below which dates lack their year, and only the first state is shown."""
 ROOMY = 100
-"""From this width on, ages are shown."""
+"""Width in cells from which on ages are shown."""
 _NAMES_LEAST, _WITH_MODELS = 8, 58
 _BETWEEN = " · "
 _IN_RESULTS = [status for status in Status if status.final]
@@ -44,10 +44,11 @@ _IN_RESULTS = [status for status in Status if status.final]
 
 @dataclass(frozen=True, slots=True)
 class BatchFacts:
-    """A batch of the list.
+    """A batch of the list, with the facts that are not its own.
 
-    `parts` are its counts by the grades that are shown: those of `grading`, or as it ran; `regraded` is how often it
-    was regraded, `going` whether some program runs it now, `marked` whether the user marked it to compare it."""
+    `parts` are its counts by the grades that are shown: those of `grading`, or the original ones. `regraded` is the
+    number of its regrades. `going` is true while a program runs it, `marked` if the user marked it for a comparison.
+    """
 
     batch: BatchRow
     parts: Sequence[BatchPart]
@@ -58,14 +59,12 @@ class BatchFacts:
 
     @property
     def role(self) -> Role:
-        """The role of its texts: forks and reruns count for no case."""
+        """The role of the texts of a row; forks and reruns count for no case, and are muted."""
         return "text" if self.batch.kind == "runs" else "muted"
 
 
 def batch_table(rows: Sequence[BatchFacts], now: datetime | None = None, *, marks: bool = False) -> Table[BatchFacts]:
-    """Return the list of batches.
-
-    With `now`, it has their ages; with `marks`, which the user marked."""
+    """Return the list of batches; with `now`, it has their ages, with `marks`, the marks of the user."""
     columns: list[Column[BatchFacts]] = [
         Column("batch", _batch, least=_NAMES_LEAST, gap=0),
         Column(
@@ -90,17 +89,22 @@ def batch_table(rows: Sequence[BatchFacts], now: datetime | None = None, *, mark
 def facts_of(
     batches: Sequence[BatchRow], regraded: Mapping[int, int] | None = None, going: Container[int] = ()
 ) -> list[BatchFacts]:
-    """Return batches as they were graded when they ran.
+    """Return batches with their original grades.
 
-    `regraded` is how often each was regraded, by its number; `going` has the numbers of those that some program runs
-    now."""
+    `regraded` are the numbers of regrades by the numbers of batches; `going` has the numbers of batches that a program
+    runs now.
+    """
     times = regraded or {}
     return [BatchFacts(each, each.parts, each.number in going, times.get(each.number, 0)) for each in batches]
 
 
 def _batch(row: BatchFacts) -> Value:
     batch = row.batch
-    shown = words(called(batch), "strong" if batch.name else row.role)
+    role = row.role
+    if batch.name:
+        role = "strong"
+    shown = words(called(batch), role)
+    # A file for programs has two columns: the number stays a number.
     return Value(shown.spans, {"batch": batch.number, "name": batch.name})
 
 
@@ -114,7 +118,10 @@ def _suites(batch: BatchRow) -> list[str]:
 
 
 def _mark(row: BatchFacts) -> Value:
-    return words(GLYPHS.marked if row.marked else " ", "accent")
+    sign = " "
+    if row.marked:
+        sign = GLYPHS.marked
+    return words(sign, "accent")
 
 
 def _state(row: BatchFacts) -> Value:
@@ -128,6 +135,7 @@ def _first_state(row: BatchFacts) -> Value:
 def _states(row: BatchFacts) -> list[Value]:
     """Return the states of a batch, the most important first."""
     batch, found = row.batch, list[Value]()
+    # Nothing else is known of a batch that cannot be read.
     if batch.damage is not None:
         return [words("damaged", "error")]
     if row.going:
@@ -146,7 +154,7 @@ def _states(row: BatchFacts) -> list[Value]:
 
 
 def _results(row: BatchFacts) -> Value:
-    """Return how the runs ended: `✓12 ✗3`."""
+    """Return the numbers of runs by status: `✓12 ✗3`."""
     counts = {}
     for status in _IN_RESULTS:
         counts[status] = sum(part.counts[status] for part in row.parts)
@@ -174,18 +182,18 @@ def _note(row: BatchFacts) -> Value:
 
 
 def called(batch: BatchRow) -> str:
-    """Return the name of a batch for a person: its number, and its name if it has one."""
+    """Return the name of a batch for a person: its number, and the name that the user gave it."""
     return f"#{batch.number}{after(' ', one_line(batch.name or ''))}"
 
 
 def pass_rate_text(parts: Sequence[BatchPart]) -> str:
-    """Return the pass rate of some parts."""
+    """Return the pass rate of some parts as text."""
     good, graded = rate_of(parts)
     return rate(good, graded).text
 
 
 def missing_text(batch: BatchRow, *, going: bool, ways_on: Sequence[str] = ()) -> str:
-    """Return how many runs of a batch are missing: `3 of 20 runs missing: stopped`; empty if none is.
+    """Return the number of missing runs of a batch, and why: `3 of 20 runs missing: stopped`; empty if none is.
 
     `going` is true while a program runs it. `ways_on` are ways to its missing runs besides merging.
     """
@@ -198,7 +206,7 @@ def missing_text(batch: BatchRow, *, going: bool, ways_on: Sequence[str] = ()) -
 
 
 def kind_text(batch: BatchRow) -> str:
-    """Return the kind of a batch that counts for no case, in words; empty for any other."""
+    """Return the kind of a batch that counts for no case, in words; empty for any other batch."""
     if batch.kind == "fork":
         return "a fork of one run: an experiment that counts for no case"
     if not batch.confirms:
@@ -207,7 +215,7 @@ def kind_text(batch: BatchRow) -> str:
 
 
 def why_missing(batch: BatchRow) -> str:
-    """Return why a batch lacks runs: `stopped`, `merged from 3 of 20 shards`."""
+    """Return the reason for which a batch lacks runs: `stopped`, `merged from 3 of 20 shards`."""
     if batch.merged is not None:
         return f"merged from {shards_text(batch.merged)}"
     if batch.ended_at is None:
@@ -221,7 +229,7 @@ def why_missing(batch: BatchRow) -> str:
 def merge_hint(batch: BatchRow) -> str:
     """Return how merging completes a merged batch.
 
-    Empty for any other batch, and for one whose shards are parts of different numbers.
+    Empty for any other batch, and for one whose shards come from different splits of the plan.
     """
     if batch.merged is None or batch.merged.of is None:
         return ""
@@ -231,14 +239,14 @@ def merge_hint(batch: BatchRow) -> str:
 
 
 def shards_text(merged: MergedShards) -> str:
-    """Return how many shards of a plan were merged: `3 of 20 shards`."""
+    """Return the number of merged shards of a plan: `3 of 20 shards`."""
     if merged.of is None:
         return counted(len(merged.shards), "shard")
     return counted_of(len(merged.shards), merged.of, "shard")
 
 
 def times_text(batch: BatchRow) -> str:
-    """Return when a batch began, and how long it took if it is over."""
+    """Return the start of a batch, and its duration if it is over."""
     text = local_time(batch.started_at)
     if (took := took_s(batch.started_at, batch.ended_at)) is not None:
         text += f", took {duration_text(took * 1000)}"
@@ -246,17 +254,21 @@ def times_text(batch: BatchRow) -> str:
 
 
 def made_with(batch: BatchRow) -> Iterator[str]:
-    """Yield the program and settings of a batch, then how each of its models was reached.
+    """Yield the program and settings of a batch, then the address and parameters of each of its models.
 
-    A setting of an unknown kind, as a foreign history may have, is left out."""
+    A setting of an unexpected type, as a foreign history may have, is omitted.
+    """
     settings = batch.settings
     how = [f"Workbench {one_line(batch.program)}", _executed(settings)]
     at_a_time = settings.get("concurrency")
-    if type(at_a_time) is int:  # `isinstance` would take `true` for a number
+    # `isinstance` would take `true` for a number.
+    if type(at_a_time) is int:
         how.insert(1, f"{counted(at_a_time, 'run')} at a time on each endpoint")
     yield ", ".join(how)
     if (until := Until.of(settings)) is not None:
-        looks = f", at {counted(until.looks, 'look')}" if until.looks else ""
+        looks = ""
+        if until.looks:
+            looks = f", at {counted(until.looks, 'look')}"
         yield f"until decided{looks}, in a random order by seed {until.seed}"
     yield from shard_lines(batch)
     models = settings.get("models")
@@ -285,7 +297,8 @@ def _reached(model: Mapping[str, JsonValue]) -> Iterator[str]:
         if isinstance(value := model.get(key), str) and value:
             yield value
     if isinstance(params := model.get("params"), Mapping):
-        yield from (f"{key} {json_text(value)}" for key, value in params.items())
+        for key, value in params.items():
+            yield f"{key} {json_text(value)}"
     if isinstance(price := model.get("price"), Mapping) and price:
         yield f"{price.get('input')} and {price.get('output')} USD for a million tokens in and out"
     if isinstance(origin := model.get("origin"), str) and origin:
@@ -293,7 +306,7 @@ def _reached(model: Mapping[str, JsonValue]) -> Iterator[str]:
 
 
 def shard_lines(batch: BatchRow) -> Iterator[str]:
-    """Yield which shard of a plan a batch is, or from which it was merged."""
+    """Yield the shard of a plan that a batch is, or the shards from which it was merged."""
     shard, merged = batch.shard, batch.merged
     if shard is not None:
         yield one_line(f"{shard} of a plan of {counted(shard.planned, 'run')}{after(', plan ', shard.plan_id)}")
@@ -312,7 +325,10 @@ class Trend:
 
 
 def trend_table(suites: Sequence[SuiteRef], trends: Mapping[TrendKey, Sequence[tuple[int, float]]]) -> Table[Trend]:
-    """Return the trend of each suite with each model; `trends` as from `trends_of`, the oldest batch first."""
+    """Return the trend of each suite with each model.
+
+    `trends` are those of `trends_of`, the oldest batch first.
+    """
     known = {suite.key: suite for suite in suites}
     paths = Counter(suite.path for suite in known.values())
     rows: list[Trend] = []
@@ -320,6 +336,7 @@ def trend_table(suites: Sequence[SuiteRef], trends: Mapping[TrendKey, Sequence[t
         if key in known:
             suite = known[key]
             path = suite.path
+            # Two projects may have suites at the same path, which the folder of the project tells apart.
             if paths[path] > 1:
                 path = f"{Path(suite.project).name}/{path}"
             latest = [share for _, share in rates[-MAX_TREND:]]

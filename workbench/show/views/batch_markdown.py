@@ -1,7 +1,7 @@
 """A report on runs as GitHub Markdown, for pull requests and job summaries.
 
-The verdict is first, details are folded, and the report is cut to the size that GitHub takes. No text of a model, a
-tool or a suite has any effect in it.
+The verdict is first, details are folded, and the report is cut to the size that GitHub takes. Text of models, tools
+and suites has no effect as markup.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from workbench.show.visible import after, one_line
 from workbench.suite.files import from_repository
 
 COMMENT_MAX = 65_536
-"""The characters that GitHub takes in a comment or a description, counted here in bytes, which are no fewer."""
+"""Most characters of a comment or a description on GitHub, counted here in bytes, which are no fewer."""
 SUMMARY_MAX = 900_000
-"""Bytes of a job summary: GitHub takes a MiB from all steps of a job's step together, and nothing above that."""
+"""Most bytes of a job summary, below the 1 MiB above which GitHub shows nothing of it."""
 
 _ISSUES_MAX = 20
 _LINE_MAX = 500
 _STEPS_MAX = 4_000
 _ENDING_MAX = 400
-"""Bytes reserved for the note on the part that is left out."""
+"""Bytes reserved for the note on the part that is omitted."""
 
 _PLAIN = Paint(False)
 _VERDICTS = {
@@ -52,7 +52,7 @@ _BAD = (Status.FAILED, Status.ERROR, Status.STOPPED)
 
 
 def markdown_pieces(report: RunsReport, most: int = COMMENT_MAX) -> Iterator[str]:
-    """Yield the report, cut to `most` bytes; a note at the end names the part that is left out."""
+    """Yield the report, cut to `most` bytes; if it is cut, a note at the end counts the omitted cases."""
     left = most - _ENDING_MAX
     for part in _head(report):
         left -= len(part.encode())
@@ -62,8 +62,10 @@ def markdown_pieces(report: RunsReport, most: int = COMMENT_MAX) -> Iterator[str
         yield part
     cases = report.quality.cases
     bad = cases.number(*_BAD)
-    if bad:
-        yield f"\n### {counted(bad, 'case')} that did not pass\n" if bad > 1 else "\n### Did not pass\n"
+    if bad > 1:
+        yield f"\n### {counted(bad, 'case')} that did not pass\n"
+    elif bad:
+        yield "\n### Did not pass\n"
     for place, case in enumerate(cases.of(*_BAD)):
         part = "\n".join(_details(report.shown_case(case), report)) + "\n"
         left -= len(part.encode())
@@ -102,11 +104,12 @@ def _head(report: RunsReport) -> Iterator[str]:
     yield from _doubts(report)
     if (repaired := repaired_line(report.results)) is not None:
         yield f"\n▲ {text(report.secrets.redact(repaired))}\n"
-    names = {path: suite.name for path, suite in report.suites.items()}
-    with_model = len(models) > 1
+    names, with_model = report.suite_names, len(models) > 1
     if asked := [*demands(report.quality, names, with_model=with_model)]:
         sign = passed_if(report.quality.demands_met).sign
-        lines = (plain(line) for demand in asked for line in (demand.line, *demand.below))
+        lines = []
+        for demand in asked:
+            lines += map(plain, (demand.line, *demand.below))
         yield f"\n### {sign} Gates\n\n" + _items(map(report.secrets.redact, lines))
     if report.against is not None:
         yield f"\n{document(baseline_view(report.against, as_document=True), report.secrets.redact)}"
@@ -135,7 +138,7 @@ def _details(shown: ShownCase, report: RunsReport) -> Iterator[str]:
     """Yield one case, folded: its issues, expected and actual calls, and the steps."""
     result = shown.result
     first = result.runs[0]
-    run = next((run for run in result.runs if run.status == result.status), first)
+    run = result.decisive_run
     summary = result.status.sign
     if len(result.runs) > 1:
         summary += f" {result.good} of {len(result.graded)}"
@@ -156,8 +159,8 @@ def _details(shown: ShownCase, report: RunsReport) -> Iterator[str]:
     if run.metrics:
         metrics = []
         for each in run.metrics:
-            metrics.append(f"{passed_if(each.holds).sign} {metric_text(each)}")
-        yield "Checks of the answer:\n\n" + _items(cut(line, _LINE_MAX) for line in metrics)
+            metrics.append(cut(f"{passed_if(each.holds).sign} {metric_text(each)}", _LINE_MAX))
+        yield "Checks of the answer:\n\n" + _items(metrics)
     if shown.case is not None:
         yield from _fenced("Expected", expected_lines(shown.case, run.grade))
     yield from _fenced("Actual", made_lines(run.trajectory))
@@ -173,7 +176,7 @@ def _fenced(name: str, lines: Sequence[str]) -> Iterator[str]:
 
 
 def _all_cases(report: RunsReport, left: int) -> Iterator[str]:
-    """Yield a table of all cases, folded, as long as there is room."""
+    """Yield a table of all cases, folded, as long as there is room for rows."""
     head = ["\n<details><summary>All cases</summary>\n", *table(("", "case", "model", "score"), ())]
     left -= sum(len(line.encode()) + 1 for line in head)
     if left < 0 or not report.quality.cases:
@@ -191,13 +194,14 @@ def _all_cases(report: RunsReport, left: int) -> Iterator[str]:
 
 
 def _doubts(report: RunsReport) -> Iterator[str]:
-    """Yield the calls that were invalid, or that a server answered by an error, in runs that passed."""
+    """Yield the calls of passed runs that were invalid, or that a server answered with an error."""
     shown: list[str] = []
     for run in report.results:
         if doubts(run):
             redacted = report.secrets.redacted(run)
             title = f"{one_line(redacted.case_name)}, {one_line(redacted.model)}"
-            shown += (f"{title}: {line}" for line in doubts(redacted))
+            for line in doubts(redacted):
+                shown.append(f"{title}: {line}")
         if len(shown) > _ISSUES_MAX:
             break
     if not shown:
@@ -210,7 +214,7 @@ def _doubts(report: RunsReport) -> Iterator[str]:
 
 def _row(case: CaseResult, report: RunsReport) -> str:
     first, redact = case.runs[0], report.secrets.redact
-    name, model = (redact(cut(each, _LINE_MAX)) for each in (first.case_name, first.model))
+    name, model = redact(cut(first.case_name, _LINE_MAX)), redact(cut(first.model, _LINE_MAX))
     cells = (case.status.sign, text(name), code(model), score_text(case.score))
     return list(table(("", "", "", ""), [cells]))[-1]
 

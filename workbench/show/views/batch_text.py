@@ -1,4 +1,4 @@
-"""The text report of a batch: a table of runs with the issues under each, gates and totals."""
+"""The text report of a batch: a table of runs with the issues below each, gates and totals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workbench.grading.repeats import CaseResult, Cases
 from workbench.grading.run_summary import is_not_needed
 from workbench.grading.status import Status, disagree, passed_if
 from workbench.numerals import NOTHING, counted, score_text
-from workbench.show.doc import Column, Table, Value, words
+from workbench.show.doc import NONE, Column, Table, Value, words
 from workbench.show.forms import LINES_MAX
 from workbench.show.rows import Laid
 from workbench.show.signs import FORK
@@ -61,18 +61,14 @@ def text_report(
 ) -> Iterator[str]:
     """Yield the lines of the report.
 
-    `suite_names` gives each suite's name by its path; `width` is in terminal cells. `shown_as` returns a run as its
-    lines may show it. At most `LINES_MAX` runs have lines.
+    `suite_names` are the names of suites by path; `width` is in terminal cells. `shown_as` returns a run without its
+    secrets. At most `LINES_MAX` runs have lines.
 
-    Forks are in the table and, unless all runs are forks, in no number. `little` leaves out runs that passed; `much`
-    also shows the issues of passed runs, and the result of each grader.
+    Forks are in the table and, unless all runs are forks, in no number. `little` omits runs that passed; `much` adds
+    the issues of passed runs, and the result of each grader.
     """
-    listed = (
-        result
-        for result in results
-        if not is_not_needed(result)
-        and (amount != "little" or result.status not in (Status.PASSED, Status.SKIPPED, Status.NOT_GRADED))
-    )
+    # Secrets are searched only in the runs that are shown, which a generator allows for any number of runs.
+    listed = (result for result in results if _is_listed(result, amount))
     shown = [shown_as(result) for result in islice(listed, LINES_MAX)]
     if shown:
         yield from run_lines(shown, quality.cases, suite_names, width, paint, in_full=amount == "much")
@@ -87,7 +83,8 @@ def text_report(
     yield from _fork_lines(results, paint)
     counting = that_count(results)
     models = dict.fromkeys(result.model for result in counting)
-    if apart := dict.fromkeys(result.case_name for result in counting if result.grading.quarantined):
+    apart = dict.fromkeys(result.case_name for result in counting if result.grading.quarantined)
+    if apart:
         yield paint(f"  in quarantine, and in no gate: {', '.join(map(one_line, apart))}", "muted")
     for demand in demands(quality, suite_names, with_model=len(models) > 1):
         yield from map(paint.line, demand.lines)
@@ -100,27 +97,37 @@ def text_report(
     much = amount == "much"
     asked = [result for result in counting if much or result.grading.shows_published]
     if asked:
-        from workbench.show.views.published import published_lines  # on use: few reports have them
+        # Imported on use: few reports have graders of published systems.
+        from workbench.show.views.published import published_lines
 
         yield from map(paint.line, published_lines(asked, suite_names, with_details=much))
     if any(result.model == BASELINE and result.grader is not None for result in counting):
         yield paint(f"  {BASELINE} is a baseline, not a language model", "muted")
 
 
+def _is_listed(result: RunResult, amount: Amount) -> bool:
+    if is_not_needed(result):
+        return False
+    return amount != "little" or result.status not in (Status.PASSED, Status.SKIPPED, Status.NOT_GRADED)
+
+
 def run_title(result: RunResult, suite_names: Mapping[str, str]) -> str:
-    """Return suite and case on one line, with the repeat if it is not the first; a fork is marked first."""
+    """Return the suite and case of a run on one line, with the repeat if it is not the first; a fork is marked."""
     return _title(result, suite_names).whole
 
 
 def _title(result: RunResult, suite_names: Mapping[str, str]) -> Title:
     suite = suite_names.get(result.suite, Path(result.suite).stem)
-    tail = f" #{result.repeat + 1}" if result.repeat else ""
-    lead = f"{FORK} " if result.is_fork else ""
+    lead = tail = ""
+    if result.is_fork:
+        lead = f"{FORK} "
+    if result.repeat:
+        tail = f" #{result.repeat + 1}"
     return Title(suite, result.case_name, lead=lead, tail=tail)
 
 
 def runs_table(runs: Sequence[RunResult], suite_names: Mapping[str, str]) -> Table[RunResult]:
-    """Return runs as rows."""
+    """Return runs as rows of a table, with their costs if any is known and not 0."""
     columns: list[Column[RunResult]] = [
         Column("", lambda run: words(run.status.sign, run.status.role)),
         Column(
@@ -131,8 +138,8 @@ def runs_table(runs: Sequence[RunResult], suite_names: Mapping[str, str]) -> Tab
             gap=1,
         ),
         Column("model", lambda run: words(one_line(run.model), "muted"), least=_MODEL_WIDTH_MIN),
-        Column(SCORE.title, lambda run: words(score_text(run.score) if run.grades else NOTHING), right=True),
-        Column("", lambda run: words(DISAGREE if disagree(run.grades) else ""), gap=0),
+        Column(SCORE.title, _score, right=True),
+        Column("", _disagreement, gap=0),
         Column(LATENCY.title, lambda run: words(LATENCY.text(run.limited_ms or None)), right=True),
         Column("calls", lambda run: Value((Span(str(len(run.trajectory.calls))),)), right=True),
     ]
@@ -144,6 +151,18 @@ def runs_table(runs: Sequence[RunResult], suite_names: Mapping[str, str]) -> Tab
     return Table(columns, runs)
 
 
+def _score(run: RunResult) -> Value:
+    if not run.grades:
+        return words(NOTHING)
+    return words(score_text(run.score))
+
+
+def _disagreement(run: RunResult) -> Value:
+    if not disagree(run.grades):
+        return NONE
+    return words(DISAGREE)
+
+
 def run_lines(
     runs: Sequence[RunResult],
     cases: Cases,
@@ -153,9 +172,9 @@ def run_lines(
     *,
     in_full: bool,
 ) -> Iterator[str]:
-    """Yield the table of runs.
+    """Yield the table of runs, with the issues of each run below it.
 
-    Below each run are its issues, and below the last repeat of a case the joined result of its repeats.
+    Below the last repeat of a case is the joined result of its repeats.
     """
     ending = _ends_of_repeats(runs, cases)
     outputs = ServerOutputs(paint)
@@ -176,7 +195,7 @@ def run_lines(
 def _ends_of_repeats(results: Sequence[RunResult], cases: Cases) -> dict[str, CaseResult]:
     """Return the case of each last repeat that is shown, by the id of its run.
 
-    Ids, because a run that is shown without its secrets is another object than the one in its case.
+    Runs are found by id, because a run without its secrets is another object than the one in its case.
     """
     places = {run.run_id: place for place, run in enumerate(results)}
     last: dict[str, CaseResult] = {}
@@ -208,6 +227,7 @@ def _details(result: RunResult, paint: Paint, outputs: ServerOutputs, in_full: b
                     yield _issue_line(issue, indent=6)
                 told.update(map(_about, step.issues))
     in_short = result.status == Status.PASSED and not in_full
+    # A passed run shows only its doubts: issues that would be missed by its status.
     if result.grade is not None:
         for issue in _of_the_whole(result, result.grade, told):
             if not in_short or is_doubt(issue, result):
@@ -217,7 +237,9 @@ def _details(result: RunResult, paint: Paint, outputs: ServerOutputs, in_full: b
     if not in_short:
         for metric in result.metrics:
             held = passed_if(metric.holds)
-            place = "response." if metric.about is None else ""
+            place = ""
+            if metric.about is None:
+                place = "response."
             yield f"    {paint(held.sign, held.role)} {place}{shortened(metric_text(metric), ISSUE_WIDTH_MAX)}"
     if in_full:
         for judgement in result.judgements:
@@ -227,7 +249,7 @@ def _details(result: RunResult, paint: Paint, outputs: ServerOutputs, in_full: b
 def _of_the_whole(result: RunResult, grade: Grade, told: Container[tuple[object, ...]]) -> Iterator[Issue]:
     """Yield the issues of a run except those that are `told`.
 
-    For a chain, issues of failed steps have lines of their own, and calls of steps that it never reached are left out.
+    The issues of a chain's failed steps have lines of their own; calls of steps that it never reached are omitted.
     """
     never = set()
     for step in result.steps:
@@ -240,21 +262,22 @@ def _of_the_whole(result: RunResult, grade: Grade, told: Container[tuple[object,
 
 
 def _about(issue: Issue) -> tuple[object, ...]:
-    """Return what distinguishes issues, whatever their wording.
+    """Return the identity of an issue, without its wording.
 
-    Among all calls, a wrong tool may be one in the wrong order."""
+    A call that is wrong for its step may be in the wrong order among all calls: both are one issue.
+    """
     return issue.kind.replace("wrong order", "wrong tool"), issue.call, issue.expected_call, issue.argument
 
 
 def _issue_line(issue: Issue, *, indent: int) -> str:
-    """Return the line of an issue, which is never cut: in a log, people look for the end of the line."""
+    """Return the line of an issue, cut only at a generous limit: in a log, people look for the end of a line."""
     return " " * indent + shortened(issue_text(issue), ISSUE_WIDTH_MAX)
 
 
 def _notice_lines(
     results: Sequence[RunResult], paint: Paint, shown_as: Callable[[RunResult], RunResult]
 ) -> Iterator[str]:
-    """Yield the differences from the suites, each once."""
+    """Yield the differences from the suites, each once, with the number of its runs."""
     notices: Counter[str] = Counter()
     outputs, lines = ServerOutputs(paint), list[str]()
     for result in results:
@@ -269,11 +292,13 @@ def _notice_lines(
 
 
 def _fork_lines(results: Sequence[RunResult], paint: Paint) -> Iterator[str]:
-    """Yield how many runs there are, and how many forks, which count only by themselves; nothing without forks."""
+    """Yield the number of forks, which count only if there are no other runs; nothing without forks."""
     forks = sum(result.is_fork for result in results)
     if forks and forks == len(results):
         yield paint(f"{counted(forks, 'fork')} and no other run: the numbers below are about forks", "warned")
     elif forks:
-        they = "the fork is" if forks == 1 else "the forks are"
+        they = "the forks are"
+        if forks == 1:
+            they = "the fork is"
         runs = counted(len(results) - forks, "run")
         yield f"{runs}, {counted(forks, 'fork')}: {they} not counted in the numbers below or in the exit code"

@@ -9,16 +9,19 @@ from typing import Any, Literal
 from workbench.dataclasses import dataclass
 from workbench.grading.status import Status
 from workbench.numerals import counted
-from workbench.show.doc import Block, Column, Diff, Section, Table, Value, line_of, words
+from workbench.show.doc import NONE, Block, Column, Diff, Section, Table, Value, line_of, words
 from workbench.show.spans import Role
-from workbench.show.visible import one_line
+from workbench.show.visible import after, one_line
 from workbench.suite.model import EXPECTATIONS
 from workbench.suite.render import Table as TomlTable
 from workbench.version import __version__
 
 CaptureOutcome = Literal["proposed", "unchanged", "not agreed", "no runs", "skipped"]
-"""What came of a case. `unchanged`: it expects that already. `not agreed`: no expectation lets all runs pass. `no
-runs`: none of them ended as a run should."""
+"""The result for a case.
+
+`unchanged`: the case expects the calls already. `not agreed`: no expectation lets all runs pass. `no runs`: no run
+ended properly.
+"""
 
 OUTCOME_MARKS: dict[CaptureOutcome, tuple[str, Role]] = {
     "proposed": ("+", "passed"),
@@ -34,8 +37,8 @@ OUTCOME_MARKS: dict[CaptureOutcome, tuple[str, Role]] = {
 class CapturedCase:
     """A case with its proposed expectations.
 
-    `runs` is the number of those that counted; `left_out` gives the reasons of others. `table` is the case with its new
-    expectations, and `block` its text in the suite, if there is a proposal.
+    `runs` is the number of runs that counted, `left_out` the reasons for which others did not. `table` is the case
+    with its new expectations, and `block` its text in the suite, if there is a proposal.
     """
 
     case_id: str
@@ -50,15 +53,17 @@ class CapturedCase:
     @property
     def said(self) -> str:
         """The outcome in words."""
-        of_runs = f"{self.outcome} from {counted(self.runs, 'run')}" if self.outcome == "proposed" else self.outcome
-        return f"{of_runs}: {self.why}" if self.why else of_runs
+        text: str = self.outcome
+        if self.outcome == "proposed":
+            text += f" from {counted(self.runs, 'run')}"
+        return text + after(": ", self.why)
 
 
 @dataclass(frozen=True, kw_only=True)
 class CapturedSuite:
     """The cases of a suite with their proposals.
 
-    `path` is shown; the texts are those of its file before and after.
+    `path` is the path as it is shown; `before` and `after` are the texts of the file.
     """
 
     path: str
@@ -68,7 +73,7 @@ class CapturedSuite:
 
     @property
     def proposed(self) -> tuple[CapturedCase, ...]:
-        """The cases for which something is proposed."""
+        """The cases with a proposal."""
         return tuple(case for case in self.cases if case.outcome == "proposed")
 
     @property
@@ -93,11 +98,13 @@ _COLUMNS: tuple[Column[CapturedCase], ...] = (
 
 
 def _left_out(case: CapturedCase) -> Value:
-    return words(one_line(f"left out: {'; '.join(case.left_out)}") if case.left_out else "", "muted")
+    if not case.left_out:
+        return NONE
+    return words(one_line(f"left out: {'; '.join(case.left_out)}"), "muted")
 
 
 def toml_of_capture(suites: Sequence[CapturedSuite]) -> Iterator[str]:
-    """Yield the cases for which something is proposed, as they would stand in their suites."""
+    """Yield the cases with a proposal as they would stand in their suites."""
     for suite in suites:
         if suite.proposed:
             yield f"# {one_line(suite.path)}\n"
@@ -106,12 +113,16 @@ def toml_of_capture(suites: Sequence[CapturedSuite]) -> Iterator[str]:
 
 
 def json_of_capture(suites: Iterable[CapturedSuite], exit_code: int) -> dict[str, Any]:
-    """Return everything, and the expectations as tables."""
+    """Return the outcomes of all cases as a JSON object, with the expectations as tables."""
+    cases = []
+    for suite in suites:
+        for case in suite.cases:
+            cases.append(_json_of_case(suite, case))
     return {
         "report": "workbench capture",
         "version": 1,
         "workbench": __version__,
-        "cases": [_json_of_case(suite, case) for suite in suites for case in suite.cases],
+        "cases": cases,
         "exit_code": exit_code,
     }
 
@@ -125,13 +136,16 @@ def _json_of_case(suite: CapturedSuite, case: CapturedCase) -> dict[str, Any]:
         "why": case.why or None,
         "runs": case.runs,
         "left_out": list(case.left_out),
-        "expectations": _expectations(case.table) if case.table is not None else None,
+        "expectations": _expectations(case.table),
     }
 
 
-def _expectations(case: TomlTable) -> TomlTable:
+def _expectations(case: TomlTable | None) -> TomlTable | None:
+    if case is None:
+        return None
     return {key: case[key] for key in (*EXPECTATIONS, "steps") if key in case}
 
 
 def _lines(whole: str) -> list[str]:
+    # A file with the line ends of Windows has the same lines as any other.
     return [line.removesuffix("\r") for line in whole.removesuffix("\n").split("\n")]

@@ -1,4 +1,4 @@
-"""Cases: their titles in tables, the joined result of their repeats, and their results over time."""
+"""Cases: their titles in tables, the joined results of their repeats, and their results over time."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from workbench.numerals import counted, of_text, score_text
 from workbench.show.signs import sparkline
 from workbench.show.text import Paint
 from workbench.show.views.batch_list import called
-from workbench.show.visible import ELLIPSIS, fit, one_line, shortened
+from workbench.show.visible import ELLIPSIS, after, fit, one_line, shortened
 from workbench.show.when import local_time
 
 
 def repeats_lines(case: CaseResult, paint: Paint, *, with_arguments: bool) -> Iterator[str]:
-    """Yield the joined result of the repeats of a case: rule, status, how many were good, mean and deviation.
+    """Yield the joined result of the repeats of a case: rule, status, number of good runs, mean and deviation.
 
-    With `with_arguments`, also of each argument, as shares of its weight.
+    With `with_arguments`, also that of each argument, as shares of its weight.
     """
     graded = len(case.graded)
     parts = [f"{counted(len(case.runs), 'run')} by {case.rule}: {case.status.sign} {case.status}"]
@@ -53,7 +53,8 @@ _MODEL_MAX = 24
 def over_time(runs: Sequence[RunRow]) -> dict[str, dict[int, Cell]]:
     """Return the result of a case with each model in each batch, the oldest batch first.
 
-    Forks do not count."""
+    Forks do not count.
+    """
     figures: dict[str, dict[int, list[RunSummary]]] = {}
     for run in sorted(runs, key=lambda run: (run.batch, run.place)):
         if run.figures is not None and not run.is_fork:
@@ -85,7 +86,7 @@ def case_lines(
 ) -> Iterator[str]:
     """Yield a case over time: for each model its trend, then batch by batch, the newest first.
 
-    `cells` are as from `over_time` of its `runs`. A note says where the suite changed.
+    `cells` are those of `over_time` for `runs`. A note stands where the suite changed.
     """
     hashes = {run.batch: run.suite.hash for run in runs}
     names = {number: called(batches[number]) for number in hashes}
@@ -108,6 +109,7 @@ def case_lines(
         result = came_to(cell)
         if cell.reason and cell.status != Status.PASSED:
             result += f": {one_line(cell.reason)}"
+        # The lead and the sign take the rest: two gaps, a date of 16 cells, and the sign with its gaps.
         room = width - number - 2 - 16 - 2 - model_width - 4
         yield f"{lead}  {sign} {shortened(result, room)}"
         older = batch
@@ -123,16 +125,17 @@ def _newest_first(row: tuple[int, Cell]) -> tuple[int, str]:
 
 _BETWEEN = " › "
 _COLUMN_MAX = 80
-"""The largest column for titles where they are not cut."""
+"""Widest column of titles if they are not cut."""
 _WHAT_MAX = 400
-"""The largest text about a case where nothing is cut."""
+"""Longest text about a case, in characters, if nothing is cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """A suite and a case of it; without a `suite` the case alone.
+    """A suite and one of its cases; without `suite`, the case alone.
 
-    `lead` and `tail` surround them, and are never cut."""
+    `lead` and `tail` surround them and are never cut.
+    """
 
     suite: str
     case: str
@@ -142,13 +145,14 @@ class Title:
     @property
     def whole(self) -> str:
         """The whole title on one line."""
-        suite = f"{self.suite}{_BETWEEN}" if self.suite else ""
+        suite = after("", self.suite, _BETWEEN)
         return one_line(f"{self.lead}{suite}{self.case}{self.tail}")
 
     def cut(self, width: int) -> str:
         """Return the title in at most `width` cells.
 
-        The suite is cut first, because the case distinguishes one line from the next."""
+        The suite is cut first, because the case distinguishes one line from the next.
+        """
         if cell_len(self.whole) <= width:
             return self.whole
         case = one_line(self.case)
@@ -160,14 +164,18 @@ class Title:
 
 
 def cut_titles(titles: Sequence[Title], width: int | None) -> Iterator[str]:
-    """Return titles in a column of at most `width` cells; without it uncut."""
+    """Yield titles in a column of at most `width` cells; without `width`, uncut."""
     widest = max((cell_len(title.whole) for title in titles), default=0)
-    column = min(widest, _COLUMN_MAX if width is None else width)
+    column = min(widest, width or _COLUMN_MAX)
     for title in titles:
-        shown = title.whole if width is None else title.cut(column)
+        shown = title.whole
+        if width is not None:
+            shown = title.cut(column)
         yield shown + " " * (column - cell_len(shown))
 
 
 def cut_what(text: str, room: int | None) -> str:
-    """Return the text behind a title, on one line cut to `room`, or to a generous limit without it."""
-    return shortened(one_line(text), _WHAT_MAX if room is None else max(room, 0))
+    """Return the text behind a title, on one line, cut to `room` cells or, without it, to a generous limit."""
+    if room is None:
+        room = _WHAT_MAX
+    return shortened(one_line(text), max(room, 0))

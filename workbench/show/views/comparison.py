@@ -1,7 +1,8 @@
 """Models side by side: their cells, totals, errors and paired tests.
 
-A cell is worded by `cell_line`, a result of a pair by `verdict_line`, the totals by `totals_rows`: reports and the app
-show the same."""
+`cell_line` words a cell, `verdict_line` one result of a pair, `totals_rows` the totals: reports and the app show the
+same.
+"""
 
 from __future__ import annotations
 
@@ -61,15 +62,16 @@ _TOOL_MAX = 24
 _REASON_MAX = 1_000
 
 _ALWAYS_SHOWN_K = 5
-"""pass@k and pass^k are shown for each k up to here, and for the largest one."""
+"""Largest k for which pass@k and pass^k are always shown; the largest k that runs allow is shown too."""
 
+# The parts of cells have fixed widths, so that numbers stand below each other.
 _SCORE_CELLS = len("0.67")
 _SPREAD_CELLS = len("±0.47")
 
 
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """Selected cases, each by its suite and id, and the words of the filter."""
+    """The cases that a filter selects, each by its suite and id, and the words of the filter."""
 
     words: str
     cases: Collection[tuple[str, str]]
@@ -84,14 +86,16 @@ def comparison_view(
 ) -> Iterator[Block]:
     """Yield a comparison.
 
-    With `only_differences`, cases with the same result for all graded models are left out, and with `filtered` those
-    that are not selected; totals and tests cover all cases. `interrupted` is true if the batch was.
+    With `only_differences`, cases with the same result for all graded models are omitted, and with `filtered` those
+    that are not selected; totals and tests cover all cases. `interrupted` is true if the batch was interrupted.
     """
     titles = _titles(comparison)
     chosen = list(comparison.rows)
     if filtered is not None:
         chosen = [row for row in chosen if (row.suite, row.case_id) in filtered.cases]
-    rows = [row for row in chosen if row.differs or not only_differences]
+    rows = chosen
+    if only_differences:
+        rows = [row for row in chosen if row.differs]
     if rows:
         yield _cells(comparison.models, rows, titles)
     if filtered is not None:
@@ -108,7 +112,7 @@ def comparison_view(
 
 
 Titles = Mapping[tuple[str, str], Title]
-"""The titles of cases, by suite and id."""
+"""The titles of cases by suite and id."""
 
 
 def summary_view(comparison: Comparison, *, interrupted: bool = False, titles: Titles | None = None) -> Iterator[Block]:
@@ -135,11 +139,13 @@ def tests_view(comparison: Comparison, titles: Titles | None = None) -> Iterator
 
 
 def _titles(comparison: Comparison) -> Titles:
-    """Return the titles of all cases, with the suite if there is more than one."""
+    """Return the titles of all cases, with the suite if there are several."""
     with_suites = comparison.has_suites
     titles: dict[tuple[str, str], Title] = {}
     for row in comparison.rows:
-        suite = row.suite_name if with_suites else ""
+        suite = ""
+        if with_suites:
+            suite = row.suite_name
         titles[row.suite, row.case_id] = Title(suite, row.case_name)
     return titles
 
@@ -148,10 +154,10 @@ def _titles(comparison: Comparison) -> Titles:
 
 
 class CellRooms(NamedTuple):
-    """The room for the parts of cells, so that they stand below each other."""
+    """The widths of the parts of cells, so that equal parts stand below each other."""
 
     digits: int
-    """The digits of the number of runs of a cell; 0 if each has one run."""
+    """Digits of the number of runs of a cell; 0 if each cell has one run."""
     has_spread: bool
     latency: int
 
@@ -167,20 +173,23 @@ class CellRooms(NamedTuple):
 
 
 class CellWords(NamedTuple):
-    """The parts of a cell."""
+    """The parts of a cell as texts."""
 
     share: str
-    """The share of good runs, if there is more than one."""
+    """The share of good runs, if there are several."""
     broke_off: str
-    """The sign of the runs without a verdict."""
+    """The sign of runs without a verdict."""
     score: str
-    """The status of a cell that was not graded, which has no other part."""
+    """The score; for a cell that was not graded, its status, the only part."""
     spread: str
     latency: str
 
 
 def cell_words(cell: Cell, *, with_repeats: bool) -> CellWords:
-    """Return the parts of a cell; `with_repeats` if a cell of the comparison has more than one run."""
+    """Return the parts of a cell.
+
+    `with_repeats` is true if a cell of the comparison has several runs.
+    """
     if not cell.is_graded:
         return CellWords("", "", cell.status, "", "")
     share = broke_off = spread = latency = ""
@@ -213,7 +222,7 @@ def cell_line(cell: Cell, rooms: CellRooms) -> Line:
 
 
 def verdict_line(side: Cell | CaseSide) -> Line:
-    """Return the result of a case beside another: its sign, its score, and how many runs of more than one were good."""
+    """Return one result of a pair: its sign, its score, and its share of good runs if there are several."""
     sign, role = side.status.mark
     line = (Span(sign, role), Span(f" {score_text(side.score, '')}".rstrip(), role))
     if side.graded <= 1:
@@ -222,12 +231,15 @@ def verdict_line(side: Cell | CaseSide) -> Line:
 
 
 def both_verdicts(before: Cell | CaseSide, after: Cell | CaseSide) -> Line:
-    """Return two results of a case, or one that became another."""
+    """Return two results of a case with an arrow between them."""
     return *verdict_line(before), Span(f" {GLYPHS.call} ", "muted"), *verdict_line(after)
 
 
 def _cells(models: Sequence[str], rows: Sequence[Row], titles: Titles) -> Matrix[Row]:
-    rooms = _rooms([cell for row in rows for cell in row.cells if cell is not None])
+    found: list[Cell] = []
+    for row in rows:
+        found += filter(None, row.cells)
+    rooms = _rooms(found)
 
     def value(row: Row, column: int) -> Value:
         cell = row.cells[column]
@@ -261,7 +273,7 @@ def _rooms(cells: Sequence[Cell]) -> CellRooms:
 
 
 def errors_of(comparison: Comparison) -> Mapping[tuple[str, str], int]:
-    """Count the runs of each model that ended in each error, the models in the order of the columns."""
+    """Return the number of runs by model and error, the models in the order of the columns."""
     counts: Counter[tuple[str, str]] = Counter()
     for run in comparison.runs:
         if run.status == Status.ERROR:
@@ -271,7 +283,7 @@ def errors_of(comparison: Comparison) -> Mapping[tuple[str, str], int]:
 
 
 def error_items(errors: Mapping[tuple[str, str], int]) -> Items:
-    """Return errors as a list, `errors` as from `errors_of`."""
+    """Return the errors of `errors_of` as a list."""
     return Items([_error_line(*key, runs) for key, runs in errors.items()], "other error")
 
 
@@ -298,18 +310,20 @@ _RULES: dict[RepeatRule, str] = {"every": "every run", "last": "last run", "mean
 
 
 def rules_text(rules: Iterable[RepeatRule]) -> str:
-    """Return the rules by which cases with more than one run pass or fail."""
+    """Return the rules by which cases with several runs pass or fail."""
     return ", ".join(_RULES[rule] for rule in rules)
 
 
 def rule_line(rules: Sequence[RepeatRule]) -> str:
-    """Return the rules as a line below a comparison, with their meaning; empty if no case has more than one run."""
+    """Return the rules for repeats as a line below a comparison, with their meaning; empty without repeats."""
     if not rules:
         return ""
     line = f"rule for repeats: {rules_text(rules)}"
     if "last" not in rules:
         return line
-    which = "of each case" if len(rules) == 1 else "of a case by the last run"
+    which = "of a case by the last run"
+    if len(rules) == 1:
+        which = "of each case"
     return f"{line}; {which}, only the last graded run counts in the pass rate and its test"
 
 
@@ -321,6 +335,7 @@ TotalsRow = tuple[str, list[str]]
 
 
 def totals_matrix(comparison: Comparison) -> Matrix[TotalsRow]:
+    """Return the totals as a matrix of measures by model."""
     suite_names, cases = comparison.suite_names, len(comparison.rows)
     rows = list(totals_rows(comparison.totals, suite_names, cases, comparison.on_same_cases))
     first = Column[TotalsRow]("totals", lambda row: words(row[0]), least=max(len(name) for name, _ in rows))
@@ -336,12 +351,14 @@ def totals_rows(
 ) -> Iterator[TotalsRow]:
     """Yield the measures, each with its value for every model.
 
-    Counts that are 0 for all models are left out, and so are pass@k and pass^k where no case has more than one run.
-    `cases` is how many are compared: a value that rests on fewer names their number. The Pareto front is that of
-    `on_same_cases`; `None` while runs go on: then only the pass rate names its cases, and there is no front.
+    Counts that are 0 for all models are omitted, as are pass@k and pass^k without repeats. `cases` is the number of
+    compared cases: a value that rests on fewer names their number. The Pareto front is that of `on_same_cases`. While
+    runs go on, that is `None`: then only the pass rate names its cases, and there is no front.
     """
     # While runs go on, every value would name its cases, and the numbers would be hard to find between them.
-    all_cases = 0 if on_same_cases is None else cases
+    all_cases = cases
+    if on_same_cases is None:
+        all_cases = 0
 
     def row(title: str, text: Callable[[ModelTotals], str]) -> TotalsRow:
         return title, list(map(text, totals))
@@ -359,7 +376,8 @@ def totals_rows(
     yield from _pooled(SCORE, totals, all_cases)
     if any(each.score_interval is not None for each in totals):
         yield row("95% of mean", _score_interval)
-    for name in dict.fromkeys(name for each in totals for name in each.metrics):
+    metrics = dict.fromkeys(name for each in totals for name in each.metrics)
+    for name in metrics:
         yield one_line(f"response.{name}"), [mean_text(each.metrics.get(name)) for each in totals]
     yield from _arguments(totals)
     yield from _gates(totals, suite_names)
@@ -392,9 +410,14 @@ def _arguments(totals: Sequence[ModelTotals]) -> Iterator[TotalsRow]:
     invalid: dict[str, None] = {}
     for each in totals:
         found = each.valid_arguments
-        rates.append(_checked(found) if found.tools else NOTHING)
+        rate = NOTHING
+        if found.tools:
+            rate = _checked(found)
+        rates.append(rate)
         by_tool.append({tool.tool: tool for tool in found.tools})
-        invalid |= dict.fromkeys(tool.tool for tool in found.tools if tool.valid < tool.checked)
+        for tool in found.tools:
+            if tool.valid < tool.checked:
+                invalid[tool.tool] = None
     yield VALID_ARGUMENTS.title, rates
     for name in invalid:
         yield f"· {shortened(one_line(name), _TOOL_MAX)}", [_checked(tools.get(name)) for tools in by_tool]
@@ -407,7 +430,7 @@ def _checked(found: ValidArguments | ToolArguments | None) -> str:
 
 
 def _front(totals: Sequence[ModelTotals], cases: int) -> Iterator[TotalsRow]:
-    """Yield the measures by which each model is on the Pareto front, and on how many cases."""
+    """Yield the measures by which each model is on the Pareto front, and the number of cases."""
     names: dict[str, list[str]] = {each.model: [] for each in totals}
     for measure in AGAINST_SCORE:
         found, _ = points(measure, totals)
@@ -421,7 +444,7 @@ def _front(totals: Sequence[ModelTotals], cases: int) -> Iterator[TotalsRow]:
 
 
 def _pass_rate(totals: ModelTotals, cases: int) -> str:
-    """Return the pass rate, with the number of cases that it rests on where these are not all."""
+    """Return the pass rate, with the number of its cases if these are not all."""
     rate = rate_text(totals.pass_rate)
     if totals.pass_rate is None or totals.graded >= cases:
         return rate
@@ -429,7 +452,7 @@ def _pass_rate(totals: ModelTotals, cases: int) -> str:
 
 
 def _on(rests_on: int, cases: int) -> str:
-    """Return on how many cases a value rests, where these are not all."""
+    """Return the number of cases on which a value rests, if these are not all."""
     if rests_on >= cases:
         return ""
     return f" ({counted(rests_on, 'case')})"
@@ -459,7 +482,10 @@ def _with_cases(text: str, totals: ModelTotals, cases: int) -> str:
 
 
 def _tries(totals: Sequence[ModelTotals]) -> Iterator[TotalsRow]:
-    """Yield pass@k, the chance that one of k runs passes, and pass^k, the chance that all of them do."""
+    """Yield pass@k, the chance that one of k runs passes, and pass^k, the chance that all of them pass.
+
+    pass@k is by Chen et al. (2021), pass^k by Yao et al. (2024, τ-bench).
+    """
     most = max((len(each.passing) for each in totals), default=0)
     if most < 2:
         return
@@ -476,7 +502,7 @@ def _tries(totals: Sequence[ModelTotals]) -> Iterator[TotalsRow]:
 
 
 def _try(totals: ModelTotals, k: int, shares: Mapping[int, float]) -> str:
-    """Return the share for k runs, with the number of cases that have so many graded runs where others have fewer."""
+    """Return the share for k runs, with the number of cases that have k graded runs if others have fewer."""
     if k not in shares:
         return NOTHING
     share, cases = rate_text(shares[k]), totals.passing[k - 1].cases
@@ -486,7 +512,7 @@ def _try(totals: ModelTotals, k: int, shares: Mapping[int, float]) -> str:
 
 
 def _gates(totals: Sequence[ModelTotals], suite_names: Mapping[str, str]) -> Iterator[TotalsRow]:
-    """Yield a row for each gate, named after its suite where more than one suite has gates."""
+    """Yield a row for each gate, named after its suite if several suites have gates."""
     demands: dict[tuple[str | None, GateMeasureName], GateResult] = {}
     of_models: list[dict[tuple[str | None, GateMeasureName], GateResult]] = []
     for each in totals:
@@ -507,7 +533,10 @@ def _met(gate: GateResult | None) -> str:
     reached = NOTHING
     if gate.reached is not None:
         reached = reached_text(gate.reached, gate.minimum, is_rate=GATE_MEASURES[gate.measure].is_rate)
-    return f"{reached} {'met' if gate.met else 'missed'}"
+    verdict = "missed"
+    if gate.met:
+        verdict = "met"
+    return f"{reached} {verdict}"
 
 
 def _interval(totals: ModelTotals) -> str:
@@ -525,15 +554,21 @@ def _score_interval(totals: ModelTotals) -> str:
 def _tokens(count: int | None, totals: ModelTotals, cases: int) -> str:
     """Return a number of tokens; nothing if no run was made, `unknown` if no endpoint counted any."""
     if count is None:
-        return UNKNOWN if totals.runs else NOTHING
+        return _unknown_of(totals.runs)
     return f"{count_text(count)}{_on(totals.cases, cases)}"
 
 
+def _unknown_of(runs: int) -> str:
+    if runs:
+        return UNKNOWN
+    return NOTHING
+
+
 def _cost(totals: ModelTotals, cases: int) -> str:
-    """Return the cost and how many runs are not in it: an unknown cost is never shown as 0."""
+    """Return the cost and the number of runs that it lacks: an unknown cost is never shown as 0."""
     unknown = totals.runs_of_unknown_cost
     if totals.cost_usd is None:
-        return UNKNOWN if unknown else NOTHING
+        return _unknown_of(unknown)
     known = cost_text(totals.cost_usd) + _on(totals.cases, cases)
     if unknown:
         known += f" + {unknown} unknown"

@@ -1,4 +1,4 @@
-"""Failed runs by cause: their number, advice for each cause, and expected and called tools."""
+"""Failed runs by cause: their numbers, advice for each cause, and the tools that were expected and called."""
 
 from __future__ import annotations
 
@@ -46,26 +46,26 @@ from workbench.show.views.grades import expected_and_got
 from workbench.show.visible import after, one_line
 
 MIXED_UP_MAX = 5
-"""Entries of the confusion table that a summary names."""
+"""Entries of the confusion table that a summary lists."""
 
 MAX_EXAMPLES = 5
-"""The number of different examples shown with a cause's advice. The list has all runs."""
+"""Different examples shown with a cause's advice; the list has all runs."""
 
 MAX_EXAMPLES_FROM = 200
-"""Runs that are searched for examples on every cursor movement."""
+"""Runs that are searched for examples, which happens at every cursor movement."""
 
 MAX_RUNS_OF_EXAMPLE = 6
-"""The runs named for an example that occurs in more than one."""
+"""Runs that are named for an example that occurs in several."""
 
 MAX_SUBJECTS = 20
 
 WIDEST_NAME = 32
-"""The maximum width of a tool's name in the table of tools."""
+"""Widest name of a tool in the table of tools, in cells."""
 
 NO_CALL, NOT_EXPECTED = "no call", "not expected"
 _GAP = 2
 _COPIED_CELLS = 120
-"""The width of a copied text, in which only prose is wrapped."""
+"""Width of a copied text, in which only prose is wrapped."""
 
 
 def failure_lines(failures: FailureNumbers, paint: Paint, *, with_advice: bool = True) -> Iterator[str]:
@@ -91,7 +91,9 @@ def causes_table(groups: Sequence[CauseNumbers], *, with_advice: bool = True) ->
         Column("runs", lambda group: words(often(group))),
         Column("concerns", lambda group: words(concerned(group))),
     ]
-    return Table(columns, groups, _advice_note if with_advice else None)
+    if not with_advice:
+        return Table(columns, groups)
+    return Table(columns, groups, _advice_note)
 
 
 def _advice_note(group: CauseNumbers) -> Value:
@@ -104,7 +106,7 @@ def _pair_text(pair: Pair) -> str:
 
 
 def often(group: CauseNumbers) -> str:
-    """Return `3 runs, the main cause of 2`, `2 runs, never the main cause`."""
+    """Return the frequency of a cause: `3 runs, the main cause of 2`, `2 runs, never the main cause`."""
     runs, main = counted(len(group.indices), "run"), len(group.main_indices)
     if main == len(group.indices):
         return runs
@@ -114,7 +116,7 @@ def often(group: CauseNumbers) -> str:
 
 
 def concerned(group: CauseNumbers) -> str:
-    """Return the tool or parameter that a cause concerns most, and how many others there are; empty without one."""
+    """Return the tool or parameter that a cause concerns most, and the number of others; empty without one."""
     if not group.subjects:
         return ""
     (subject, count), *others = group.subjects
@@ -125,7 +127,7 @@ def concerned(group: CauseNumbers) -> str:
 
 
 def symptom_text(symptom: Symptom) -> str:
-    """Return `set_lights.brightness: expected 5..40, got 60 (outside)`, with the parts that exist."""
+    """Return a symptom in words: `set_lights.brightness: expected 5..40, got 60 (outside)`."""
     parts: list[str] = []
     if symptom.subject is not None:
         parts.append(str(symptom.subject))
@@ -136,14 +138,14 @@ def symptom_text(symptom: Symptom) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RunNames:
-    """How failed runs are named: with suites, by path, and models if there is more than one."""
+    """The naming of failed runs: with suites (by path) and with models, each if there are several."""
 
     suites: Mapping[str, str]
     with_suite: bool = True
     with_model: bool = True
 
     def case(self, run: FailedRun) -> str:
-        """Return the case of a run."""
+        """Return the name of a run's case."""
         result = run.result
         if not self.with_suite:
             return one_line(result.case_name)
@@ -151,22 +153,25 @@ class RunNames:
         return one_line(f"{suite} › {result.case_name}")
 
     def which(self, run: FailedRun) -> str:
-        """Return what distinguishes a run from others of its case: the model and the repeat."""
-        text = f"  {one_line(run.result.model)}" if self.with_model else ""
+        """Return the model and the repeat of a run, by which it differs from others of its case."""
+        text = ""
+        if self.with_model:
+            text = f"  {one_line(run.result.model)}"
         if run.result.repeat:
             text += f" #{run.result.repeat + 1}"
         return text
 
 
 def failures_text(failures: Failures, suites: Mapping[str, str]) -> str:
-    """Return everything about the failures as plain text: causes with advice, all runs, the confusion table."""
+    """Return the failures as plain text: causes with advice, all runs, and the confusion table."""
     names = RunNames(suites)
     lines: list[Line] = [(Span(f"{counted_of(len(failures.runs), failures.graded, 'graded run')} failed"),)]
     for group in failures.groups:
         lines += [EMPTY, *cause_lines(group, _COPIED_CELLS), EMPTY]
         for run in group.runs:
             lines.append((Span(f"   {names.case(run)}{names.which(run)}"),))
-            lines += ((Span(f"     {symptom_text(each)}"),) for each in run.symptoms_of(group.cause))
+            for each in run.symptoms_of(group.cause):
+                lines.append((Span(f"     {symptom_text(each)}"),))
     table = ConfusionTable(failures.confusion)
     lines += [EMPTY, heading("Expected and called, over all graded runs"), *table.lines(sys.maxsize, 0)]
     return "".join(f"{plain(line).rstrip()}\n" for line in lines)
@@ -190,7 +195,7 @@ def cause_lines(group: CauseGroup, width: int) -> Iterator[Line]:
 
 
 def example_lines(group: CauseGroup, names: RunNames, width: int) -> Iterator[Line]:
-    """Yield the symptoms of some runs. Runs of a case with equal symptoms are combined."""
+    """Yield the symptoms of some runs; runs of a case with equal symptoms are one example."""
     yield heading("Examples")
     alike: dict[tuple[str, tuple[Symptom, ...]], list[str]] = {}
     for run in group.runs[:MAX_EXAMPLES_FROM]:
@@ -199,6 +204,7 @@ def example_lines(group: CauseGroup, names: RunNames, width: int) -> Iterator[Li
     for (title, symptoms), which in islice(alike.items(), MAX_EXAMPLES):
         shown = which
         if len(which) > 1:
+            # A model without repeats has no name in `which`, but its run is the first of several here.
             shown = [run or "#1" for run in which[:MAX_RUNS_OF_EXAMPLE]]
         if len(which) > MAX_RUNS_OF_EXAMPLE:
             shown.append(ELLIPSIS)
@@ -247,7 +253,7 @@ def _symptom(symptom: Symptom, width: int) -> Iterator[Line]:
 
 
 class ConfusionTable:
-    """Expected tools as rows, called tools as columns."""
+    """The table of expected tools (rows) and called tools (columns)."""
 
     def __init__(self, confusion: Confusion) -> None:
         self._counts = confusion.counts
@@ -256,7 +262,7 @@ class ConfusionTable:
         self._heads = [_name(column, NO_CALL) for column in self._columns]
 
     def last_first(self, width: int) -> int:
-        """Return the first column to show so that the last one is visible, 0 if all fit."""
+        """Return the first column to show so that the last one is visible; 0 if all fit."""
         room = width - self._side(width) - 1
         first = len(self._heads)
         while first > 0 and (room := room - cell_len(self._heads[first - 1]) - _GAP) >= 0:
@@ -264,21 +270,30 @@ class ConfusionTable:
         return min(first, max(len(self._heads) - 1, 0))
 
     def lines(self, width: int, first: int) -> list[Line]:
-        """Return the table from column `first` on, with as many columns as fit and at least one."""
+        """Return the table from column `first` on, with as many columns as fit, but at least one."""
         side, columns, heads = self._side(width), self._columns, self._heads
         shown = self._shown(width - side - 1, first)
+        # Even a column that does not fit is shown, with its head cut to the room.
         widest = max(width - side - 1 - _GAP, 1)
         lines: list[Line] = []
         if len(shown) < len(columns):
-            numbers = f"column {first + 1}" if len(shown) == 1 else f"columns {first + 1} to {shown.stop}"
+            numbers = f"columns {first + 1} to {shown.stop}"
+            if len(shown) == 1:
+                numbers = f"column {first + 1}"
             scroll = f"{GLYPHS.result} {GLYPHS.call} scroll"
             lines.append((Span(cut(f" {numbers} of {len(columns)} {GLYPHS.dot} {scroll}", width), "muted"),))
         head = [Span(f" {padded('expected', side)}", "muted")]
         for at in shown:
-            head.append(Span(f"  {cut_middle(heads[at], widest)}", "heading" if columns[at] else "warned"))
+            role: Role = "warned"
+            if columns[at]:
+                role = "heading"
+            head.append(Span(f"  {cut_middle(heads[at], widest)}", role))
         lines.append(tuple(head))
         for row, name in zip(self._rows, self._names, strict=True):
-            spans = [Span(f" {padded(cut_middle(name, side), side)}", "tool" if row else "warned")]
+            role = "warned"
+            if row:
+                role = "tool"
+            spans = [Span(f" {padded(cut_middle(name, side), side)}", role)]
             for at in shown:
                 text, role = self._cell(row, columns[at])
                 spans.append(Span(f"  {text:>{min(cell_len(heads[at]), widest)}}", role))
@@ -291,7 +306,9 @@ class ConfusionTable:
             return GLYPHS.dot, "muted"
         if expected == called:
             return count_text(count), "passed"
-        return count_text(count), "failed" if expected else "warned"
+        if expected is None:
+            return count_text(count), "warned"
+        return count_text(count), "failed"
 
     def _shown(self, room: int, first: int) -> range:
         stop = first

@@ -34,7 +34,7 @@ from workbench.show.doc import (
 )
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Line, Span
-from workbench.show.visible import one_line, shortened
+from workbench.show.visible import after, one_line, shortened
 
 _MAX_ANSWER_CHARS = 160
 _NOTHING = "(nothing)"
@@ -43,7 +43,7 @@ _NOTHING = "(nothing)"
 def faults_view(matrix: FaultMatrix) -> Iterator[Block]:
     """Yield the matrix of faults, then the verdicts other than ok.
 
-    It has a row for each tool with a fault and a column for each model.
+    The matrix has a row for each tool with a fault and a column for each model.
     """
 
     def cell(row: tuple[str, FaultName, Lasts], column: int) -> Value:
@@ -60,7 +60,7 @@ def faults_view(matrix: FaultMatrix) -> Iterator[Block]:
 
 
 def ok_view(matrix: FaultMatrix) -> Iterator[Block]:
-    """Yield for each model in how many trials its reaction was ok."""
+    """Yield for each model the number of trials in which its reaction was ok."""
     for model in matrix.models:
         yield Paragraph(line_of(ok_words(matrix, model)))
 
@@ -76,7 +76,7 @@ def verdicts_block(matrix: FaultMatrix) -> Facts:
 
 
 def legend_view(matrix: FaultMatrix) -> Iterator[Block]:
-    """Yield the meaning of the verdicts, and faults that were not tried."""
+    """Yield the meanings of the verdicts, and the faults that were not tried."""
     yield Heading(line_of("Verdicts"), level=2)
     yield verdicts_block(matrix)
     if matrix.untried:
@@ -97,6 +97,7 @@ def trial_section(each: Tried) -> Section:
     for label, text in run:
         facts.append((line_of(label, "muted"), Span(one_line(text) or _NOTHING)))
     blocks: list[Block] = [Paragraph(line_of(one_line(each.why), "muted"))]
+    # A trial without a run has a reason alone.
     if each.run_id is not None:
         blocks.append(Facts(facts))
     return Section(line_of(one_line(f"{sign} {each.case_name}: {each.shown}"), role), blocks)
@@ -115,9 +116,9 @@ def _row_text(row: tuple[str, FaultName, Lasts]) -> str:
 
 def _weak_line(each: Tried) -> Line:
     sign, role = mark_of(each.verdict)
-    answer = f": {shortened(one_line(each.answer), _MAX_ANSWER_CHARS)}" if each.answer else ""
-    what = f"{each.model} · {each.case_name}: {each.shown} after {each.fault_name} of {each.tool}: {each.why}"
-    return Span(f"{sign} ", role), Span(f"{one_line(what)}{answer}")
+    answer = after(": ", shortened(one_line(each.answer), _MAX_ANSWER_CHARS))
+    text = f"{each.model} · {each.case_name}: {each.shown} after {each.fault_name} of {each.tool}: {each.why}"
+    return Span(f"{sign} ", role), Span(f"{one_line(text)}{answer}")
 
 
 def _untried_items(matrix: FaultMatrix) -> Items:
@@ -125,20 +126,23 @@ def _untried_items(matrix: FaultMatrix) -> Items:
 
 
 def _untried_text(each: Tried) -> str:
-    what = f"{each.fault} of {each.tool} was not tried" if each.tool else "nothing was tried"
-    return one_line(f"{each.model} · {each.case_name}: {what}: {each.why}")
+    untried = "nothing was tried"
+    if each.tool:
+        untried = f"{each.fault} of {each.tool} was not tried"
+    return one_line(f"{each.model} · {each.case_name}: {untried}: {each.why}")
 
 
 def ok_words(matrix: FaultMatrix, model: str) -> str:
-    """Return in how many trials the model's reaction was ok."""
+    """Return the number of trials of a model in which its reaction was ok."""
     counts = matrix.counts(model)
     good = sum(count for verdict, count in counts.items() if verdict in OK_VERDICTS)
+    # Trials that could not be made say nothing about the model.
     tried = sum(counts.values()) - counts.get("not tried", 0)
     return one_line(f"{model}: ok in {good} of {counted(tried, 'trial')}")
 
 
 def cell_words(tried: Sequence[Tried]) -> str:
-    """Return the verdicts of a cell, each with its number if there is more than one."""
+    """Return the verdicts of a cell, each with its number if there are several trials."""
     counts = Counter(each.shown for each in tried)
     if len(tried) == 1:
         return tried[0].shown

@@ -1,6 +1,6 @@
 """Findings on suites and tools before anything runs, as Code Quality of GitLab and as SARIF.
 
-Each finding has a fingerprint that stays the same while lines move.
+Each finding has a fingerprint, which stays the same while lines move.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from workbench.version import __version__
 Level = Literal["error", "warning", "note"]
 
 _SARIF_MAX = 5_000
-"""Results that GitHub shows."""
+"""Results of which GitHub shows no more."""
 _SEVERITIES: dict[Level, str] = {"error": "major", "warning": "minor", "note": "info"}
 _CASE = re.compile(r"^cases\[(\d+)\]")
 
 
 class StaticFinding(NamedTuple):
-    """One finding at a line of a suite's file.
+    """A finding at a line of a suite's file.
 
     `rule` names its kind; `subject` is the part that it concerns, without anything that changes when lines or cases
     move.
@@ -54,15 +54,21 @@ def findings_of_file(file: SuiteFile, audited: Iterable[AuditFinding] = ()) -> I
     for problem in file.problems:
         yield _of_problem(problem, file, path)
     for found in audited:
-        where = written(found.place[2:] if found.place[:1] == ("cases",) else found.place)
+        # The place of a case is its id in the subject: an index changes when a case is inserted before.
+        place: Place = found.place
+        level: Level = "note"
+        if place[:1] == ("cases",):
+            place = place[2:]
+        where = written(place)
         line = file.positions.line(found.place)
-        level: Level = "warning" if found.weight == "warning" else "note"
+        if found.weight == "warning":
+            level = "warning"
         subject = f"{found.case or ''} {where}"
         yield StaticFinding(_rule("audit", found.kind), level, finding_text(found), path, line, subject)
 
 
 def _of_problem(problem: Problem, file: SuiteFile, path: str) -> StaticFinding:
-    # Cases are named by their ids, because an index changes when a case is inserted before.
+    # Cases are named by their ids here too.
     def named(match: re.Match[str]) -> str:
         index = int(match[1])
         if file.suite is None or index >= len(file.suite.cases):
@@ -89,7 +95,9 @@ def findings_of_tools(file: SuiteFile, suite: SuiteTools) -> Iterator[StaticFind
 def _of_lint(finding: LintFinding, file: SuiteFile, path: str) -> StaticFinding:
     names = ", ".join(tool.name for tool in finding.tools)
     message = ": ".join(filter(None, (names, lint_text(finding))))
-    line = _line_of(file, finding.tools[0]) if finding.tools else 1
+    line = 1
+    if finding.tools:
+        line = _line_of(file, finding.tools[0])
     subject = " ".join(f"{tool.server or ''}/{tool.case or ''}/{tool.name}" for tool in finding.tools)
     return StaticFinding(
         _rule("tools", finding.rule), finding.severity, message, path, line, f"{subject} {finding.where}"
@@ -97,19 +105,26 @@ def _of_lint(finding: LintFinding, file: SuiteFile, path: str) -> StaticFinding:
 
 
 def _line_of(file: SuiteFile, tool: ToolName) -> int:
-    """Return the line of a tool that is written in a suite, else that of its server."""
+    """Return the line of a tool that is written in a suite, or else the line of its server."""
     if file.suite is None:
         return 1
+    suite = file.suite
     place: Place = ()
     if tool.server is not None:
-        place = next((("servers", n) for n, each in enumerate(file.suite.servers) if each.name == tool.server), ())
+        for number, server in enumerate(suite.servers):
+            if server.name == tool.server:
+                place = ("servers", number)
+                break
     elif tool.case is not None:
-        for number, case in enumerate(file.suite.cases):
+        for number, case in enumerate(suite.cases):
             for at, each in enumerate(case.tools):
                 if (case.id, each.name) == (tool.case, tool.name):
                     place = ("cases", number, "tools", at)
     else:
-        place = next((("tools", n) for n, each in enumerate(file.suite.tools) if each.name == tool.name), ())
+        for number, each in enumerate(suite.tools):
+            if each.name == tool.name:
+                place = ("tools", number)
+                break
     return file.positions.line(place)
 
 
@@ -118,21 +133,19 @@ def _rule(group: str, kind: str) -> str:
 
 
 def _with_fingerprints(findings: Iterable[StaticFinding]) -> Iterator[tuple[StaticFinding, str]]:
-    """Yield findings with fingerprints.
-
-    Equal findings are distinguished by their number.
-    """
+    """Yield findings with fingerprints; equal findings differ by their number."""
     seen: Counter[tuple[str, ...]] = Counter()
     for finding in findings:
-        what = (finding.rule, finding.path, finding.subject)
-        seen[what] += 1
+        identity = (finding.rule, finding.path, finding.subject)
+        seen[identity] += 1
         # Without the line, so that a finding stays the same when text above it is edited.
-        text = "\0".join((*what, str(seen[what])))
+        text = "\0".join((*identity, str(seen[identity])))
+        # The text of a suite may hold lone surrogates, which UTF-8 has no form for.
         yield finding, hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def code_quality(findings: Sequence[StaticFinding]) -> Iterator[str]:
-    """Yield a report for GitLab, a JSON list."""
+    """Yield a report for GitLab: a JSON list in the form of Code Quality."""
     shown = []
     for finding, fingerprint in _with_fingerprints(findings):
         shown.append(
@@ -148,9 +161,7 @@ def code_quality(findings: Sequence[StaticFinding]) -> Iterator[str]:
 
 
 def sarif(findings: Sequence[StaticFinding]) -> Iterator[str]:
-    """Yield a report as SARIF 2.1.0.
-
-    The worst findings are in it where there are more than GitHub shows."""
+    """Yield a report as SARIF 2.1.0; of more findings than GitHub shows, it has the worst ones."""
     order: tuple[Level, ...] = ("error", "warning", "note")
     shown = sorted(_with_fingerprints(findings), key=lambda each: order.index(each[0].level))[:_SARIF_MAX]
     rules = list(dict.fromkeys(finding.rule for finding, _ in shown))
@@ -181,8 +192,9 @@ def _sarif_result(finding: StaticFinding, fingerprint: str, rules: Sequence[str]
 
 
 def _artifact(path: str) -> dict[str, str]:
-    """Return the place of a file: below the repository, or anywhere."""
-    from urllib.parse import quote  # on use: few reports are SARIF
+    """Return the place of a file, relative to the repository if it is inside."""
+    # Imported on use: few reports are SARIF.
+    from urllib.parse import quote
 
     if is_outside(path):
         return {"uri": f"file://{quote(resolved(Path(path)).as_posix(), errors='replace')}"}
@@ -190,12 +202,12 @@ def _artifact(path: str) -> dict[str, str]:
 
 
 def _below(path: str) -> str:
-    """Return a path that does not lead out of the repository: Code Quality has no other."""
+    """Return a path that does not lead out of the repository, as Code Quality requires."""
     return re.sub(r"^(?:\.\./|/)+", "", path)
 
 
 def annotations_of(findings: Sequence[StaticFinding]) -> Iterator[str]:
-    """Yield annotations for GitHub: of errors and of warnings up to nine each, and how many there are beside them."""
+    """Yield annotations for GitHub: up to nine of each level, then one that counts the others."""
     for level, name in (("error", "error"), ("warning", "warning"), ("note", "notice")):
         found = [finding for finding in findings if finding.level == level]
         for each in found[:ANNOTATIONS_MAX]:

@@ -42,14 +42,12 @@ Neither the request nor the name of the case is to be changed, and no descriptio
 
 
 def fix_prompt(case: Case, result: RunResult, suite: str) -> str:
-    """Return the prompt for a failed run, as Markdown; `suite` says where the suite is.
+    """Return the prompt for a failed run, as Markdown with its secrets; `suite` is the place of the suite.
 
-    Secrets are still in it.
-
-    Raises ValueError, with the reason, for a run that did not fail.
+    Raise ValueError with the reason for a run that did not fail.
     """
     if result.status != Status.FAILED:
-        why = f" ({result.reason})" if result.reason else ""
+        why = after(" (", result.reason, ")")
         raise ValueError(f"the run did not fail, it is {result.status}{why}: a prompt is for failed runs")
     return "\n".join(_lines(case, result, suite))
 
@@ -103,16 +101,20 @@ def _causes(case: Case, result: RunResult) -> Iterator[str]:
     symptoms: list[str] = []
     for group in groups:
         for run in group.runs:
-            symptoms += (f"{group.cause}: {symptom_text(each)}" for each in run.symptoms_of(group.cause))
+            for each in run.symptoms_of(group.cause):
+                symptoms.append(f"{group.cause}: {symptom_text(each)}")
     yield from (*_section("Probable causes", symptoms), "")
     for group in groups:
-        # Without a name of what is concerned: a model may have made it up, and here it would be no data.
+        # The subject is omitted: a model may have invented its name, which would stand outside of the blocks of data.
         to_do = advice_about(group.numbers.to_do, group.cause, None)
         yield f"- {group.cause}: {ADVICE[group.cause].meaning} {to_do[:1].upper()}{to_do[1:]}."
 
 
 def _section(title: str, lines: Sequence[str], nothing: str = "Nothing.") -> Iterator[str]:
-    yield from ("", f"## {title}", "", fenced(lines) if lines else nothing)
+    body = nothing
+    if lines:
+        body = fenced(lines)
+    yield from ("", f"## {title}", "", body)
 
 
 def _asked(case: Case, messages: Sequence[Message]) -> list[str]:
@@ -120,8 +122,12 @@ def _asked(case: Case, messages: Sequence[Message]) -> list[str]:
     said: list[tuple[str, str]] = []
     for message in messages:
         calls = " ".join(f"{call.tool}({json.dumps(dict(call.arguments))})" for call in message.tool_calls)
-        said.append((message.role, f"{message.content} {calls}".strip() if calls else message.content))
+        content = message.content
+        if calls:
+            content = f"{content} {calls}".strip()
+        said.append((message.role, content))
     for step in case.steps:
+        # The first step of a chain is in the messages already.
         if step.user is not None and ("user", step.user) not in said:
             said.append(("user", step.user))
     lines: list[str] = []
@@ -132,7 +138,7 @@ def _asked(case: Case, messages: Sequence[Message]) -> list[str]:
 
 
 def _involved(case: Case, result: RunResult, tools: Sequence[ToolDefinition]) -> list[ToolDefinition]:
-    """Return the tools that were expected, disallowed or called; all of them where none of these was offered."""
+    """Return the offered tools that were expected, disallowed or called; all offered tools if there is none."""
     names = {call.tool for call in (*case.expected_calls(), *case.disallowed)} | set(result.called)
     found = []
     for tool in tools:
@@ -143,13 +149,16 @@ def _involved(case: Case, result: RunResult, tools: Sequence[ToolDefinition]) ->
 
 def _expected(case: Case, result: RunResult) -> list[str]:
     lines = expected_lines(case, result.grade)
-    lines += [f"not allowed: {_disallowed(call)}" for call in case.disallowed]
+    for call in case.disallowed:
+        lines.append(f"not allowed: {_disallowed(call)}")
     if case.expect_no_calls:
         lines.append("no calls")
     lines += filter(None, [forbidden_others(case, result.grading)])
-    lines += [f"the answer contains {text!r}" for text in case.response_contains]
+    for text in case.response_contains:
+        lines.append(f"the answer contains {text!r}")
     if isinstance(case.response, dict):
-        lines += [f"the answer ({name}): {compact_json(check.as_written())}" for name, check in case.response.items()]
+        for name, check in case.response.items():
+            lines.append(f"the answer ({name}): {compact_json(check.as_written())}")
     elif case.response is not None:
         lines.append(f"the answer: {compact_json(case.response.as_written())}")
     return lines

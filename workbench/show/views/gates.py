@@ -1,4 +1,4 @@
-"""Gates and aggregates of suites: demands on a batch, and the values reached."""
+"""Gates and aggregates of suites: demands on a batch, and the values that its runs reach."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class Demand(NamedTuple):
     """A gate or an aggregate with the value reached, and remarks below it.
 
-    An aggregate without gates has no `met`.
+    `met` is `None` for an aggregate without gates.
     """
 
     met: bool | None
@@ -40,12 +40,12 @@ class Demand(NamedTuple):
 
     @property
     def lines(self) -> tuple[Line, ...]:
-        """The lines of the demand, with its remarks indented."""
+        """The line of the demand, then its remarks, indented."""
         return (self.line, *((Span("  "), *line) for line in self.below))
 
 
 def gate_demands(gates: Iterable[GateResult], suite_names: Mapping[str, str], *, with_model: bool) -> Iterator[Demand]:
-    """Yield each gate, with the model where `with_model` is true."""
+    """Yield each gate; with `with_model`, with the model that it is for."""
     for gate in gates:
         measure = GATE_MEASURES[gate.measure]
         subject = measure.option
@@ -69,7 +69,7 @@ def gate_demands(gates: Iterable[GateResult], suite_names: Mapping[str, str], *,
 def aggregate_demands(
     aggregates: Iterable[AggregateResult], suite_names: Mapping[str, str], *, with_model: bool
 ) -> Iterator[Demand]:
-    """Yield each aggregate with its gates, with the model where `with_model` is true."""
+    """Yield each aggregate with its gates; with `with_model`, with the model that it is for."""
     for result in aggregates:
         subject = f"{result.name} of {suite_names.get(result.suite, result.suite)}"
         if with_model:
@@ -77,7 +77,9 @@ def aggregate_demands(
         subject += f": {result.of}" + after(", tagged ", " or ".join(result.tags))
         statistics = ", ".join(f"{name} {_number(value, result.unit)}" for name, value in result.statistics.items())
         head = f"{one_line(subject)}, {counted(result.count, 'run')}{_zeros(result.counted_zero)}"
-        met = result.met if result.gates else None
+        met = None
+        if result.gates:
+            met = result.met
         below = tuple(_gate_line(gate, result.count) for gate in result.gates)
         yield Demand(met, line_of(head + after(": ", statistics)), below)
 
@@ -142,7 +144,9 @@ def _whose(model: str | None) -> str:
 def _zeros(runs: int) -> str:
     if not runs:
         return ""
-    verb = "counts" if runs == 1 else "count"
+    verb = "count"
+    if runs == 1:
+        verb = "counts"
     return f" ({counted(runs, 'failed run')} {verb} 0)"
 
 

@@ -1,4 +1,4 @@
-"""Grades of the same runs before and after a regrade, as text and as lines."""
+"""The changes of grades by a regrade, as text and as lines."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from workbench.show.visible import one_line
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """The result of a run before, `None` when it was not graded, and now."""
+    """The results of a run before and after a regrade; `before` is `None` if the run was not graded."""
 
     before: RunResult | RunSummary | None
     after: RunResult | RunSummary
 
     @property
     def moved(self) -> bool:
-        """Whether status or score differ."""
+        """Whether the status or the score differs."""
         return self.before is None or (self.before.status, self.before.score) != (self.after.status, self.after.score)
 
 
 def graded_text(result: RunResult | None) -> str:
-    """Return status and score: `failed 0.50`."""
+    """Return the status and the score: `failed 0.50`."""
     if result is None:
         return "not graded"
     if result.grades:
@@ -37,7 +37,7 @@ def graded_text(result: RunResult | None) -> str:
 
 
 def moves_text(moves: Iterable[Move]) -> str:
-    """Return the moves in words, as `MovesFold.text`."""
+    """Return the moves in words, as `MovesFold.text` does."""
     fold = MovesFold()
     for move in moves:
         fold.add(move)
@@ -45,7 +45,7 @@ def moves_text(moves: Iterable[Move]) -> str:
 
 
 class MovesFold:
-    """The moves of a regrade, added one by one."""
+    """The moves of a regrade, added one by one, so that no run is kept in memory."""
 
     def __init__(self) -> None:
         self._kinds: Counter[str] = Counter()
@@ -53,7 +53,7 @@ class MovesFold:
         self._numbers = ""
 
     def add(self, move: Move) -> None:
-        """Add a move; one that is none counts for nothing."""
+        """Add a result, which counts only if it moved."""
         if move.moved:
             self._kinds[_kind(move)] += 1
             self._cases.add((move.after.suite, move.after.case_id))
@@ -61,7 +61,7 @@ class MovesFold:
 
     @property
     def text(self) -> str:
-        """The moves in words, the most frequent first; empty when nothing moved.
+        """The moves in words, the most frequent first; empty if nothing moved.
 
         Examples: `15 runs: 12 passed → failed, 3 scores higher`; for a single kind `4 runs of 2 cases: failed →
         warned`; for a single score `score 0.85 → 0.92`.
@@ -76,8 +76,9 @@ class MovesFold:
             return f"{runs}: {next(iter(self._kinds))}"
         parts: list[str] = []
         for kind, count in self._kinds.most_common():
-            noun = _MANY.get(kind, kind) if count > 1 else kind
-            parts.append(f"{count_text(count)} {noun}")
+            if count > 1:
+                kind = _MANY.get(kind, kind)
+            parts.append(f"{count_text(count)} {kind}")
         return f"{runs}: {', '.join(parts)}"
 
 
@@ -100,12 +101,14 @@ def _kind(move: Move) -> str:
 
 
 def _numbers(move: Move) -> str:
-    """Return the two scores, where nothing else moved and two decimals show the change."""
+    """Return the two scores of a run, if nothing else moved and two decimals show the change; otherwise nothing."""
     before = move.before
     if before is None or before.status != move.after.status:
         return ""
     was, is_now = score_text(before.score), score_text(move.after.score)
-    return f"score {was} → {is_now}" if was != is_now else ""
+    if was == is_now:
+        return ""
+    return f"score {was} → {is_now}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,7 @@ class Regraded:
 
     @property
     def not_regraded(self) -> str | None:
-        """Why the run keeps the recorded verdict, if it does."""
+        """The reason for which the run keeps its recorded verdict; `None` if it was regraded."""
         return self.after.not_regraded
 
     @property
@@ -128,7 +131,7 @@ class Regraded:
 
     @property
     def moved(self) -> bool:
-        """Whether status or score differ."""
+        """Whether the status or the score differs."""
         return self.move.moved
 
 

@@ -1,4 +1,4 @@
-"""Grades in words: issues, steps, judgements, and which arguments were valid."""
+"""Grades in words: issues, steps, judgements, and the validity of arguments."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def issue_text(issue: Issue) -> str:
-    """Return `kind: where: expected …, got … (why)`, safe to show; parts that an issue lacks are left out."""
+    """Return an issue in words: `kind: where: expected …, got … (why)`, without the parts that it lacks."""
     remarks = [_why(issue)]
     if issue.decides:
         remarks.append("this alone fails the case")
@@ -38,9 +38,11 @@ def issue_text(issue: Issue) -> str:
 
 
 def issue_note(issue: Issue) -> str:
-    """Return an issue as `issue_text` does, for places where the call and the argument are visible."""
-    # A schema may refuse a value deep inside an argument, so its place is not visible.
-    place = issue.argument if issue.kind == "schema violation" else None
+    """Return an issue as `issue_text` does, for places where its call and argument are visible."""
+    place = None
+    # A schema may refuse a value deep inside an argument, so that its place is not visible.
+    if issue.kind == "schema violation":
+        place = issue.argument
     return _issue_line(issue, place, [_why(issue)])
 
 
@@ -50,21 +52,24 @@ def _issue_line(issue: Issue, place: str | None, remarks: Sequence[str]) -> str:
 
 
 def note_of_issue(issue: Issue, *, at_call: bool = False) -> Note:
-    """Return an issue behind its sign; `at_call` for places where the call and the argument are visible."""
-    status = Status.FAILED if issue.decides else Status.WARNED
-    text = issue_note if at_call else issue_text
+    """Return an issue behind its sign; `at_call` for places where its call and argument are visible."""
+    status, text = Status.WARNED, issue_text
+    if issue.decides:
+        status = Status.FAILED
+    if at_call:
+        text = issue_note
     return Note(status.sign, text(issue), status.role)
 
 
 def _why(issue: Issue) -> str:
-    """Return the reason, empty where the kind and both calls already say it."""
+    """Return the reason of an issue; empty if its kind and both calls say the same."""
     if issue.kind == "wrong tool" and issue.expected and issue.got:
         return ""
     return issue.why
 
 
 def issue_place(issue: Issue) -> str:
-    """Return the call (counted from 1), the tool and the argument that an issue concerns; empty for the whole run."""
+    """Return the call (counted from 1), the tool and the argument of an issue; empty if it concerns the whole run."""
     subject = ".".join(filter(None, (issue.tool, issue.argument)))
     if issue.call is None:
         return subject
@@ -93,7 +98,7 @@ def verdict(status: Status, score: float | None) -> Line:
 
 
 def result_text(result: RunResult) -> str:
-    """Return the sign, the status, the score and the error of a result, without those that it lacks."""
+    """Return the sign, the status, the score and the error of a result, without the parts that it lacks."""
     text = f"{result.status.sign} {result.status}"
     if result.grades:
         text += f" {score_text(result.score)}"
@@ -102,6 +107,7 @@ def result_text(result: RunResult) -> str:
     return text
 
 
+# Kinds of issues that lower a score.
 _AGAINST_SCORE: frozenset[IssueKind] = frozenset(
     {
         "wrong tool",
@@ -118,7 +124,7 @@ _AGAINST_SCORE: frozenset[IssueKind] = frozenset(
 def is_doubt(issue: Issue, result: RunResult) -> bool:
     """Return whether an issue casts doubt on a run that passed.
 
-    That is an invalid call, or one that a real server answered with an error.
+    An invalid call does, and one that a real server answered with an error.
     """
     if issue.kind in ("schema violation", "broken arguments"):
         return True
@@ -129,7 +135,7 @@ def is_doubt(issue: Issue, result: RunResult) -> bool:
 
 def doubts(result: RunResult) -> list[str]:
     """Return the issues that cast doubt on a run that passed, as text."""
-    # Known without unpacking a run, of which a batch has many.
+    # These facts are known without unpacking the run, of which a batch has many.
     is_clean = False not in result.valid_arguments and not result.executions
     if result.status != Status.PASSED or is_clean or result.grade is None:
         return []
@@ -137,7 +143,7 @@ def doubts(result: RunResult) -> list[str]:
 
 
 def why_passed(result: RunResult) -> str:
-    """Return why a run with issues passed or was warned: its score and the threshold that it meets.
+    """Return why a run with issues passed or was warned: its score and the threshold that the score meets.
 
     Empty for other runs.
     """
@@ -154,9 +160,10 @@ def why_passed(result: RunResult) -> str:
 
 
 def note_of_step(step: StepGrade, steps: int, *, brief: bool = False) -> Note:
-    """Return the grade of one of some steps: `✓ step 1  1.00  right: tool 1.00, arguments 1.00`.
+    """Return the grade of a step among `steps`: `✓ step 1  1.00  right: tool 1.00, arguments 1.00`.
 
-    `brief` leaves out why a step passed."""
+    `brief` omits the reason of a step that passed.
+    """
     text = f"step {step.step:>{len(str(steps))}}  {score_text(step.score, f'{NOTHING:>4}')}"
     if not brief or step.status != Status.PASSED:
         text += f"  {one_line(step.why)}"
@@ -175,7 +182,9 @@ def step_lines(steps: Sequence[StepGrade], paint: Paint, width: int) -> Iterator
 def judgement_text(judgement: Judgement) -> str:
     """Return a judgement on one line: the judge, the criteria, the finding, and the rationale."""
     criteria = " ".join(judgement.criteria.split())
-    verb, enough = ("holds", "is enough") if judgement.holds else ("does not hold", "is not enough")
+    verb, enough = "does not hold", "is not enough"
+    if judgement.holds:
+        verb, enough = "holds", "is enough"
     if judgement.scale is not None and judgement.number is not None:
         verb = f"rated {_on_scale(judgement.number, judgement.scale)}, which {enough}"
     return one_line(f'judged by {judgement.model}: "{criteria}" {verb}: {judgement.rationale}')
@@ -188,7 +197,8 @@ def _on_scale(number: float, scale: tuple[float, float]) -> str:
 def metric_text(metric: Metric) -> str:
     """Return a metric on one line, without a sign: `polite 0.75 (4 on 1..5), expected …: why`.
 
-    The issue of a check that does not hold says the rest."""
+    If the check does not hold, its issue has the rest.
+    """
     value = f"{metric.name} {score_text(metric.value)}"
     if metric.about is not None:
         return one_line(f"{value} ({metric.about})")
@@ -200,13 +210,13 @@ def metric_text(metric: Metric) -> str:
 
 
 def note_of_metric(metric: Metric) -> Note:
-    """Return a metric behind the sign of whether its check holds."""
+    """Return a metric behind the sign of its check."""
     status = passed_if(metric.holds)
     return Note(status.sign, metric_text(metric), status.role)
 
 
 def judging_text(use: JudgeUse) -> str:
-    """Return how often judges were asked, their tokens and their cost, where that is known."""
+    """Return the number of questions to judges, with their tokens and their cost if these are known."""
     facts = [counted(use.asked, "question")]
     if use.usage is not None:
         facts.append(usage_text(use.usage))
@@ -216,15 +226,12 @@ def judging_text(use: JudgeUse) -> str:
 
 
 MAX_NAMED = 8
-"""The number of failed steps that are named. More are only counted."""
+"""Most failed steps that are named; more are only counted."""
 
 
 def failed_steps(steps: Sequence[StepGrade]) -> str:
-    """Return which steps of a chain failed."""
-    failed = []
-    for step in steps:
-        if step.status == Status.FAILED:
-            failed.append(str(step.step))
+    """Return the failed steps of a chain, as a sentence."""
+    failed = [str(step.step) for step in steps if step.status == Status.FAILED]
     if len(failed) == 1:
         return f"step {failed[0]} failed, and with it the chain"
     which = f"steps {', '.join(failed[:-1])} and {failed[-1]}"
@@ -251,14 +258,14 @@ CUT = " … (cut)"
 
 
 def cut(text: str, most: int) -> str:
-    """Return a text of at most `most` characters, saying so where something is missing."""
+    """Return a text of at most `most` characters, with a mark if it was cut."""
     if len(text) <= most:
         return text
     return text[: most - len(CUT)] + CUT
 
 
 def issue_lines(run: RunResult) -> list[str]:
-    """Return the issues of the grade that decides, or why the run was not graded."""
+    """Return the issues of the grade that decides, or the reason for which the run was not graded."""
     grade = run.grade
     if grade is not None:
         lines = [*map(issue_text, grade.issues), *filter(None, [why_passed(run)])]
@@ -280,7 +287,9 @@ def expected_lines(case: Case, grade: Grade | None) -> list[str]:
         arguments: list[str] = []
         for name, check in (call.args or {}).items():
             arguments.append(f"{name}: {described.get((index, name)) or compact_json(check.as_written())}")
-        given = "…" if call.args is None else ", ".join(arguments)
+        given = ", ".join(arguments)
+        if call.args is None:
+            given = "…"
         lines.append(one_line(f"{call.tool_text}({given})"))
     return lines
 
@@ -289,7 +298,7 @@ DISAGREE = GLYPHS.disagree
 
 
 def note_of_grade(grade: Grade) -> Note:
-    """Return the status that a grade gives a run behind its sign, or that the grader does not apply."""
+    """Return the status that a grade gives a run, behind its sign, or that the grader does not apply."""
     if grade.verdict == NOT_APPLICABLE:
         return Note(GLYPHS.skipped, "not applicable")
     status = grade.status or grade.verdict
@@ -315,7 +324,7 @@ def _grade_text(grade: Grade) -> str:
 
 
 def parts_line(grade: Grade) -> str | None:
-    """Return the parts of a grade's score, in the words of its grader; `None` where it has no score."""
+    """Return the parts of a grade's score, in the words of its grader; `None` without a score."""
     if grade.score is None:
         return None
     parts = " · ".join(TRAITS[grade.grader].parts(grade))
@@ -323,7 +332,7 @@ def parts_line(grade: Grade) -> str | None:
 
 
 def deciders_line(results: Sequence[RunResult], paint: Paint) -> str:
-    """Return the graders that decided, and on how many runs other graders disagree."""
+    """Return the graders that decided, and the number of runs on which other graders disagree."""
     deciders = Counter(result.grader for result in results if result.grader is not None)
     names = [*deciders]
     if len(deciders) > 1:

@@ -14,7 +14,7 @@ _MAX_NAMED = 5
 
 
 def mutation_view(report: MutationReport) -> Iterator[Block]:
-    """Yield a section for each model, then the cases that were left out and the runs that were saved."""
+    """Yield a section for each model, then the cases that were omitted and the runs that were saved."""
     with_suite = len({result.suite for result in report.results}) > 1
     for model in report.models:
         yield Section(line_of(one_line(model), "strong"), list(_of_model(report, model, with_suite=with_suite)))
@@ -28,19 +28,17 @@ def mutation_view(report: MutationReport) -> Iterator[Block]:
 
 
 def _of_model(report: MutationReport, model: str, *, with_suite: bool) -> Iterator[Block]:
-    mine = []
-    for result in report.results:
-        if result.model == model and result.mutant.kind != "decoys":
-            mine.append(result)
+    # Decoys have a curve of their own, below.
+    mine = [each for each in report.results if each.model == model and each.mutant.kind != "decoys"]
     survivors = [result for result in mine if result.survives]
     tried = [result for result in mine if result.run]
     if tried:
         share = f"{len(tried) - len(survivors)} of {counted(len(tried), 'mutant')} noticed"
         yield Paragraph(line_of(share))
-    lines = []
-    for result in survivors:
-        lines.append(_survivor_line(result, with_suite=with_suite))
-    lines += [_error_line(result, with_suite=with_suite) for result in mine if result.unclear]
+    lines = [_survivor_line(result, with_suite=with_suite) for result in survivors]
+    for result in mine:
+        if result.unclear:
+            lines.append(_error_line(result, with_suite=with_suite))
     if lines:
         yield Items(lines, most=len(lines))
     if curve := report.curve(model):
@@ -63,8 +61,10 @@ def _error_line(result: MutantResult, *, with_suite: bool) -> Line:
 
 
 def _name(result: MutantResult, *, with_suite: bool) -> str:
-    suite = f"{result.suite} › " if with_suite else ""
-    return one_line(f"{suite}{result.mutant.name}")
+    name = result.mutant.name
+    if with_suite:
+        name = f"{result.suite} › {name}"
+    return one_line(name)
 
 
 def _names(titles: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""The progress of a batch in one line: runs under way, finished and left, and the time that they will take."""
+"""The progress of a batch in one line: runs in progress, finished and left, and the time that is left."""
 
 from __future__ import annotations
 
@@ -18,23 +18,24 @@ from workbench.show.visible import fit, one_line
 
 ENOUGH_RUNS = 3
 ENOUGH_S = 1.0
-"""How many runs of a model must be over, and for how many seconds it must have run, before the rest is estimated."""
+"""Finished runs of a model, and seconds since its first run, from which on the rest is estimated."""
 
 BAR_WIDTH, SHORT_BAR_WIDTH = 12, 6
 _BAR = 5
-"""The rank of the bar: parts with a lower rank are kept rather than it."""
+"""The rank of the bar: parts with a lower rank outlast it."""
 
 MODEL_WIDTH_MAX = 20
 
 _WORTH_A_WORD_S = 2.0
-"""Shorter waits for an answer are not shown."""
+"""Shorter waits for an answer are not shown, in seconds."""
 
 
 @dataclass
 class _OfModel:
     """The runs of one model.
 
-    `made` were made here and took time, unlike those that were over already."""
+    `made` counts the runs that took time here, without those that were over before.
+    """
 
     planned: int = 0
     done: int = 0
@@ -45,35 +46,36 @@ class _OfModel:
 
 @dataclass
 class Progress:
-    """Counts the runs of a batch.
+    """The counts of a running batch.
 
-    Times are seconds of any one clock."""
+    Times are in seconds of any one clock.
+    """
 
     statuses: Counter[Status] = field(default_factory=Counter)
     cost_usd: float = 0.0
-    """Of the runs whose cost is known."""
+    """The cost of the runs whose cost is known."""
     cost_unknown: bool = False
     """Whether there are runs of unknown cost."""
     starting: dict[int, str] = field(default_factory=dict)
-    """The servers and models that are starting, for example "server weather", by number."""
+    """The servers and models that are starting, such as `server weather`, by number."""
     _models: dict[str, _OfModel] = field(default_factory=dict)
     _under_way: set[str] = field(default_factory=set)
     _waiting: set[str] = field(default_factory=set)
     awaited: dict[str, Awaited] = field(default_factory=dict)
-    """The requests under way, by run, the oldest first."""
+    """The requests in flight by run, the oldest first."""
 
     def plan(self, models: Iterable[str]) -> None:
-        """Add planned runs, one for each of the models named."""
+        """Add planned runs, one for each name of a model."""
         for model in models:
             self._models.setdefault(model, _OfModel()).planned += 1
 
     def over_already(self, model: str, status: Status, cost_usd: float | None, runs: int = 1) -> None:
-        """Count runs of the batch that had ended before; `cost_usd` is their cost together."""
+        """Count runs that had ended before this batch went on; `cost_usd` is the cost of all of them."""
         self._models.setdefault(model, _OfModel()).planned += runs
         self._over(model, status, cost_usd, runs)
 
     def began(self, run_id: str, model: str, now_s: float) -> None:
-        """Note that a run has begun; further calls have no effect."""
+        """Note that a run has begun; further calls for the run have no effect."""
         if run_id not in self._under_way:
             self._under_way.add(run_id)
             of_model = self._models[model]
@@ -103,6 +105,7 @@ class Progress:
         if run_id in self._under_way:
             self._under_way.remove(run_id)
             of_model.running -= 1
+        # A skipped case takes no time, and would make the estimate too short.
         of_model.made += status != Status.SKIPPED
         self._over(model, status, cost_usd)
 
@@ -118,7 +121,7 @@ class Progress:
 
     @property
     def waiting(self) -> int:
-        """How many running runs wait to ask their endpoint again."""
+        """Number of running runs that wait to ask their endpoint again."""
         return len(self._waiting & self._under_way)
 
     @property
@@ -131,32 +134,36 @@ class Progress:
 
     @property
     def by_model(self) -> dict[str, tuple[int, int]]:
-        """Return, for each model, how many runs are over and how many were planned."""
+        """The numbers of finished and of planned runs, by model."""
         return {name: (model.done, model.planned) for name, model in self._models.items()}
 
     def left_s(self, now_s: float) -> float | None:
-        """Return about how many seconds are left: models run in parallel, so that the slowest one decides.
+        """Return about how many seconds are left: models run side by side, so that the slowest decides.
 
-        `None` while a model with runs left has not shown its speed, and when nothing is left."""
+        `None` while a model with runs left has not shown its speed, and when nothing is left.
+        """
         guesses: list[float] = []
         for model in self._models.values():
             left = model.planned - model.done
             if not left:
                 continue
-            # The first runs of a model say little: all that run at once end at about the same time.
+            # The first runs of a model end at about the same time, and say little about its speed.
             if model.began_s is None or model.made < max(ENOUGH_RUNS, model.running):
                 return None
             spent = now_s - model.began_s
             if spent < ENOUGH_S:
                 return None
             guesses.append(spent / model.made * left)
-        return max(guesses) if guesses else None
+        return max(guesses, default=None)
 
 
 def progress_line(progress: Progress, now_s: float, *, width: int, only_ascii: bool = False) -> Line:
-    """Return the line, in at most `width` cells: less important parts are left out where there is no room."""
+    """Return the line, in at most `width` cells, without its less important parts if room is short."""
     done, planned = progress.done, progress.planned
-    gap: Line = (Span(" | " if only_ascii else " · ", "muted"),)
+    separator = " · "
+    if only_ascii:
+        separator = " | "
+    gap: Line = (Span(separator, "muted"),)
     parts = [part for part in _parts(progress, now_s, only_ascii) if part.line]
     # The least important part goes first; the bar is shortened before it goes.
     while len(parts) > 1 and cells(_joined(parts, gap)) > width:
@@ -172,16 +179,14 @@ def progress_line(progress: Progress, now_s: float, *, width: int, only_ascii: b
 
 
 class _Part(NamedTuple):
-    """A part of the line.
-
-    Parts with a lower rank are kept rather than it."""
+    """A part of the line; parts with a lower rank outlast others."""
 
     rank: int
     line: Line
 
 
 def _parts(progress: Progress, now_s: float, only_ascii: bool) -> Iterator[_Part]:
-    """Yield the parts in their order; those without text are left out."""
+    """Yield the parts in their order; some may have no text."""
     done, planned = progress.done, progress.planned
     yield _Part(_BAR, (Span(_bar(done, planned, BAR_WIDTH, only_ascii)),))
     yield _Part(0, (Span(_done(done, planned), "strong"),))
@@ -216,7 +221,7 @@ def _done(done: int, planned: int) -> str:
 
 
 def waiting_text(runs: int) -> str:
-    """Return how many of the running ones wait, to stand behind their number: `, 4 of them waiting`."""
+    """Return the number of waiting runs, to follow the number of running ones: `, 4 of them waiting`."""
     if runs:
         return f", {count_text(runs)} of them waiting"
     return ""
@@ -231,7 +236,7 @@ def known_cost_text(cost_usd: float, *, has_unknown: bool) -> str:
 
 
 def starting_text(names: Iterable[str]) -> str:
-    """Return the servers and models that start: "starting server weather and 2 others"."""
+    """Return the servers and models that start: `starting server weather and 2 others`."""
     first, *others = names
     text = f"starting {one_line(first)}"
     if others:
@@ -240,19 +245,24 @@ def starting_text(names: Iterable[str]) -> str:
 
 
 def _bar(done: int, planned: int, length: int, only_ascii: bool) -> str:
-    full = done * length // planned if planned else length
-    one, other = ("#", ".") if only_ascii else ("█", "░")
+    full, one, other = length, "█", "░"
+    if planned:
+        full = done * length // planned
+    if only_ascii:
+        one, other = "#", "."
     return one * full + other * (length - full)
 
 
 def _ends(progress: Progress, only_ascii: bool) -> Line:
-    """Return how many runs ended with each status."""
+    """Return the number of finished runs by status."""
     spans: list[Span] = []
     for status in Status:
         if not progress.statuses[status]:
             continue
         number = count_text(progress.statuses[status])
-        text = f"{number} {status.counted}" if only_ascii else f"{status.sign} {number}"
+        text = f"{status.sign} {number}"
+        if only_ascii:
+            text = f"{number} {status.counted}"
         if spans:
             spans.append(Span(" "))
         spans.append(Span(text, status.role))
@@ -260,7 +270,7 @@ def _ends(progress: Progress, only_ascii: bool) -> Line:
 
 
 def _awaited(progress: Progress, now_s: float) -> Line:
-    """Return how long the oldest request has been waiting, and its progress."""
+    """Return the wait of the oldest request, and its progress."""
     oldest = next(iter(progress.awaited.values()), None)
     if oldest is None or now_s - oldest.sent_s < _WORTH_A_WORD_S:
         return EMPTY

@@ -1,4 +1,4 @@
-"""Results that published systems would report on a batch."""
+"""The results that published systems would report on a batch."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ from workbench.show.visible import one_line
 def published_lines(
     results: Sequence[RunResult], suite_names: Mapping[str, str], *, with_details: bool
 ) -> Iterator[Line]:
-    """Yield a quiet line for each suite and model, and the system's full report with `with_details`."""
+    """Yield a muted line for each suite and model, and with `with_details` the system's full report."""
     if len(results) > MAX_DOCUMENT_RUNS:
         why = f"the reports of published systems are left out above {counted(MAX_DOCUMENT_RUNS, 'run')}"
         yield line_of(f"  {why}", "muted")
     several_models = len({result.model for result in results}) > 1
     for report in published_reports(results):
         suite = suite_names.get(report.suite, Path(report.suite).stem)
-        model = f" with {report.model}" if several_models and report.model is not None else ""
+        model = ""
+        if several_models and report.model is not None:
+            model = f" with {report.model}"
         text = f"{suite}{model} as {report.system} reports it: {report.summary.headline}"
         yield line_of(f"  {one_line(text)}", "muted")
         if with_details:

@@ -1,4 +1,4 @@
-"""Runs of a history: one step by step, and the moves of regrades."""
+"""Runs of the history: one run step by step, and the moves of a regrade."""
 
 from __future__ import annotations
 
@@ -30,14 +30,16 @@ def run_steps(events: Sequence[Event], result: RunResult, width: int, paint: Pai
     view.grade(result)
     for item in view.items:
         yield from map(paint.line, lines_of(item, width, verbose, _IN_TERMINAL))
-    for grade in result.grades if verbose else ():
+    if not verbose:
+        return
+    for grade in result.grades:
         sign, status, role = note_of_grade(grade)
         text = f"{grade.grader}: {status} {score_text(grade.score, '')}".rstrip()
         yield from map(paint.line, signed(sign, f"{text}: {grade.reason}", role, width, 1))
 
 
 class MovedRuns:
-    """The regraded runs whose result changed, and those that could not be regraded, added one by one."""
+    """The runs that a regrade moved, and those that could not be regraded, added one by one."""
 
     def __init__(self, paint: Paint) -> None:
         self._paint = paint
@@ -45,18 +47,20 @@ class MovedRuns:
         self._moves = MovesFold()
 
     def add(self, run: RunRow, before: RunResult, after: RunResult) -> None:
-        """Add a run with its results before and after."""
+        """Add a run with its results before and after the regrade."""
         move = Move(before, after)
         self._moves.add(move)
         if move.moved:
-            why = f": {one_line(after.error)}" if after.error is not None else ""
             new = self._paint(graded_text(after), after.status.role)
-            self._moved.add(f"  {run_title(run)} ({one_line(run.model)}): {graded_text(before)} → {new}{why}")
+            line = f"  {run_title(run)} ({one_line(run.model)}): {graded_text(before)} → {new}"
+            if after.error is not None:
+                line += f": {one_line(after.error)}"
+            self._moved.add(line)
         if after.not_regraded is not None:
             self._kept.add(f"  {run_title(run)} ({one_line(run.model)}) {one_line(after.not_regraded)}")
 
     def lines(self) -> Iterator[str]:
-        """Yield a line for each of them, and how many changed."""
+        """Yield a line for each of these runs, up to a limit, then the counts of the moves."""
         yield from self._moved.lines()
         yield from self._kept.lines()
         yield f"  {self._moves.text or 'no grade changed'}"

@@ -1,4 +1,4 @@
-"""Attaches a run's grade to its items: wrong calls, and missing calls."""
+"""The grade of a run at its items: verdicts at calls, missing calls between them, and the result at the end."""
 
 from __future__ import annotations
 
@@ -13,14 +13,18 @@ from workbench.suite.model import Case, ExpectedCall
 from workbench.suite.problems import Place
 
 PlacedCall = tuple[Place, ExpectedCall]
-"""An expected call and its place in the case."""
+"""An expected call, and its place in the case."""
 
 
 def expected_of(case: Case) -> tuple[PlacedCall, ...]:
     """Return the expected calls of a case in the order of `Case.expected_calls()`.
 
-    In a chain, each has its step, from 0, as place."""
-    steps = [(("steps", at), call) for at, step in enumerate(case.steps) if (call := step.expected_call) is not None]
+    In a chain, the place of a call is its step, counted from 0.
+    """
+    steps: list[PlacedCall] = []
+    for at, step in enumerate(case.steps):
+        if step.expected_call is not None:
+            steps.append((("steps", at), step.expected_call))
     return (*steps, *case.placed_expected_calls())
 
 
@@ -32,10 +36,10 @@ def missing_calls(
     outcome: int,
     steps: Mapping[int, int],
 ) -> list[tuple[int, MissingItem]]:
-    """Return the missing calls of a run, each with the index of the item that it is shown before, in order.
+    """Return the missing calls of a run, each with the index of the item before which it is shown, in order.
 
-    `calls` are the indices of the run's calls, each followed by its result; `outcome` is that of the run's end. `steps`
-    maps each step of a chain to the index of the item before which it ends.
+    `calls` are the indices of the run's calls, each followed by its result; `outcome` is that of the run's end.
+    `steps` maps each step of a chain to the index of the item before which it ends.
     """
     by_expected: dict[int, CallPairing] = {}
     lost: set[int] = set()
@@ -51,7 +55,9 @@ def missing_calls(
     for issue in issues:
         if issue.kind == "missing call" and issue.call is None and issue.expected_call is not None:
             lost.add(issue.expected_call)
-    end = calls[-1] + 2 if calls else outcome
+    end = outcome
+    if calls:
+        end = calls[-1] + 2
     placed: list[tuple[int, MissingItem]] = []
     for index in sorted(lost):
         own = tuple(issue for issue in issues if issue.expected_call == index and issue.call is None)
@@ -59,8 +65,15 @@ def missing_calls(
         if index < len(expected):
             place, tool = expected[index][0], expected[index][1].tool_text
         else:
-            tool = next((issue.tool for issue in own if issue.tool), "a call")
-        verdicts = by_expected[index].arguments if index in by_expected else ()
+            # The case may have changed since the run; its issues still name the tool.
+            tool = "a call"
+            for issue in own:
+                if issue.tool:
+                    tool = issue.tool
+                    break
+        verdicts: Sequence[ArgumentVerdict] = ()
+        if index in by_expected:
+            verdicts = by_expected[index].arguments
         item = MissingItem(tool, index, verdicts, own)
         if place[:1] == ("steps",):
             placed.append((steps.get(int(place[1]) + 1, outcome), item))
@@ -73,7 +86,7 @@ def missing_calls(
 def _expected_before(index: int, met: Mapping[int, int], expected: Sequence[PlacedCall], end: int) -> int:
     """Return the index of the item before which a call was expected.
 
-    That is the next call of the sequence that was made, else the item after the previous one, else `end`.
+    That is the next call of the sequence that was made, or else the item after the previous one, or else `end`.
     """
     position = _position(expected, index)
     if position is None:
@@ -88,25 +101,32 @@ def _expected_before(index: int, met: Mapping[int, int], expected: Sequence[Plac
             earlier.append((place, at))
     if later:
         return min(later)[1]
-    return max(earlier)[1] + 2 if earlier else end  # a call is followed by its result
+    if earlier:
+        # A call is followed by its result.
+        return max(earlier)[1] + 2
+    return end
 
 
 def _position(expected: Sequence[PlacedCall], index: int) -> int | None:
-    """Return the position of an expected call in the sequence, `None` if there is no sequence.
+    """Return the position of an expected call in the sequence; `None` if the case demands no sequence.
 
-    Unknown expected calls count as a sequence."""
+    A call that the case does not have counts by its index.
+    """
     if index >= len(expected):
         return index
     place = expected[index][0]
-    return int(place[1]) if place[0] == "ordered" else None
+    if place[0] != "ordered":
+        return None
+    return int(place[1])
 
 
 def put_grade(
     run: RunItems, result: RunResult, expected: Sequence[PlacedCall], former: RunResult | None, *, first: bool
 ) -> None:
-    """Show a grade in place of any earlier one; `first` if there was none.
+    """Show a grade in place of any earlier one; `first` is true if there was none.
 
-    `former` is the original result of a run that was regraded."""
+    `former` is the original result of a run that was regraded.
+    """
     outcome = run.end()
     if (asked := run.request()) is not None:
         asked.over = True
@@ -116,6 +136,7 @@ def put_grade(
     if result.grade is not None:
         pairings = result.grade.pairings
     issues_of = _by_call(issues)
+    # Reversed, so that the first pairing of a call stays if it has several.
     pairing_of = {pairing.call: pairing for pairing in reversed(pairings)}
     steps = _Steps(run, result)
     shown_at_calls: set[tuple[object, ...]] = set()
@@ -134,23 +155,26 @@ def put_grade(
     placed = missing_calls(*lost, expected, run.order, run.outcome, ends)
     placed = _behind_replay(run, placed)
     if placed == before:
-        placed = before  # the same objects, which may be unfolded or have the cursor
+        # The same objects, which may be unfolded or have the cursor.
+        placed = before
     else:
         run.rebuild()
     shown = set()
     for _, item in placed:
         for issue in item.issues:
             shown.add(issue.expected_call)
-    # The end has the issues that no call, missing call or step shows already.
+    # The end has the issues that no call, missing call or step shows.
     at_end: list[Issue] = []
     for issue in issues:
         if issue.call is not None:
             is_shown = _what(issue) in shown_at_calls
         else:
             is_shown = steps.tell(issue) or (issue.expected_call is not None and issue.expected_call in shown)
-        if issue.kind != "failed step" and not is_shown:  # headings show failed steps, and the outcome names them
+        # Headings show failed steps, and the outcome names them.
+        if issue.kind != "failed step" and not is_shown:
             at_end.append(issue)
     outcome.issues = tuple(at_end)
+    # From the end, so that the indices before an insertion stay valid.
     for index, item in reversed(placed):
         run.insert(index, item)
     if first:
@@ -158,8 +182,12 @@ def put_grade(
 
 
 def _behind_replay(run: RunItems, placed: list[tuple[int, MissingItem]]) -> list[tuple[int, MissingItem]]:
-    """Move missing calls at the end of a fork's replay to after the fork."""
-    fork = next((index for index, item in enumerate(run.items) if isinstance(item, ForkItem)), None)
+    """Return missing calls with those at the end of a fork's replay moved behind the fork."""
+    fork = None
+    for index, item in enumerate(run.items):
+        if isinstance(item, ForkItem):
+            fork = index
+            break
     if fork is None:
         return placed
     last = max((index for index in (*run.order, *run.steps) if index < fork), default=-1)
@@ -179,14 +207,12 @@ def _by_call(issues: Iterable[Issue]) -> Mapping[int | None, tuple[Issue, ...]]:
 
 
 def _what(issue: Issue) -> tuple[object, ...]:
-    """Identify an issue that a step and the whole run have in common."""
+    """Return the identity of an issue that a step and the whole run have in common."""
     return issue.kind, issue.call, issue.argument
 
 
 class _Steps:
-    """The grades of a chain's steps for their calls.
-
-    Empty for other cases."""
+    """The grades of a chain's steps for their calls; empty for other cases."""
 
     def __init__(self, run: RunItems, result: RunResult) -> None:
         self._run = run
@@ -199,7 +225,8 @@ class _Steps:
     ) -> tuple[tuple[Issue, ...], tuple[ArgumentVerdict, ...]]:
         """Return the issues and verdicts to show at a call, given those of the whole run.
 
-        A step overrides them if it has issues or pairs the call otherwise."""
+        A step overrides them if it has issues or pairs the call otherwise.
+        """
         verdicts: tuple[ArgumentVerdict, ...] = ()
         wanted, other_tool = None, False
         if pairing is not None:
@@ -208,7 +235,9 @@ class _Steps:
         step = self._step_at(place)
         if step is None:
             return issues, verdicts
-        own = step.expected_call if place == step.call else None
+        own = None
+        if place == step.call:
+            own = step.expected_call
         if wanted != own or other_tool:
             verdicts = ()
         if wanted != own or step.status == Status.FAILED or step.issues:
@@ -218,28 +247,22 @@ class _Steps:
     def lost(
         self, pairings: Sequence[CallPairing], issues: Sequence[Issue]
     ) -> tuple[Sequence[CallPairing], Sequence[Issue]]:
-        """Return the pairings and issues of missing calls; if there are steps, those of the steps."""
+        """Return the pairings and issues of missing calls; in a chain, those of its steps."""
         if not self._grades:
             return pairings, issues
-        own = []
-        for issue in self._issues[None]:
-            if issue.kind == "missing call":
-                own.append(issue)
+        own = [issue for issue in self._issues[None] if issue.kind == "missing call"]
         names = {issue.expected_call for issue in own}
         return [pairing for pairing in pairings if pairing.call is None and pairing.expected_call in names], own
 
     def tell(self, issue: Issue) -> bool:
-        """Return whether the step that expects an issue's call reports it itself, or was never reached."""
+        """Return whether the step that expects an issue's call reports the issue itself, or was never reached."""
         if issue.expected_call is None:
             return False
         step = self._by_expected.get(issue.expected_call)
         return step is not None and step.status in (Status.FAILED, None)
 
     def _step_at(self, place: int) -> StepGrade | None:
-        """Return the grade of the step that a call belongs to.
-
-        `None` for calls of the final answer and outside of chains.
-        """
+        """Return the grade of the step that a call belongs to; `None` for calls outside of steps."""
         above = bisect_left(self._run.steps, self._run.order[place])
         if not above or not self._grades:
             return None
@@ -250,9 +273,7 @@ class _Steps:
 
 
 def _grade_steps(run: RunItems, result: RunResult) -> dict[int, int]:
-    """Attach the grade of each step to its heading.
-
-    Returns the item before which each step ends, by step number."""
+    """Attach the grade of each step to its heading, and return the item before which each step ends."""
     grades = {grade.step: grade for grade in result.steps}
     ends: dict[int, int] = {}
     if not grades:
@@ -273,9 +294,7 @@ def _grade_steps(run: RunItems, result: RunResult) -> dict[int, int]:
 
 
 def _take_missing(run: RunItems) -> list[tuple[int, MissingItem]]:
-    """Remove the missing calls.
-
-    Returns each with the index of the item that followed it, not counting missing calls."""
+    """Remove the missing calls, and return each with the index of the item that followed it then."""
     taken: list[tuple[int, MissingItem]] = []
     for index in range(len(run.items) - 1, -1, -1):
         item: Item = run.items[index]

@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 class MessageItem:
     """A message before a request.
 
-    `number` counts the messages and answers shown, `None` for a system prompt. `by_hand` is true if the user added it
-    while the run was held."""
+    `number` counts the messages and answers shown, and is `None` for a system prompt. `by_hand` is true if the user
+    added the message while the run was held.
+    """
 
     role: str
     text: GrowingText
@@ -44,14 +45,14 @@ class MessageItem:
 
 @dataclass(slots=True)
 class ToolsItem:
-    """The tools offered to the model."""
+    """The tools that the model was offered."""
 
     tools: tuple[ToolDefinition, ...]
 
 
 @dataclass(slots=True)
 class NoticeItem:
-    """Something that deviates from the suite or, with `waits`, delays the next request."""
+    """A deviation from the suite or, with `waits`, a delay of the next request."""
 
     text: str
     waits: bool = False
@@ -59,10 +60,11 @@ class NoticeItem:
 
 @dataclass(slots=True)
 class StepItem:
-    """The beginning of a step.
+    """The beginning of a step of a chain.
 
     `of` is the number of steps, if known. `step` is `None` for the final request after the last step. `unprompted` is
-    true if it has no system prompt and other steps do. `grade` is set once the run is graded."""
+    true if the step has no system prompt and other steps do. `grade` is set once the run is graded.
+    """
 
     step: int | None
     of: int | None = None
@@ -80,7 +82,8 @@ class StepItem:
 class HoldItem:
     """The place before the request of a round.
 
-    The run is held there while `why` is set. `request` is the request, or why it cannot be sent, if known.
+    The run is held there while `why` is set. `request` is the request, or the reason for which it cannot be sent, if
+    known.
     """
 
     round: int
@@ -90,9 +93,11 @@ class HoldItem:
 
 @dataclass(slots=True)
 class ForkItem:
-    """Where a fork departs from its origin.
+    """The place where a fork departs from its origin.
 
-    `difference` is the first difference, once known. `origin` names the run, empty if only the event is known."""
+    `difference` is the first difference, once known. `origin` names the original run, and is empty if only the event
+    is known.
+    """
 
     fork: Forked
     origin: str = ""
@@ -101,11 +106,11 @@ class ForkItem:
 
 @dataclass(slots=True)
 class RoundItem:
-    """A model request, under way until `response` or the end of the run arrives.
+    """A model request, in flight until `response` or the end of the run arrives.
 
-    `begun` is true once part of an answer arrived. `awaited` is the progress of the answer until then, and `now_s` the
-    present by the run's clock, if known. `retry` is set while it waits to be repeated at `retry_at`. `replayed` is true
-    if it was copied from the origin of a fork.
+    `begun` is true once a part of the answer arrived. `awaited` is the progress of the answer until then, and `now_s`
+    the present by the run's clock, if known. `retry` is set while the request waits to be repeated at `retry_at`.
+    `replayed` is true if it was copied from the origin of a fork.
     """
 
     number: int
@@ -123,7 +128,7 @@ class RoundItem:
 
 @dataclass(slots=True)
 class SetAsideItem:
-    """A superseded answer: the items that showed it, from its round on."""
+    """A superseded answer, with the items that showed it, from its round on."""
 
     round: int
     number: int
@@ -132,7 +137,7 @@ class SetAsideItem:
 
 @dataclass(slots=True)
 class TextItem:
-    """Text or reasoning of the model."""
+    """A text or the reasoning of the model."""
 
     text: GrowingText
     reasoning: bool = False
@@ -144,8 +149,9 @@ class TextItem:
 class CallItem:
     """A tool call and, once graded, its verdicts and issues.
 
-    `index` is its position among the run's calls. `edited` are arguments that the user replaced. `held` is why the run
-    is held before it."""
+    `index` is its position among the run's calls. `edited` are arguments that the user replaced. `held` is the reason
+    for which the run is held before the call.
+    """
 
     call_id: str
     tool: str
@@ -165,8 +171,10 @@ class CallItem:
 class ResultItem:
     """The result of a call of `tool`, as the model reads it.
 
-    `unedited` is the original of an edited result. Until it arrives, `asks` is why the run asks for permission, or
-    `progress` that of the execution. `held_ms` is how long it asked. `held` is why the run is held after it."""
+    `unedited` is the original of an edited result. Until the result arrives, `asks` is the reason for which the run
+    asks for permission, or `progress` that of the execution. `held_ms` is the time of asking. `held` is the reason for
+    which the run is held after the result.
+    """
 
     result: ResultReceived | None = None
     unedited: ResultReceived | None = None
@@ -182,7 +190,8 @@ class ResultItem:
 class MissingItem:
     """An expected call that was not made.
 
-    `expected` is its index among the case's expected calls."""
+    `expected` is its index among the case's expected calls.
+    """
 
     tool: str
     expected: int
@@ -194,7 +203,8 @@ class MissingItem:
 class OutcomeItem:
     """The end of the run and, once graded, its result.
 
-    `former` is the original result of a run that was regraded."""
+    `former` is the original result of a run that was regraded.
+    """
 
     finish: RunFinished | None = None
     result: RunResult | None = None
@@ -220,23 +230,24 @@ Item = (
 
 
 class RunItems:
-    """A list of items that grows at its end.
+    """The items of a run, a list that grows at its end.
 
-    Each call is directly followed by its result."""
+    Each call is directly followed by its result.
+    """
 
     def __init__(self) -> None:
         self.items: list[Item] = []
         self.order: list[int] = []
-        """The indices of calls, in the order in which they were emitted."""
+        """The indices of calls, in the order in which the model emitted them."""
         self.rounds: list[int] = []
-        """The indices of requests, superseded ones excluded."""
+        """The indices of requests, without superseded ones."""
         self.steps: list[int] = []
         """The indices of step headings."""
         self.round: int | None = None
         """The index of the last request."""
         self.outcome: int | None = None
         self.held: int | None = None
-        """The index of the item where the run is held or asks."""
+        """The index of the item where the run is held or asks for permission."""
         self._calls: dict[str, int] = {}
         self._changed: set[int] = set()
         self._rebuilt = False
@@ -244,17 +255,23 @@ class RunItems:
 
     @property
     def last(self) -> Item | None:
-        """The item at the end."""
-        return self.items[-1] if self.items else None
+        """The item at the end; `None` without items."""
+        if not self.items:
+            return None
+        return self.items[-1]
 
     @property
     def asked(self) -> RoundItem | None:
         """The last request, for reading; `request` is for changing it."""
-        item = None if self.round is None else self.items[self.round]
-        return item if isinstance(item, RoundItem) else None
+        if self.round is None:
+            return None
+        item = self.items[self.round]
+        if not isinstance(item, RoundItem):
+            return None
+        return item
 
     def append(self, item: Item) -> int:
-        """Append an item."""
+        """Append an item and return its index."""
         self.items.append(item)
         self._changed.add(len(self.items) - 1)
         return len(self.items) - 1
@@ -269,31 +286,25 @@ class RunItems:
         self.steps.append(self.append(item))
 
     def append_call(self, call_id: str, tool: str) -> None:
-        """Append a call.
-
-        An id that already exists is ignored."""
+        """Append a call with an empty result; an id that exists is ignored."""
         if call_id not in self._calls:
             self._calls[call_id] = self.append(CallItem(call_id, tool, len(self.order)))
             self.order.append(self._calls[call_id])
             self.append(ResultItem(tool=tool))
 
     def finish_text(self) -> None:
-        """Mark streaming text at the end as complete."""
+        """Mark a streaming text at the end as complete."""
         if isinstance(last := self.last, TextItem) and not last.done:
             last.done = True
             self._changed.add(len(self.items) - 1)
 
     def insert(self, index: int, item: Item) -> None:
-        """Insert an item.
-
-        Call `rebuild` after the last change."""
+        """Insert an item; the caller calls `rebuild` after its last change."""
         self.items.insert(index, item)
         self._move_from(index, 1)
 
     def remove(self, index: int) -> None:
-        """Remove an item.
-
-        Call `rebuild` after the last change."""
+        """Remove an item; the caller calls `rebuild` after its last change."""
         del self.items[index]
         self._move_from(index, -1)
 
@@ -302,7 +313,8 @@ class RunItems:
         void = self.items[first:]
         if void:
             del self.items[first:]
-            self._cut = first if self._cut is None else min(self._cut, first)
+            # Of several cuts since the last report, the lowest one holds.
+            self._cut = min(first, first if self._cut is None else self._cut)
             self._changed = {index for index in self._changed if index < first}
             self._calls = {call: index for call, index in self._calls.items() if index < first}
             for indices in (self.order, self.rounds, self.steps):
@@ -319,7 +331,7 @@ class RunItems:
         return self.items[index]
 
     def request(self) -> RoundItem | None:
-        """Return the last request, marked as changed."""
+        """Return the last request, marked as changed; `None` without one."""
         if self.round is None:
             return None
         item = self.changed(self.round)
@@ -327,9 +339,7 @@ class RunItems:
         return item
 
     def end(self) -> OutcomeItem:
-        """Return the end of the run, marked as changed.
-
-        Created on first use."""
+        """Return the end of the run, marked as changed; it is created on first use."""
         if self.outcome is None:
             self.outcome = self.append(OutcomeItem())
         item = self.changed(self.outcome)
@@ -337,7 +347,7 @@ class RunItems:
         return item
 
     def call(self, call_id: str | None) -> CallItem | None:
-        """Return a call, marked as changed."""
+        """Return a call, marked as changed; `None` if there is none with this id."""
         if (index := self.index_of(call_id)) is None:
             return None
         item = self.changed(index)
@@ -345,7 +355,7 @@ class RunItems:
         return item
 
     def result(self, call_id: str | None) -> ResultItem | None:
-        """Return the result of a call, marked as changed."""
+        """Return the result of a call, marked as changed; `None` if there is no such call."""
         if (index := self.index_of(call_id)) is None:
             return None
         item = self.changed(index + 1)
@@ -353,7 +363,7 @@ class RunItems:
         return item
 
     def index_of(self, call_id: str | None) -> int | None:
-        """Return the index of a call."""
+        """Return the index of a call; `None` if there is none with this id."""
         if call_id is None:
             return None
         return self._calls.get(call_id)
@@ -381,9 +391,10 @@ class RunItems:
         return rebuilt, changed
 
     def take_cut(self) -> int | None:
-        """Return how many of the first items are unchanged objects since the last call, `None` for all.
+        """Return how many of the first items are the same objects as at the last call; `None` for all.
 
-        Those after were removed, and new ones may have taken their place."""
+        The others were removed, and new ones may have taken their places.
+        """
         cut, self._cut = self._cut, None
         return cut
 
@@ -394,7 +405,9 @@ class RunItems:
             return at + by * (at >= index)
 
         def moved_if_known(at: int | None) -> int | None:
-            return None if at is None else moved(at)
+            if at is None:
+                return None
+            return moved(at)
 
         self._calls = {call: moved(at) for call, at in self._calls.items()}
         for indices in (self.order, self.rounds, self.steps):

@@ -1,6 +1,6 @@
-"""Lines of the items of a run at a given width, and the text that copying an item gives.
+"""Lines of a run's items at a given width, and the texts that copying an item gives.
 
-Long values are cut unless expanded.
+Long values are cut unless they are expanded.
 """
 
 from __future__ import annotations
@@ -82,37 +82,36 @@ CALL_INDENT = 3
 ARGUMENT_INDENT = 6
 
 COLLAPSED_ROWS: Mapping[str, int] = {"system": 1, "user": 8, "assistant": 3, "tool": 2, "reasoning": 3}
-"""The rows of a long text that are shown before it is expanded, by role."""
+"""Rows of a long text before it is expanded, by role."""
 _MESSAGE_LABELS = {"tool": "result", "assistant": "model"}
 
 _MESSAGE_ROLES: Mapping[str, Role] = {"system": "muted", "tool": "muted"}
 
 _LABEL_ROLES: Mapping[str, Role] = {"system": "muted"}
-"""The rows of a long text that are shown before it is expanded, by role."""
 
 _RESULT_ROWS, _BROKEN_ROWS = 3, 2
-"""The rows of a long result, and of arguments that are no JSON, that are shown before they are expanded."""
+"""Rows of a long result, and of arguments that are no JSON, before they are expanded."""
 
 MAX_RESULT_CHARS = 8_000_000
-"""The characters of a result that are shown when it is expanded."""
+"""Characters of an expanded result that are shown."""
 
 MAX_NAME_CELLS = 18
-"""Longer argument names are not aligned."""
+"""Widest name of an argument that is aligned with others, in cells."""
 
 MIN_VALUE_CELLS = 6
-"""The minimum width of a value, however long the names are."""
+"""Least width of a value, however long the names are."""
 
 _MAX_ON_ONE_ROW = 2_000
-"""Characters of a value that are considered when it is shown on one row."""
+"""Characters of a value that are read to show it on one row."""
 
 _EXPECTED = " expected "
-"""The word before an expected value, where it fits."""
+"""The word before an expected value, where there is room for it."""
 
 _CALL, _ARGUMENT = Span(" " * CALL_INDENT), Span(" " * ARGUMENT_INDENT)
 
 
 def lines_of(item: Item, width: int, expanded: bool = False, ways: Ways = IN_APP) -> Sequence[Line]:
-    """Return the lines of one item, none if it has nothing to show yet."""
+    """Return the lines of an item; none if it has nothing to show yet."""
     width = max(width, NARROWEST)
     lines = _LAYOUTS[type(item)](_Layout(width, expanded, ways), item)
     # Lines that are built on demand are cut when they are built: cutting them here would build all of them.
@@ -122,21 +121,26 @@ def lines_of(item: Item, width: int, expanded: bool = False, ways: Ways = IN_APP
 
 
 class _Layout(NamedTuple):
-    """Lay out items of a run at one width."""
+    """The layout of items at one width."""
 
     width: int
     expanded: bool
     ways: Ways
 
     def rows(self, text: GrowingText, limit: int | None, role: Role, indent: int) -> Sequence[Line]:
-        return text_rows(text, self.width, None if self.expanded else limit, role, indent, self.ways)
+        if self.expanded:
+            limit = None
+        return text_rows(text, self.width, limit, role, indent, self.ways)
 
     def note(self, note: Note, indent: int = CALL_INDENT) -> list[Line]:
         return signed(*note, self.width, indent)
 
     def below(self, text: str, role: Role, indent: int = CALL_INDENT) -> list[Line]:
         """Return a wrapped text below the head of an item."""
-        return [(Span(" " * indent), Span(row, role)) for row in wrap(one_line(text), self.width - indent)]
+        rows: list[Line] = []
+        for row in wrap(one_line(text), self.width - indent):
+            rows.append((Span(" " * indent), Span(row, role)))
+        return rows
 
     # Before a request
 
@@ -147,11 +151,16 @@ class _Layout(NamedTuple):
             rows.append((Span(f"{GLYPHS.by_hand} added by hand", "accent"),))
         if not item.text.blank:
             role = _MESSAGE_ROLES.get(item.role, "text")
-            rows += [line[1:] for line in self.rows(item.text, COLLAPSED_ROWS.get(item.role, 3), role, BODY)]
+            # The first span is the indent, in whose place the head stands.
+            for line in self.rows(item.text, COLLAPSED_ROWS.get(item.role, 3), role, BODY):
+                rows.append(line[1:])
         for call in item.calls:
             shown = f"{GLYPHS.call} {one_line(call.tool)} {compact_json(dict(call.arguments), DISPLAY_LIMIT)}"
-            texts = wrap(shown, room) if self.expanded else [cut(shown, room)]
-            rows += [(Span(text, "muted"),) for text in texts]
+            texts = [cut(shown, room)]
+            if self.expanded:
+                texts = wrap(shown, room)
+            for text in texts:
+                rows.append((Span(text, "muted"),))
         first, *others = rows or [EMPTY]
         head = _head(item.number, _MESSAGE_LABELS.get(item.role, item.role), _LABEL_ROLES.get(item.role, "strong"))
         return [(*head, *first), *indented(others, BODY)]
@@ -180,9 +189,7 @@ class _Layout(NamedTuple):
         return lines
 
     def step(self, item: StepItem) -> list[Line]:
-        """Return the heading of a step.
-
-        Once it is graded, it has its sign, score and reason."""
+        """Return the heading of a step; once it is graded, with its sign, score and reason."""
         head: list[Span] = [Span(f" {item.name}", "heading")]
         below: list[Line] = []
         if item.of:
@@ -201,9 +208,10 @@ class _Layout(NamedTuple):
         return [EMPTY, tuple(head), *below]
 
     def hold(self, item: HoldItem) -> Sequence[Line]:
-        """Return the lines of the place before a request, empty if the run is not held there.
+        """Return the lines of the place before a request; none if the run is not held there.
 
-        The request is one line or, when expanded, all that is sent."""
+        The request is one line or, when expanded, all that is sent.
+        """
         if item.why is None:
             return []
         held = held_lines(f"before the request of round {item.round}", item.why, self.width)
@@ -256,17 +264,20 @@ class _Layout(NamedTuple):
         role: Role = "text"
         if item.reasoning or item.replayed:
             role = "muted"
-        # Reasoning stays open while it grows, because it is all there is to see then.
-        limit = COLLAPSED_ROWS["reasoning"] if item.reasoning and item.done else None
+        # Reasoning stays open while it grows, because there is nothing else to see then.
+        limit = None
+        if item.reasoning and item.done:
+            limit = COLLAPSED_ROWS["reasoning"]
         return self.rows(item.text, limit, role, 3)
 
     def set_aside(self, item: SetAsideItem) -> Sequence[Line]:
-        """Return a superseded answer: one line that summarises it or, when expanded, all of it."""
+        """Return a superseded answer: a line that summarises it or, when expanded, all of it."""
         head = (*_head(item.number, "model", "muted"), Span(f"{GLYPHS.retry} superseded", "accent"))
         if not self.expanded:
             return [(*head, Span(f": {_answer_in_short(item.items, self.width)}", "muted"))]
         shown = JoinedLines([lines_of(each, self.width, True, self.ways) for each in item.items])
-        timed = (*head, Span("  "), *shown[0][2:])  # without the number, which is already there
+        # The number of the answer stands in the head.
+        timed = (*head, Span("  "), *shown[0][2:])
         return JoinedLines([[cut_line(timed, self.width)], _Muted(shown)])
 
     # Calls
@@ -300,6 +311,7 @@ class _Layout(NamedTuple):
     def _written_so_far(self, item: CallItem) -> list[Line]:
         """Return the end of the arguments that a model is writing."""
         room = self.width - ARGUMENT_INDENT
+        # A slice of four times the width holds one row at least, even of wide characters.
         tail = one_line("".join(item.fragments)[-4 * self.width :])
         if not tail:
             return []
@@ -308,8 +320,11 @@ class _Layout(NamedTuple):
         return [(_ARGUMENT, Span(cut(tail, room), "muted"))]
 
     def result(self, item: ResultItem) -> Sequence[Line]:
-        """Return the lines of a result, or of its progress."""
-        text = self._unanswered(item) if item.result is None else self._answered(item, item.result)
+        """Return the lines of a result, or of the progress of its call."""
+        if item.result is None:
+            text: Sequence[Line] = self._unanswered(item)
+        else:
+            text = self._answered(item, item.result)
         if item.held is None:
             return text
         return JoinedLines([text, held_lines(f"after the result of {one_line(item.tool)}", item.held, self.width)])
@@ -327,7 +342,9 @@ class _Layout(NamedTuple):
                 head.append(Span(f", {self.ways.expand}: original", "comment"))
         compact = one_line(result.content[: 4 * self.width])
         if not self.expanded and cells(tuple(head)) + 2 + cell_len(compact) <= self.width:
-            painted = (Span(compact, role),) if failed else json_line(compact)
+            painted = json_line(compact)
+            if failed:
+                painted = (Span(compact, role),)
             return [(*head, Span("  "), *painted)]
         parts: list[Sequence[Line]] = [[cut_line(tuple(head), self.width)], self._content(result, role)]
         if self.expanded and item.unedited is not None:
@@ -344,10 +361,14 @@ class _Layout(NamedTuple):
         text = source_text(item.unedited or result)
         if item.held_ms:
             text += f" {GLYPHS.dot} held {duration_text(item.held_ms)}"
-        return Span(text, "accent" if result.source in ("edited", "skipped") else "muted")
+        if result.source in ("edited", "skipped"):
+            return Span(text, "accent")
+        return Span(text, "muted")
 
     def _content(self, result: ResultReceived, role: Role) -> Sequence[Line]:
-        limit = MAX_RESULT_CHARS if self.expanded else DISPLAY_LIMIT
+        limit = DISPLAY_LIMIT
+        if self.expanded:
+            limit = MAX_RESULT_CHARS
         parsed = parsed_json(result.content, limit)
         if parsed is not None and self.expanded:
             return JsonLines(parsed, self.width, ARGUMENT_INDENT)
@@ -355,6 +376,7 @@ class _Layout(NamedTuple):
         rows = self.rows(text, _RESULT_ROWS, role, ARGUMENT_INDENT)
         if parsed is None:
             return rows
+        # The rows after these are the note on further lines, in another role.
         shown = sum(row[-1].role == role for row in rows)
         painted = json_rows(text.rows(self.width - ARGUMENT_INDENT), shown)
         return [*indented(painted, ARGUMENT_INDENT), *rows[shown:]]
@@ -364,7 +386,9 @@ class _Layout(NamedTuple):
             return self.note(Note(GLYPHS.held, f"asks: {item.asks}", "running"))
         if not item.executing:
             return []
-        text = progress_text(item.progress) if item.progress is not None else "executing"
+        text = "executing"
+        if item.progress is not None:
+            text = progress_text(item.progress)
         return [(_CALL, Span(cut(f"{GLYPHS.running} {text}", self.width - CALL_INDENT), "running"))]
 
     def missing(self, item: MissingItem) -> list[Line]:
@@ -379,7 +403,7 @@ class _Layout(NamedTuple):
                 expected = cut(expected, room)
             lines += behind((label,), expected, "muted", room)
         if not item.verdicts:
-            # The issues alone say what was expected.
+            # Only the issues tell which arguments were expected.
             for issue in item.issues:
                 if issue.expected:
                     lines += self.below(issue.expected, "muted", ARGUMENT_INDENT)
@@ -418,7 +442,7 @@ _LAYOUTS: Mapping[type[Item], Callable[[_Layout, Any], Sequence[Line]]] = {
 
 
 def rough_height(item: Item, width: int) -> int:
-    """Estimate the number of lines of an item, folded, at almost no cost. 0 is exact."""
+    """Return about the number of lines of a folded item, at almost no cost; 0 is exact."""
     match item:
         case TextItem():
             if item.text.blank:
@@ -444,7 +468,9 @@ def rough_height(item: Item, width: int) -> int:
 
 
 def _head(number: int | None, label: str, role: Role = "strong") -> Line:
-    shown = "" if number is None else f"{number:>{NUMBER_WIDTH - 1}}"
+    shown = ""
+    if number is not None:
+        shown = f"{number:>{NUMBER_WIDTH - 1}}"
     return (Span(f"{shown:<{NUMBER_WIDTH}}", "muted"), Span(f"{label:<{LABEL_WIDTH}}", role))
 
 
@@ -461,7 +487,7 @@ def _awaited(item: RoundItem) -> str:
 
 
 def _timing(response: ResponseFinished, room: int) -> str:
-    """Return the latency, the time to the first token if it fits, and the tokens."""
+    """Return the latency, the time to the first token if there is room, and the tokens."""
     parts: list[str] = []
     if response.latency_ms:
         parts.append(duration_text(response.latency_ms))
@@ -470,9 +496,11 @@ def _timing(response: ResponseFinished, room: int) -> str:
     if response.stop_reason in ("truncated", "refused"):
         parts.append(response.stop_reason)
     if response.usage is not None:
-        parts.append(usage_text(response.usage, unit=""))  # the line has no room for the unit beside the first token
+        # The line has no room for the unit beside the time to the first token.
+        parts.append(usage_text(response.usage, unit=""))
     separator = f" {GLYPHS.dot} "
     first = response.first_token_ms
+    # Times that are equal but for a millisecond come from an answer that was not streamed.
     if first is not None and 1 <= first < response.latency_ms - 1:
         longer = separator.join([parts[0], f"first token {duration_text(first)}", *parts[1:]])
         if len(longer) <= room:
@@ -481,7 +509,7 @@ def _timing(response: ResponseFinished, room: int) -> str:
 
 
 class _Muted(LazyLines):
-    """Superseded lines, without the first."""
+    """The lines of a superseded answer in muted roles, without the first line."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
         self._lines = lines
@@ -509,11 +537,11 @@ def _answer_in_short(items: Sequence[Item], limit: int) -> str:
 
 _OFFERED = {"s next stop": "step", "c continue": "step.continue"}
 _KEYS = "  ".join(_OFFERED)
-"""The keys that let a held run continue, with their actions."""
+"""The keys that continue a held run; `_OFFERED` has their actions."""
 
 
 def held_lines(where: str, why: str, width: int) -> list[Line]:
-    """Return where and why a run is held, highlighted over the whole width."""
+    """Return the place and the reason of a hold, highlighted over the whole width."""
     texts = [f"held {where}"]
     for more in (one_line(why), _KEYS):
         longer = f"{texts[-1]} {GLYPHS.dot} {more}"
@@ -529,7 +557,7 @@ def held_lines(where: str, why: str, width: int) -> list[Line]:
 
 
 def held_action(line: Line, cell: int) -> str | None:
-    """Return the action offered at a cell of a held line, `None` if there is none."""
+    """Return the action that a held line offers at a cell; `None` if it offers none."""
     if len(line) != 1 or line[0].role != "badge" or _KEYS not in line[0].text:
         return None
     text = line[0].text
@@ -541,7 +569,7 @@ def held_action(line: Line, cell: int) -> str | None:
 
 
 _Mark = tuple[str, Role]
-"""A note after an argument: its text, beginning with a sign, and its role. Empty if there is none."""
+"""A note behind an argument: its text, which begins with a sign, and its role; empty if there is none."""
 
 
 def argument_rows(
@@ -555,13 +583,13 @@ def argument_rows(
     """Return lists of lines: the given arguments, then expected ones that are missing.
 
     A verdict that does not fit next to its value goes below it. When expanded, values are complete and issues give
-    reasons. `edited` are the user's replacements, shown after the values; verdicts are about the model's own."""
-    sent = arguments if edited is None else edited
-    # The model's own first, then what the user added, then what is missing.
-    absent = []
-    for each in verdicts:
-        if not each.given:
-            absent.append(each.argument)
+    reasons. `edited` are the user's replacements, shown after the values; verdicts are about the model's own values.
+    """
+    sent = arguments
+    if edited is not None:
+        sent = edited
+    # The model's own arguments first, then those that the user added, then missing ones.
+    absent = [each.argument for each in verdicts if not each.given]
     names = list(dict.fromkeys((*arguments, *sent, *absent)))
     if not names:
         return [[(Span(" " * ARGUMENT_INDENT), Span("no arguments", "muted"))]]
@@ -576,7 +604,7 @@ def argument_rows(
     values = dict.fromkeys(names, "not given")
     for name, value in arguments.items():
         values[name] = compact_json(value, _MAX_ON_ONE_ROW)
-    # Names take what they need up to a maximum, notes at most a third of the rest, and values what is left.
+    # Names take the width that they need up to a maximum, notes at most a third of the rest, values all else.
     name_width = min(max(cell_len(one_line(name)) for name in names), MAX_NAME_CELLS)
     room = width - ARGUMENT_INDENT - name_width - 2
     for_marks = min(max(map(_width_of, marks.values())), 2 + room // 3)
@@ -597,9 +625,7 @@ def argument_rows(
         if expanded and name in sent and cell_len(marks[name][1][0]) > room:
             parts.append(JsonLines(sent[name], width, ARGUMENT_INDENT + 2))
         if expanded and name in faults and faults[name].kind != "schema violation":
-            why = []
-            for row in wrap(one_line(faults[name].why), room):
-                why.append((Span(row, "muted"),))
+            why: list[Line] = [(Span(row, "muted"),) for row in wrap(one_line(faults[name].why), room)]
             parts.append(indented(why, width - room))
     return parts
 
@@ -611,11 +637,13 @@ def _width_of(marks: Sequence[_Mark]) -> int:
 def _value_rows(value: str, marks: Sequence[_Mark], value_width: int, room: int, given: bool) -> list[Line]:
     """Return the rows of a value and its notes.
 
-    Notes that do not fit lose the word "expected", then go below."""
+    Notes for which there is no room lose the word "expected", and else go below.
+    """
     shorter = [(text.replace(_EXPECTED, " ", 1), role) for text, role in marks]
     own_width = min(cell_len(value), value_width)
     if marks[1][0] and own_width + _width_of(shorter) <= room < value_width + _width_of(shorter):
-        value_width = own_width  # An edit is read with its value, so the column matters less.
+        # An edit is read with its value, so the common column matters less.
+        value_width = own_width
     if value_width + _width_of(shorter) <= room < value_width + _width_of(marks):
         marks = shorter
     beside: Line = EMPTY
@@ -630,15 +658,19 @@ def _value_rows(value: str, marks: Sequence[_Mark], value_width: int, room: int,
             beside = (*beside, Span("  "), Span(fitting[0], role))
         elif text:
             below += signed(text[:1], text[2:], role, room, 0)
-    own_room = value_width if beside else room
-    painted: Line = cut_json(value, own_room) if given else (Span(cut(value, own_room), "muted"),)
+    own_room = room
+    if beside:
+        own_room = value_width
+    painted: Line = (Span(cut(value, own_room), "muted"),)
+    if given:
+        painted = cut_json(value, own_room)
     if beside:
         painted = (*painted, Span(" " * (value_width - cells(painted))), *beside)
     return [painted, *below]
 
 
 def _edit_mark(name: str, arguments: Mapping[str, JsonValue], sent: Mapping[str, JsonValue]) -> _Mark:
-    """Return the note for an argument that the user changed."""
+    """Return the note behind an argument that the user changed."""
     if name not in sent and name in arguments:
         return f"{GLYPHS.by_hand} not sent", "accent"
     if name not in sent or (name in arguments and _alike(arguments[name], sent[name])):
@@ -650,15 +682,19 @@ def _alike(left: JsonValue, right: JsonValue) -> bool:
     try:
         return same(left, right)
     except RecursionError:
-        return False  # too deeply nested to compare
+        # Values that are nested too deeply to compare count as different.
+        return False
 
 
 def _mark(verdict: ArgumentVerdict | None, fault: Issue | None) -> _Mark:
-    """Return the note of an argument: a sign and, unless it is right, the expected value."""
+    """Return the note behind an argument: a sign and, unless it is right, the expected value."""
     if verdict is not None and not verdict.listed:
         return f"{GLYPHS.failed} unexpected", "failed"
     if fault is not None and fault.kind == "schema violation" and (verdict is None or verdict.holds is not False):
-        return f"{GLYPHS.failed} refused by the schema", "failed" if fault.decides else "warned"
+        role: Role = "warned"
+        if fault.decides:
+            role = "failed"
+        return f"{GLYPHS.failed} refused by the schema", role
     if verdict is not None and verdict.holds is not None:
         return _mark_of_check(verdict, fault)
     if fault is not None and verdict is None and fault.kind == "unexpected argument":
@@ -683,18 +719,18 @@ def _mark_of_check(verdict: ArgumentVerdict, fault: Issue | None) -> _Mark:
 
 
 def shown_at_argument(issue: Issue, verdicts: Sequence[ArgumentVerdict], arguments: Mapping[str, JsonValue]) -> bool:
-    """Return whether an issue is about an argument with a row of its own, which says all of it."""
+    """Return whether an issue is about an argument with a row of its own, which tells all of it."""
     if issue.argument is None or issue.kind == "schema violation":
         return False
     return issue.argument in arguments or any(verdict.argument == issue.argument for verdict in verdicts)
 
 
 _UNBROKEN = 200
-"""The width in which short items fit on one line."""
+"""A width in which short items fit on one line."""
 
 
 def copied_text(item: Item) -> tuple[str, str]:
-    """Return the text of an item, in full, and its name for the notice."""
+    """Return the whole text of an item, and its name for the notice on copying."""
     match item:
         case MessageItem() | TextItem():
             return item.text.text, "the text"
@@ -711,7 +747,8 @@ def copied_text(item: Item) -> tuple[str, str]:
         case ForkItem():
             return item.fork.run_id, "the id of the run that this one was forked from"
         case SetAsideItem():
-            return "\n".join(filter(None, (copied_text(shown)[0] for shown in item.items))), "the superseded answer"
+            texts = filter(None, (copied_text(shown)[0] for shown in item.items))
+            return "\n".join(texts), "the superseded answer"
         case RoundItem(errors=errors) if errors:
             return "\n".join(errors), "the errors"
         case CallItem(edited=edited):
@@ -722,12 +759,16 @@ def copied_text(item: Item) -> tuple[str, str]:
         case ResultItem(result=ResultReceived() as result, unedited=ResultReceived() as unedited):
             return f"{result.content}\nit was: {unedited.content}", "the result as edited and as it was"
         case ResultItem(result=result):
-            return result.content if result is not None else "", "the result"
+            if result is None:
+                return "", "the result"
+            return result.content, "the result"
         case MissingItem():
             wanted = "\n".join(f"{verdict.argument} = {verdict.expected}" for verdict in item.verdicts)
             return f"{item.tool}\n{wanted}".strip(), "the expected call"
         case OutcomeItem(result=result):
-            return _outcome(result) if result is not None else "", "the outcome"
+            if result is None:
+                return "", "the outcome"
+            return _outcome(result), "the outcome"
         case StepItem():
             return _shown(item), "the step"
         case _:
@@ -739,7 +780,7 @@ def _shown(item: Item) -> str:
 
 
 def _as_written(item: CallItem) -> str:
-    """Return the arguments as JSON; those that are no JSON, or not complete yet, as the model wrote them."""
+    """Return the arguments as JSON; if they are no JSON or incomplete, as the model wrote them."""
     if item.problem is None and item.arguments is not None:
         return _json(item.arguments)
     if item.raw is None:

@@ -27,18 +27,20 @@ ENDINGS: dict[FinishReason, str] = {
     "stopped": "you stopped this run; it is not graded",
     "timed out": "the run took longer than its time limit",
 }
-"""Explanations of endings other than an answer."""
+"""Explanations of the ends of runs, except answers."""
 
 
 def outcome_line(result: RunResult, ways_to_grades: str = "") -> Line:
-    """Return how a run ended: `✗ failed 0.50  critics  ≠ graders disagree`."""
+    """Return the end of a run: `✗ failed 0.50  critics  ≠ graders disagree`."""
     grade, status = result.grade, result.status
     if grade is None:
         why = ""
         if status == Status.NOT_GRADED:
             why = f": {one_line(result.error or '')}"
         return (*verdict(status, None), Span(why, status.role))
-    named = f"not graded: {grade.reason}" if grade.verdict == NOT_APPLICABLE else grade.grader
+    named = grade.grader
+    if grade.verdict == NOT_APPLICABLE:
+        named = f"not graded: {grade.reason}"
     line = (*verdict(status, grade.score), Span(f"  {one_line(named)}", "muted"))
     if not disagree(result.grades):
         return line
@@ -46,7 +48,7 @@ def outcome_line(result: RunResult, ways_to_grades: str = "") -> Line:
 
 
 def outcome_notes(item: OutcomeItem, result: RunResult, *, in_full: bool) -> Iterator[Note | ServerOutput]:
-    """Yield the notes on the end of a run below its status."""
+    """Yield the notes below the status of a run."""
     grade, finish, status = result.grade, item.finish, result.status
     if why := why_passed(result):
         yield Note(" ", why)
@@ -66,7 +68,9 @@ def outcome_notes(item: OutcomeItem, result: RunResult, *, in_full: bool) -> Ite
     elif finish is not None and finish.reason in ENDINGS:
         yield Note(" ", ENDINGS[finish.reason])
     if never := [step.step for step in result.steps if step.status is None]:
-        steps = f"step {never[0]} was" if len(never) == 1 else f"steps {never[0]} to {never[-1]} were"
+        steps = f"steps {never[0]} to {never[-1]} were"
+        if len(never) == 1:
+            steps = f"step {never[0]} was"
         yield Note(GLYPHS.skipped, f"{steps} never reached")
     if changes := changes_by_hand(result.trajectory):
         changed = f"a person changed {counted(changes, 'thing')}"
@@ -93,6 +97,7 @@ def _facts(result: RunResult) -> str:
     parts = [counted(len(trajectory.rounds), "round"), counted(len(trajectory.calls), "call")]
     if trajectory.model_latency_ms:
         parts.append(f"model {duration_text(trajectory.model_latency_ms)}")
+    # A loop that took only the time of the model needs no second figure.
     if result.limited_ms not in (0, trajectory.model_latency_ms):
         parts.append(f"whole loop {duration_text(result.limited_ms)}")
     if trajectory.held_ms:

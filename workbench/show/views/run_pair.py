@@ -1,6 +1,7 @@
-"""Two runs side by side: the lines of each aligned row, for both sides, and how they stand beside or above each other.
+"""Two runs side by side: the lines of their aligned rows, and the layout of both sides in columns or stacked.
 
-Values and texts may be long, so lines are made when they are asked for (`show.lazy_lines`)."""
+Values and texts may be long, so lines are made on demand (`show.lazy_lines`).
+"""
 
 from __future__ import annotations
 
@@ -26,10 +27,10 @@ TEXT_ROWS = 3
 """Rows of a differing text before it is shown in full."""
 
 _MAX_LOOKED_AT = 2_000
-"""Characters of a value that are considered when it is shown on one row."""
+"""Characters of a value that are read to show it on one row."""
 
 _LEAD = 24
-"""The maximum of equal text shown before a difference."""
+"""Most equal characters shown before a difference."""
 
 _LABELS: dict[Kind, str] = {"system": "system: ", "said": "told: ", "result": f"{GLYPHS.result} "}
 
@@ -43,18 +44,20 @@ class Sides(NamedTuple):
 
 
 def row_sides(row: Row, width: int, *, whole: bool) -> list[Sides]:
-    """Return the lines of a row, `width` cells for each side. With `whole`, nothing is cut."""
+    """Return the lines of a row, `width` cells for each side; with `whole`, nothing is cut."""
     if row.part.kind == "call":
         return _call(row, width, whole=whole)
     if row.part.kind != "round":
         return [_text(row, width, whole=whole)]
     # Latency and tokens differ between any two runs, which is no difference worth a sign.
-    how: How = "same" if row.how == "differs" else row.how
+    how = row.how
+    if how == "differs":
+        how = "same"
     return [Sides(_head_of(row.left, width), _head_of(row.right, width), how)]
 
 
 def _head_of(part: Part | None, width: int) -> list[Line]:
-    """Return the number and usage of a round."""
+    """Return the number and the usage of a round."""
     if part is None or part.of is None:
         return []
     line: Line = (Span(f"round {part.of.number}", "heading"), Span(f"  {_round_facts(part.of)}", "muted"))
@@ -64,18 +67,17 @@ def _head_of(part: Part | None, width: int) -> list[Line]:
 def both_heads(left: Part, right: Part, width: int) -> Line:
     """Return the numbers of two rounds, and the usage of each, on one line."""
     numbers = dict.fromkeys((left.round, right.round))
-    facts = []
-    for part in (left, right):
-        if part.of is not None:
-            facts.append(_round_facts(part.of))
+    facts = [_round_facts(part.of) for part in (left, right) if part.of is not None]
     name = Span(f"round {' beside round '.join(map(str, numbers))}", "heading")
     parts = tuple(Span(f"  {number} {fact}", "muted") for number, fact in enumerate(facts, 1) if fact)
     return cut_line((name, *parts), width)
 
 
 def fold_line(summary: str, width: int, *, is_open: bool) -> Line:
-    """Return the line of rows that are the same, whether they are shown below it or not."""
-    sign = GLYPHS.open if is_open else GLYPHS.folded
+    """Return the line that stands for equal rows, folded or open."""
+    sign = GLYPHS.folded
+    if is_open:
+        sign = GLYPHS.open
     return cut_line((Span(f"{sign} {summary}", "comment"),), width)
 
 
@@ -92,7 +94,7 @@ def _round_facts(of: Round) -> str:
 
 
 _DIMMED: Mapping[How, Role] = {"same": "muted"}
-"""The role of rows that are the same on both sides, in place of their own."""
+"""The role of rows that are equal on both sides, in place of their own."""
 
 
 # Texts
@@ -130,6 +132,7 @@ def _short_text(part: Part | None, at: int, how: How, width: int) -> list[Line]:
     if how != "differs" and part.kind == "result" and text[:1] in ("{", "["):
         shown = json_line(plain(shown))
     rows = wrap_line((*label, *shown), width, hang=INDENT)
+    # The blanks make the last row too long, so that it ends in an ellipsis.
     if len(rows) > TEXT_ROWS:
         rows[TEXT_ROWS - 1 :] = [cut_line((*rows[TEXT_ROWS - 1], Span(" " * width)), width)]
     return rows
@@ -151,10 +154,11 @@ def _whole_text(part: Part | None, how: How, width: int) -> Sequence[Line]:
 
 
 def _difference_at(left: str, right: str) -> int:
-    """Return the first character where two texts differ, by bisection: they may be long."""
+    """Return the index of the first difference between two texts, by bisection, as they may be long."""
     low, high = 0, min(len(left), len(right))
     while low < high:
         middle = (low + high + 1) // 2
+        # Slices are compared in C, which is faster than a loop over a million characters.
         if left[low:middle] == right[low:middle]:
             low = middle
         else:
@@ -163,14 +167,13 @@ def _difference_at(left: str, right: str) -> int:
 
 
 def _from(text: str, at: int, how: How, width: int, rows: int) -> Line:
-    """Return the part of a text that fits into rows.
-
-    It starts shortly before the difference if that is not in the first row."""
+    """Return the part of a text that fits into rows; it begins shortly before a difference beyond the first row."""
     longest = width * rows
     if how != "differs":
         return (Span(one_line(text[:longest]), "text"),)
     begin, lead = 0, ""
     if at > width - 12:
+        # It begins at a word, but not so early that the difference would leave the row.
         begin, lead = max(text.rfind(" ", 0, at - 8) + 1, at - _LEAD), "…"
     same, other = one_line(text[begin:at]), one_line(text[at : begin + longest])
     return Span(lead, "muted"), Span(same, "muted"), Span(other, "warned")
@@ -201,7 +204,9 @@ def _call(row: Row, width: int, *, whole: bool) -> list[Sides]:
 
 
 def _call_of(part: Part | None) -> CallRecord | None:
-    return part.call if part is not None else None
+    if part is None:
+        return None
+    return part.call
 
 
 def _arguments_of(call: CallRecord | None) -> Mapping[str, JsonValue]:
@@ -213,7 +218,10 @@ def _arguments_of(call: CallRecord | None) -> Mapping[str, JsonValue]:
 def _head(call: CallRecord | None, role: Role, width: int) -> list[Line]:
     if call is None:
         return []
-    sign = Span(" " * INDENT + f"{GLYPHS.call} ", "accent" if role == "tool" else role)
+    arrow = role
+    if role == "tool":
+        arrow = "accent"
+    sign = Span(" " * INDENT + f"{GLYPHS.call} ", arrow)
     return [cut_line((sign, Span(one_line(call.tool), role)), width)]
 
 
@@ -225,11 +233,15 @@ def _in_short(call: CallRecord, width: int) -> Line:
 def _argument(
     label: str, left: Mapping[str, JsonValue], right: Mapping[str, JsonValue], name: str, width: int, *, whole: bool
 ) -> Sides:
-    """Return one argument on both sides, after its label."""
+    """Return one argument on both sides, behind its label."""
     how = _how(name in left, name in right, json_equal(left.get(name), right.get(name)))
-    longest = MAX_RESULT_CHARS if whole else _MAX_LOOKED_AT
-    of_left, of_right = (compact_json(given.get(name), longest) for given in (left, right))
-    at = _difference_at(of_left, of_right) if how == "differs" else 0
+    longest = _MAX_LOOKED_AT
+    if whole:
+        longest = MAX_RESULT_CHARS
+    of_left, of_right = compact_json(left.get(name), longest), compact_json(right.get(name), longest)
+    at = 0
+    if how == "differs":
+        at = _difference_at(of_left, of_right)
     key = Span(label, _DIMMED.get(how, "key"))
     room = max(width - cell_len(label), 1)
     sides: list[Sequence[Line]] = []
@@ -249,13 +261,15 @@ def _how(in_left: bool, in_right: bool, is_same: bool) -> How:
         return "right"
     if not in_right:
         return "left"
-    return "same" if is_same else "differs"
+    if is_same:
+        return "same"
+    return "differs"
 
 
 def _value(text: str, at: int, how: How, room: int) -> Line:
     """Return an argument's value on one row.
 
-    Equal and differing parts are coloured; a value of one side only is highlighted as JSON.
+    Equal and differing parts are coloured; a value that only one side has is highlighted as JSON.
     """
     match how:
         case "same":
@@ -294,10 +308,10 @@ def _note(text: str | None, role: Role, width: int) -> list[Line]:
 
 
 GUTTER = 3
-"""The width between two columns, for the sign; when stacked, before each line."""
+"""Width between two columns, for the sign; when stacked, before each line."""
 
 TWO_COLUMNS_CELLS = 72
-"""From this width on, the runs are in two columns."""
+"""Width from which on the runs are in two columns, in cells."""
 
 NARROWEST = 12
 
@@ -321,18 +335,21 @@ class Beside(LazyLines):
 
     def line(self, index: int) -> Line:
         left, right, how = self._sides
-        sign, role = _SIGNS[how if not index else "same"]
+        # The sign stands on the first line of a difference only.
+        if index:
+            how = "same"
+        sign, role = _SIGNS[how]
         return beside(_line_at(left, index), Span(f" {sign} ", role), _line_at(right, index), self._width)
 
 
 def _line_at(lines: Sequence[Line], index: int) -> Line:
-    return lines[index] if index < len(lines) else EMPTY
+    if index >= len(lines):
+        return EMPTY
+    return lines[index]
 
 
 class Above(LazyLines):
-    """The left side above the right one.
-
-    Equal content appears once."""
+    """The left side above the right one; equal content appears once."""
 
     def __init__(self, sides: Sides, width: int) -> None:
         self._left, self._right, self._how = sides
@@ -350,11 +367,13 @@ class Above(LazyLines):
             side, number, at = self._right, 2, index - len(self._left)
         lead = " " * GUTTER
         if at == 0:
-            sign = " " if index else _SIGNS[self._how][0]
+            sign = " "
+            if index == 0:
+                sign = _SIGNS[self._how][0]
             lead = f"{sign}{number} "
         return (Span(lead, "warned"), *side[at])
 
 
 def beside(left: Line, between: Span, right: Line, width: int) -> Line:
-    """Join two lines as columns of `width` cells."""
+    """Return two lines as columns of `width` cells."""
     return (*left, Span(" " * max(width - cells(left), 0)), between, *right)

@@ -1,6 +1,6 @@
-"""Folds events and the grade of a run into display items and tracks which items changed.
+"""Events and the grade of a run folded into items to show, with a record of the changed items.
 
-It processes the same events as `TrajectoryFold`, but an unexpected event is ignored and never an error.
+The events are those of `TrajectoryFold`; an unexpected event is ignored and never an error.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ if TYPE_CHECKING:
 
 
 class RunView:
-    """The items of one run, in display order."""
+    """The items of one run, in the order in which they are shown."""
 
     def __init__(self) -> None:
         self.graded = False
         self.began: datetime | None = None
-        """When the run began, if known. Waits then show when they end."""
+        """The beginning of the run, if known; waits then show when they end."""
         self.steps = 0
         """The number of steps of the run's case, if known."""
         self.origin = ""
@@ -87,27 +87,27 @@ class RunView:
 
     @property
     def items(self) -> Sequence[Item]:
-        """The items to show.
-
-        Read only."""
+        """The items to show, for reading only."""
         return self._run.items
 
     @property
     def held(self) -> int | None:
-        """The index of the item where the run is held or asks for permission, `None` while it continues."""
+        """The index of the item where the run is held or asks for permission; `None` while it continues."""
         return self._run.held
 
     def place(self, index: int) -> RunPlace | None:
-        """Return the place of the item at an index, `None` for the end of the run."""
+        """Return the place of the item at an index; `None` for the end of the run."""
         return place_at(self._run, index)
 
     def tool_of(self, call_id: str | None) -> str | None:
-        """Return the tool of a call, `None` if there is no such call."""
+        """Return the tool of a call; `None` if there is no such call."""
         at = self._run.index_of(call_id)
         if at is None:
             return None
         call = self.items[at]
-        return call.tool if isinstance(call, CallItem) else None
+        if not isinstance(call, CallItem):
+            return None
+        return call.tool
 
     def is_answered(self, call_id: str) -> bool:
         """Return whether a call has a result."""
@@ -118,9 +118,10 @@ class RunView:
         return isinstance(answer, ResultItem) and answer.result is not None
 
     def put_off(self, until: datetime) -> None:
-        """Show that the next request waits because the endpoint asked a different run to.
+        """Show that the next request waits because the endpoint asked another run to wait.
 
-        The next event ends that."""
+        The next event ends the notice.
+        """
         self._end_wait()
         # A time of day stays correct without being redrawn.
         at = f"{until.astimezone():%H:%M:%S}"
@@ -157,7 +158,9 @@ class RunView:
                 if (asked := run.request()) is not None:
                     asked.retry = retry
                     end_ms = event.time_ms + retry.wait_ms
-                    asked.retry_at = self.began + timedelta(milliseconds=end_ms) if self.began else None
+                    asked.retry_at = None
+                    if self.began is not None:
+                        asked.retry_at = self.began + timedelta(milliseconds=end_ms)
             case PromptProgress() as reading:
                 if (asked := run.request()) is not None:
                     asked.awaited.reading = reading
@@ -201,31 +204,32 @@ class RunView:
             case by_hand:
                 self._take_by_hand(by_hand)
 
-    def _take_by_hand(self, what: Paused | Resumed | CallEdited | ResultEdited | MessageAdded | Regenerated) -> None:
+    def _take_by_hand(self, action: Paused | Resumed | CallEdited | ResultEdited | MessageAdded | Regenerated) -> None:
         """Apply an action of the user, or a wait for one."""
         run = self._run
-        match what:
+        match action:
             case Paused():
-                if what.at == "request":
+                if action.at == "request":
                     self._begin_answer()
-                hold(run, what)
+                hold(run, action)
             case Resumed(held_ms=held_ms):
                 go_on(run, held_ms)
             case CallEdited(call_id=call_id, arguments=arguments):
                 if (call := run.call(call_id)) is not None:
                     call.edited = arguments
             case ResultEdited():
-                edit_result(run, what)
+                edit_result(run, action)
             case MessageAdded(text=text):
                 add_message(run, MessageItem("user", GrowingText(text), self._next_number(), by_hand=True))
             case Regenerated():
-                set_aside(run, what)
+                set_aside(run, action)
 
     def grade(self, result: RunResult, expected: Sequence[PlacedCall] = (), former: RunResult | None = None) -> None:
-        """Attach the grade, in place of any earlier one.
+        """Attach a grade, in place of any earlier one.
 
         `expected` are the case's expected calls with their places. `former` is the original result of a run that was
-        regraded."""
+        regraded.
+        """
         put_grade(self._run, result, expected, former, first=not self.graded)
         self.graded = True
 
@@ -234,9 +238,10 @@ class RunView:
         return self._run.take_changes()
 
     def take_cut(self) -> int | None:
-        """Return how many of the first items are unchanged objects since the last call, `None` for all.
+        """Return how many of the first items are the same objects as at the last call; `None` for all.
 
-        Those after were removed, and new ones may have taken their place."""
+        The others were removed, and new ones may have taken their places.
+        """
         return self._run.take_cut()
 
     # Before a request
@@ -257,7 +262,7 @@ class RunView:
         run, last = self._run, self._run.last
         opening: list[Item] = []
         if step.step == 1 and run.round is None and isinstance(last, MessageItem) and last.role == "user":
-            # The conversation begins with this message, but it belongs to the step.
+            # The conversation begins with this message, but the message belongs to the step.
             opening = run.cut(len(run.items) - 1)
         self._head(step.step, step.system or None)
         for message in opening:
@@ -272,7 +277,9 @@ class RunView:
             self._head(None, self._suites)
 
     def _head(self, step: int | None, system: str | None) -> None:
-        of = self.steps or None if step is not None else None
+        of = None
+        if step is not None and self.steps:
+            of = self.steps
         self._run.append_step(StepItem(step, of, system is None and self._prompted))
         if system is not None and system != self._system:
             self._run.append(MessageItem("system", GrowingText(system)))
@@ -283,8 +290,10 @@ class RunView:
             if isinstance(item, RoundItem | TextItem):
                 item.replayed = True
                 self._run.changed(index)
-        # The calls of the last replayed round.
-        calls = [index for index in self._run.order if self._run.round is not None and index > self._run.round]
+        calls: list[int] = []
+        if self._run.round is not None:
+            calls = [index for index in self._run.order if index > self._run.round]
+        # `calls` are those of the last replayed round.
         if fork.answered is not None and fork.answered < len(calls):
             # This result and those after it are new in the fork.
             self._run.insert(calls[fork.answered], ForkItem(fork, self.origin))
@@ -293,14 +302,14 @@ class RunView:
             self._run.append(ForkItem(fork, self.origin))
 
     def differs(self, sentence: str) -> None:
-        """Show the first difference of a fork to its origin."""
+        """Show the first difference of a fork from its origin."""
         for index, item in enumerate(self._run.items):
             if isinstance(item, ForkItem) and item.difference != sentence:
                 item.difference = sentence
                 self._run.changed(index)
 
     def _begin_again(self, at_ms: float) -> None:
-        """Show a retry: drop the output of the failed attempt, keep its error."""
+        """Show a retry: drop the output of the failed attempt, and keep its error."""
         asked = self._run.request()
         if asked is None or self._run.round is None or self._run.outcome is not None:
             return
@@ -310,7 +319,7 @@ class RunView:
     # An answer, and the end
 
     def pass_time(self, now: datetime) -> None:
-        """Show for how long the model is waited for now."""
+        """Show the time for which the model has been awaited by now."""
         run, item = self._run, self._run.asked
         if run.round is None or item is None or self.began is None or self.held is not None:
             return
@@ -354,9 +363,11 @@ class RunView:
         self._run.finish_text()
         if (asked := self._run.request()) is not None:
             asked.over, asked.retry = True, None
+            # The outcome shows this error.
             if asked.errors and asked.errors[-1] == finish.error:
-                asked.errors.pop()  # the outcome shows it
+                asked.errors.pop()
         go_on(self._run)
+        # Executions that the end of the run cut short would be shown as going on.
         for index, item in enumerate(self._run.items):
             if isinstance(item, ResultItem) and item.executing and item.result is None:
                 item.executing = False
@@ -378,13 +389,15 @@ def _message_item(message: Message, number: int) -> MessageItem:
 
 
 def hold(run: RunItems, paused: Paused) -> None:
-    """Show that the run is held: at a call or result, or at the end if a request is next."""
+    """Show that the run is held: at a call or a result, or at the end if a request is next."""
     go_on(run)
     index = run.index_of(paused.call_id)
     if index is None:
         number = paused.round
         if number is None:
-            number = run.asked.round + 1 if run.asked is not None else 1
+            number = 1
+            if run.asked is not None:
+                number = run.asked.round + 1
         run.held = run.append(HoldItem(number, paused.why))
         return
     call, answer = run.call(paused.call_id), run.result(paused.call_id)
@@ -399,9 +412,7 @@ def hold(run: RunItems, paused: Paused) -> None:
 
 
 def go_on(run: RunItems, held_ms: float = 0.0) -> None:
-    """Show that the run continues.
-
-    Only the time that it asked for permission is kept."""
+    """Show that the run continues; only the time of asking for permission is kept."""
     match run.take_held():
         case ResultItem(asks=asks) as answer:
             if asks is not None:
@@ -423,10 +434,10 @@ def put_request(run: RunItems, request: HttpRequest | str) -> None:
 
 
 def add_message(run: RunItems, message: MessageItem) -> None:
-    """Show a message that the user added before the next request.
-
-    A hold moves behind it."""
-    held = run.items[run.held] if run.held is not None else None
+    """Show a message that the user added before the next request; a hold moves behind it."""
+    held = None
+    if run.held is not None:
+        held = run.items[run.held]
     run.append(message)
     if isinstance(held, HoldItem):
         again = HoldItem(held.round, held.why)
@@ -444,7 +455,7 @@ def edit_result(run: RunItems, edit: ResultEdited) -> None:
 def set_aside(run: RunItems, asked: Regenerated) -> None:
     """Show that the last request will be repeated.
 
-    Its answer becomes one item, and messages added since come before the next attempt.
+    Its answer becomes one item, and messages added since then come before the next attempt.
     """
     request = run.request()
     if request is None or run.round is None or request.round != asked.round or run.outcome is not None:
@@ -466,9 +477,10 @@ class RunPlace:
 
     `round` counts from 1; items before a request belong to its round.
 
-    On a call or its result, `call_id` is the call, `call_index` its index in `Trajectory.calls`, and `answered` how
-    many calls of its round are answered before this place. `after_result` is true on a result that has arrived, which
-    then counts as answered. Items of a superseded answer have a round but no call. `step` is that of a chain, from 1.
+    On a call or its result, `call_id` is the call, `call_index` its index in `Trajectory.calls`, and `answered` the
+    number of calls of its round that are answered before this place. `after_result` is true on a result that has
+    arrived, which then counts as answered. Items of a superseded answer have a round but no call. `step` is the step
+    of a chain, from 1.
     """
 
     round: int
@@ -480,16 +492,20 @@ class RunPlace:
 
 
 def place_at(run: RunItems, index: int) -> RunPlace | None:
-    """Return the place of the item at an index, `None` for the end of a run.
+    """Return the place of the item at an index; `None` for the end of a run.
 
-    The cost does not depend on the length of the run."""
+    The cost does not depend on the length of the run.
+    """
     item = run.items[index]
     if isinstance(item, OutcomeItem):
         return None
     begun = bisect_right(run.rounds, index)
-    asked = run.rounds[begun - 1] if begun else None
-    above = run.items[asked] if asked is not None else None
-    number = above.round if isinstance(above, RoundItem) else 0
+    asked, number = None, 0
+    if begun:
+        asked = run.rounds[begun - 1]
+        above = run.items[asked]
+        if isinstance(above, RoundItem):
+            number = above.round
     if isinstance(item, ForkItem):
         return RunPlace(item.fork.round, answered=item.fork.answered)
     if isinstance(item, HoldItem | SetAsideItem):
@@ -510,7 +526,7 @@ def place_at(run: RunItems, index: int) -> RunPlace | None:
 def _step(run: RunItems, index: int) -> int | None:
     """Return the step of the request at or after an index.
 
-    It is that of the heading above, unless a request is in between.
+    It is the step of the heading above, unless a request is in between.
     """
     headings = bisect_right(run.steps, index)
     if not headings:
@@ -520,4 +536,6 @@ def _step(run: RunItems, index: int) -> int | None:
     if not isinstance(item, StepItem):
         return None
     asked_between = bisect_left(run.rounds, index) - bisect_left(run.rounds, heading)
-    return None if asked_between else item.step
+    if asked_between:
+        return None
+    return item.step

@@ -22,22 +22,24 @@ _Value = TypeVar("_Value")
 
 
 class Redactor(Protocol):
-    """Keeps secrets out of reports."""
+    """Removes secrets from the values of reports."""
 
     def redacted(self, value: _Value) -> _Value: ...
     def may_be_in_json(self, text: str) -> bool: ...
 
 
 class TextRedactor(Redactor, Protocol):
-    """Keeps secrets out of texts too."""
+    """Removes secrets from texts, too."""
 
     def redact(self, text: str) -> str: ...
 
 
 class ShownRun(NamedTuple):
-    """A run without secrets, and the case by which it was graded, `None` where its stored suite can no longer be read.
+    """A run without secrets, and the case by which it was graded.
 
-    `line` is that of the case in the file of its suite, from 1, `None` where there is no such file."""
+    `case` is `None` if its stored suite can no longer be read. `line` is the line of the case in the file of its
+    suite, from 1; `None` without such a file.
+    """
 
     result: RunResult
     case: Case | None
@@ -89,6 +91,8 @@ class RunsReport(Protocol):
     @property
     def suites(self) -> Mapping[str, Suite]: ...
     @property
+    def suite_names(self) -> Mapping[str, str]: ...
+    @property
     def secrets(self) -> TextRedactor: ...
     @property
     def exit_code(self) -> int: ...
@@ -109,5 +113,5 @@ class RunsReport(Protocol):
         ...
 
     def shown_case(self, case: CaseResult) -> ShownCase:
-        """One of the cases of `quality`, to be written."""
+        """Return a case of `quality` without secrets."""
         ...

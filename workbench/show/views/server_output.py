@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def output_title(output: ServerOutput) -> str:
-    """Return a title for the lines: "standard error of server weather, the last 10 of 25 lines"."""
+    """Return a title for the lines: `standard error of server weather, the last 10 of 25 lines`."""
     name, shown = one_line(output.server), len(output.lines)
     if not shown:
         return f"server {name} wrote nothing to standard error"
@@ -40,12 +40,12 @@ def server_output_lines(output: ServerOutput, width: int, indent: int) -> list[L
 
 
 def output_lines(output: ServerOutput, paint: Paint, indent: int) -> Iterator[str]:
-    """Yield the same for a terminal or a file, where no line is wrapped."""
+    """Yield the title and the last lines for a terminal or a file, without wraps."""
     return map(paint.line, server_output_lines(output, sys.maxsize, indent))
 
 
 class ServerOutputs:
-    """Lines of the output of each server, once, whichever runs it has ended."""
+    """The lines of each server's output, once, however many runs the server ended."""
 
     def __init__(self, paint: Paint) -> None:
         self._paint = paint
@@ -65,17 +65,19 @@ class ServerOutputs:
 
 
 def last_said(output: ServerOutput | None) -> str:
-    """Return the last line with text that a server wrote to standard error, empty without one."""
+    """Return the last line with text that a server wrote to standard error; empty without one."""
     if output is None:
         return ""
-    said = [line for line in output.lines if line.strip()]
-    return one_line(said[-1].strip()) if said else ""
+    for line in reversed(output.lines):
+        if line.strip():
+            return one_line(line.strip())
+    return ""
 
 
 def failure_text(reason: str, output: ServerOutput | None, log_key: str) -> str:
     """Return why a server is down, for a notice: the failure, its last line, and the key of its log.
 
-    A notice has no room for command and file.
+    A notice has no room for the command and the file.
     """
     failure, command, _ = reason.rpartition(" (command: ")
     if not command:

@@ -1,4 +1,4 @@
-"""The table that directories of plugins ask for.
+"""The table of prompts that directories of plugins demand.
 
 It has prompts that must call a tool and prompts that must not, with expected tools, calls and verdicts.
 """
@@ -26,16 +26,16 @@ Kind = Literal["must call", "must not call", "other"]
 
 KINDS: tuple[Kind, ...] = ("must call", "must not call", "other")
 NEEDED: dict[Kind, int] = {"must call": 5, "must not call": 3}
-"""How many prompts of each kind a directory asks for."""
+"""The number of prompts of each kind that a directory demands."""
 
 _CELL_MAX = 1_000
-"""Characters of a cell of the Markdown table."""
+"""Longest cell of the Markdown table, in characters."""
 
 
 def kind_of(case: Case) -> Kind:
-    """Return whether a case demands a call or none.
+    """Return whether a case demands a call or forbids all calls.
 
-    A case that is skipped, or demands neither, is no prompt of a submission.
+    A case that is skipped, or does neither, is `other` and no prompt of a submission.
     """
     if case.skip is not None:
         return "other"
@@ -75,7 +75,7 @@ _KEYS: dict[Kind, str] = {
 class Prompt:
     """A case with a model: its prompt, its calls and its verdict.
 
-    `asked_for` is true for the prompts that a directory asks for; `made_calls` are those of the first run with this
+    `asked_for` is true for the prompts that a directory demands; `made_calls` are those of the first run with this
     verdict.
     """
 
@@ -114,13 +114,15 @@ def prompts_of(report: RunsReport) -> Iterator[Prompt]:
 
 
 def _kind(case: Case | None) -> Kind:
-    """Return the kind of a case; a case that its suite no longer has is of none."""
-    return "other" if case is None else kind_of(case)
+    """Return the kind of a case; `other` for a case that its suite no longer has."""
+    if case is None:
+        return "other"
+    return kind_of(case)
 
 
 def _prompt(shown: ShownCase, number: int, *, asked_for: bool) -> Prompt:
     case, result = shown.case, shown.result
-    run = next((run for run in result.runs if run.status == result.status), result.runs[0])
+    run = result.decisive_run
     prompt, expected = "", tuple[str, ...]()
     if case is not None:
         prompt = "\n".join(filter(None, (case.user, *(step.user for step in case.steps))))
@@ -144,15 +146,17 @@ def _prompt(shown: ShownCase, number: int, *, asked_for: bool) -> Prompt:
 
 
 def markdown_of_submission(report: RunsReport) -> Iterator[str]:
-    """Yield a table for each model, in which no text of a suite, a model or a tool has any effect."""
-    names = ", ".join(report.secrets.redact(suite.name) for suite in report.suites.values())
+    """Yield a table for each model; text of suites, models and tools has no effect as markup."""
+    names = ", ".join(map(report.secrets.redact, report.suite_names.values()))
     made = f"Workbench {__version__} · {code(report.started_at)}"
     if report.batch is not None:
         made += f" · batch {report.batch}"
     yield f"# Plugin submission: {text(names)}\n\n{made}\n"
     prompts = list(prompts_of(report))
-    for model in dict.fromkeys(prompt.model for prompt in prompts):
-        of_model = [prompt for prompt in prompts if prompt.model == model]
+    by_model: dict[str, list[Prompt]] = {}
+    for prompt in prompts:
+        by_model.setdefault(prompt.model, []).append(prompt)
+    for model, of_model in by_model.items():
         yield f"\n## {code(model)}\n\n{' · '.join(_counts(of_model))}\n"
         yield from _table("", [prompt for prompt in of_model if prompt.asked_for])
         yield from _table("\nFurther cases:\n", [prompt for prompt in of_model if not prompt.asked_for])
@@ -170,11 +174,10 @@ _TITLES = ("", "prompt", "a tool", "expected tools", "calls made", "verdict")
 
 def _counts(prompts: list[Prompt]) -> Iterator[str]:
     for kind in NEEDED:
-        good = []
-        for prompt in prompts:
-            if prompt.kind == kind:
-                good.append(prompt.verdict.good)
-        sign = "✓" if good and all(good) else "✗"
+        good = [prompt.verdict.good for prompt in prompts if prompt.kind == kind]
+        sign = "✗"
+        if good and all(good):
+            sign = "✓"
         yield f"{sign} {sum(good)} of {counted(len(good), 'prompt')} that {kind} a tool passed"
 
 
@@ -182,10 +185,13 @@ def _cells(prompt: Prompt) -> tuple[str, ...]:
     verdict = f"{prompt.verdict.sign} {prompt.verdict}"
     if prompt.runs > 1:
         verdict += f", {prompt.good_runs} of {prompt.runs} runs"
+    kind = "–"
+    if prompt.kind != "other":
+        kind = prompt.kind
     return (
         str(prompt.number),
         text(cut(prompt.prompt, _CELL_MAX)),
-        "–" if prompt.kind == "other" else prompt.kind,
+        kind,
         ", ".join(map(code, prompt.expected_tools)) or "none",
         ", ".join(code(cut(call, _CELL_MAX)) for call in prompt.made_calls) or "none",
         verdict,
@@ -193,7 +199,7 @@ def _cells(prompt: Prompt) -> tuple[str, ...]:
 
 
 def json_of_submission(report: RunsReport) -> Iterator[str]:
-    """Yield one object."""
+    """Yield the table as a JSON object."""
     whole = {
         "report": "workbench submission",
         "version": 1,

@@ -12,22 +12,23 @@ from workbench.numerals import duration_text
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How long a batch took.
+    """The duration of a batch in milliseconds, and its pace.
 
-    `start_up_ms` is the part of it in which servers or models were starting."""
+    `start_up_ms` is the part in which servers or models were starting.
+    """
 
     took_ms: float
     start_up_ms: float
     cases_a_minute: float | None
-    """Graded cases divided by the time in which at least one run was going on; `None` without any."""
+    """Graded cases divided by the minutes in which at least one run was in progress; `None` without any."""
     runs_a_minute: float | None
-    """The same for runs, of which there are more if cases run more than once."""
+    """Graded runs divided by the same minutes; more than cases if cases run more than once."""
 
 
 def timing_of(took_ms: float, start_up_ms: float, runs: Sequence[RunSummary]) -> Timing:
     """Return the timing of a batch with these runs."""
     runs_of_cases: list[int] = []
-    # The cells of one model are in memory at a time.
+    # Only the cells of one model are in memory.
     for indices in runs_of_models(runs).values():
         for cell in cells_of(runs[index] for index in indices).values():
             if cell.status.graded:
@@ -40,7 +41,7 @@ def timing_of(took_ms: float, start_up_ms: float, runs: Sequence[RunSummary]) ->
 
 
 def timing_line(timing: Timing) -> str:
-    """Return the time in one line."""
+    """Return the duration of a batch in one line."""
     line = f"took {duration_text(timing.took_ms)}"
     if timing.start_up_ms:
         line += f", {duration_text(timing.start_up_ms)} of it start-up"

@@ -1,4 +1,4 @@
-"""The tools of suites as text and as JSON: where each comes from, its description, its size."""
+"""The tools of suites as text and as JSON: the origin, the description and the size of each."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from workbench.analysis.tool_lint import LintFinding, ToolName, definition_size,
 from workbench.dataclasses import dataclass
 from workbench.numerals import count_text, counted
 from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import Role
 from workbench.show.text import Paint
 from workbench.show.views.server_output import output_lines
 from workbench.show.views.values import hints_in_words
@@ -26,10 +27,10 @@ VERSION = 1
 class ToolSource:
     """The tools of one server of a suite, or of its text.
 
-    Without `server`, they are written in the suite, or in the case with the id `case`. `error` is why the server could
-    not be asked; its tools are then those that it listed at `listed_at`, if that is known, and `output` is the end of
-    its standard error. `task_tools` are the names of tools that models are not offered, because they demand tasks of
-    MCP.
+    Without `server`, they are written in the suite, or in the case with the id `case`. `error` is the reason for which
+    the server could not be asked; its tools are then those that it listed at `listed_at`, if that is known, and
+    `output` is the end of its standard error. `task_tools` are the names of tools that models are not offered, because
+    they demand tasks of MCP.
     """
 
     server: str | None
@@ -45,7 +46,8 @@ class ToolSource:
 class SuiteTools:
     """All tools of a suite.
 
-    `findings` are those of lint, `None` when it did not run."""
+    `findings` are those of lint; `None` if lint did not run.
+    """
 
     path: str
     name: str
@@ -66,7 +68,7 @@ def tool_lines(suites: Sequence[SuiteTools], width: int, paint: Paint) -> Iterat
 
 
 def tools_json(suites: Sequence[SuiteTools]) -> dict[str, Any]:
-    """Return the listing as JSON, with the findings where lint ran."""
+    """Return the listing as JSON, with the findings if lint ran."""
     return {"version": VERSION, "suites": [_suite_json(suite) for suite in suites]}
 
 
@@ -91,15 +93,19 @@ def finding_lines(suites: Sequence[SuiteTools], paint: Paint) -> Iterator[str]:
             if about != last:
                 yield f"  {one_line(about)}"
             last = about
-            severity = paint(finding.severity, "failed" if finding.severity == "error" else "warned")
-            yield f"    {severity}: {lint_text(finding)}"
+            role: Role = "warned"
+            if finding.severity == "error":
+                role = "failed"
+            yield f"    {paint(finding.severity, role)}: {lint_text(finding)}"
         errors = sum(finding.severity == "error" for finding in findings)
         tools = counted(sum(len(source.tools) for source in suite.sources), "tool")
         yield f"  {tools}: {counted(errors, 'error')}, {counted(len(findings) - errors, 'warning')}"
 
 
 def _origin(tool: ToolName) -> str:
-    origin = tool.server if tool.case is None else f"case {tool.case}"
+    origin = tool.server
+    if tool.case is not None:
+        origin = f"case {tool.case}"
     if origin is None:
         return tool.name
     return f"{origin}: {tool.name}"
@@ -118,7 +124,7 @@ def lint_text(finding: LintFinding) -> str:
 
 
 def marks_text(tool: ToolDefinition) -> str:
-    """Return the server's hints on the effects of its tool; empty for a tool of a suite without any."""
+    """Return the server's hints on the effects of its tool; empty for a tool of a suite without hints."""
     hints = hints_in_words(tool.annotations)
     if not hints and tool.server is not None:
         return "not marked, so it may do anything"
@@ -126,7 +132,7 @@ def marks_text(tool: ToolDefinition) -> str:
 
 
 def source_title(server: str | None, case: str | None) -> str:
-    """Return where tools come from: a server, the suite or one of its cases."""
+    """Return the origin of tools: a server, the suite or one of its cases."""
     if server is not None:
         return f"server {one_line(server)}"
     if case is None:
@@ -135,7 +141,7 @@ def source_title(server: str | None, case: str | None) -> str:
 
 
 def listed_text(at: datetime, now: datetime | None = None) -> str:
-    """Return when tools were listed, whose server was not asked since; with `now` how long ago."""
+    """Return when tools were listed whose server was not asked since; with `now`, how long ago that is."""
     text = f"as listed on {local_time(at.isoformat())}"
     if now is None:
         return text
@@ -166,7 +172,7 @@ def _source(source: ToolSource, width: int, paint: Paint) -> Iterator[str]:
 
 
 def not_offered(task_tools: Sequence[str]) -> str:
-    """Return why tools of a server are not offered, with their names."""
+    """Return a note with the names of a server's tools that are not offered, and the reason."""
     return f"not offered to models, because only tasks of MCP may call it: {', '.join(map(one_line, task_tools))}"
 
 
@@ -175,11 +181,13 @@ def _size(characters: int) -> str:
 
 
 def _parameters(tool: ToolDefinition) -> str:
-    """Return `city: string, days?: integer`: names with their types, a question mark after optional ones."""
+    """Return the parameters of a tool with their types, optional ones with a mark: `city: string, days?: integer`."""
     must = required_names(tool.parameters)
     parts: list[str] = []
     for name, schema in properties_of(tool.parameters).items():
-        mark = "" if name in must else "?"
+        mark = "?"
+        if name in must:
+            mark = ""
         parts.append(one_line(name) + mark + after(": ", one_line(type_text(schema) or "")))
     return ", ".join(parts)
 

@@ -22,7 +22,7 @@ from workbench.numerals import (
     tokens_text,
 )
 from workbench.show.doc import Column, Table, Value, words
-from workbench.show.spans import Line, Span
+from workbench.show.spans import Line, Role, Span
 from workbench.show.views.agreement import agreement_lines
 from workbench.show.views.grades import judging_text
 from workbench.show.views.values import percentiles_text, usage_text
@@ -56,14 +56,18 @@ def run_totals(totals: Totals, title: str = "") -> Iterator[Line]:
         yield from _facts(f"judging: {judging_text(totals.judging)}")
     for line in agreement_lines(totals.agreement):
         yield (Span("  "), *line)
-    effort = ((totals.retries, "requests retried"), (totals.executions, "calls executed"))
-    yield from _facts(*(f"{noun}: {count_text(number)}" for number, noun in effort if number))
+    effort = []
+    for number, noun in ((totals.retries, "requests retried"), (totals.executions, "calls executed")):
+        if number:
+            effort.append(f"{noun}: {count_text(number)}")
+    yield from _facts(*effort)
 
 
 def case_totals(totals: ModelTotals, part: str = "") -> Iterator[Line]:
     """Yield the totals of the cases of one model.
 
-    `part` says how many cases of a suite these are, if not all."""
+    `part` tells how many cases of a suite these are, if not all.
+    """
     cases = counted(totals.cases, "case")
     if totals.runs != totals.cases:
         cases += f" in {counted(totals.runs, 'run')}"
@@ -91,7 +95,10 @@ def _head(totals: AnyTotals, title: str, counts: str) -> Line:
     for number, (count, status) in enumerate(totals.counted):
         if number:
             spans.append(Span(", "))
-        spans.append(Span(f"{count_text(count)} {status.counted}", status.role if count else "text"))
+        role: Role = "text"
+        if count:
+            role = status.role
+        spans.append(Span(f"{count_text(count)} {status.counted}", role))
     return tuple(spans)
 
 
@@ -112,7 +119,7 @@ def _times(name: str, times: Latency | None) -> str:
 
 
 def rate_fact(totals: Totals) -> str:
-    """Return the pass rate with the number of runs that it rests on; empty where nothing was graded."""
+    """Return the pass rate with its number of runs; empty if nothing was graded."""
     if totals.pass_rate is None:
         return ""
     fact = f"{PASS_RATE.title} {rate_text(totals.pass_rate)} of {counted(totals.graded, 'graded run')}"
@@ -122,7 +129,7 @@ def rate_fact(totals: Totals) -> str:
 
 
 def score_fact(totals: AnyTotals) -> str:
-    """Return the mean score; empty where nothing has a score."""
+    """Return the mean score; empty if nothing has a score."""
     if totals.mean_score is None:
         return ""
     return f"{SCORE.pooled[0].title} {mean_text(totals.mean_score)}"
@@ -131,7 +138,7 @@ def score_fact(totals: AnyTotals) -> str:
 def _rate_of_cases(totals: ModelTotals) -> str:
     """Return the pass rate with its interval.
 
-    Without an interval it is left out: runs were stopped early, so the rate is biased.
+    A rate without an interval is omitted: runs were stopped early, which biases it.
     """
     if totals.pass_rate is None or totals.interval is None:
         return ""
@@ -146,7 +153,7 @@ def _score_of_cases(totals: ModelTotals) -> str:
 
 
 def cost_fact(totals: AnyTotals) -> str:
-    """Return the cost, and how many runs are not in it; empty where nothing cost anything."""
+    """Return the cost, and the number of runs that it lacks; empty if nothing cost anything."""
     if not totals.cost_usd:
         return ""
     fact = cost_text(totals.cost_usd)
@@ -156,13 +163,15 @@ def cost_fact(totals: AnyTotals) -> str:
 
 
 def not_made_text(runs: int) -> str:
-    """Return `3 runs not made: cost limit`."""
+    """Return the number of runs that a limit prevented: `3 runs not made: cost limit`."""
     return f"{counted(runs, 'run')} not made: cost limit"
 
 
 def endpoint_text(faults: int, failed: int) -> str:
-    """Return `2 of 5 failures are the endpoint's`."""
-    verb = "is" if faults == 1 else "are"
+    """Return the share of failures by the endpoint: `2 of 5 failures are the endpoint's`."""
+    verb = "are"
+    if faults == 1:
+        verb = "is"
     return f"{counted_of(faults, failed, 'failure')} {verb} the endpoint's"
 
 
@@ -175,6 +184,7 @@ def models_table(models: Mapping[str, Totals]) -> Table[OfModel]:
     for totals in models.values():
         for _, status in totals.counted:
             there.add(status)
+    # Only statuses that occur have a column.
     columns: list[Column[OfModel]] = [
         Column("model", lambda row: words(one_line(row[0]), "strong"), least=_NAME_LEAST, gap=0),
         *(_count_column(status) for status in Status if status in there),
@@ -188,7 +198,10 @@ def models_table(models: Mapping[str, Totals]) -> Table[OfModel]:
 def _count_column(status: Status) -> Column[OfModel]:
     def count(row: OfModel) -> Value:
         number = row[1].counts[status]
-        return Value((Span(count_text(number), status.role if number else "muted"),), number)
+        role: Role = "muted"
+        if number:
+            role = status.role
+        return Value((Span(count_text(number), role),), number)
 
     return Column(status.counted, count, right=True)
 
@@ -210,16 +223,16 @@ _WHY_MAX = 300
 
 
 def checked_text(valid: int, checked: int) -> str:
-    """Return a rate with the number of calls that it rests on: `97.5% of 40`; less than all is never shown as all."""
+    """Return a rate with its number of calls: `97.5% of 40`; less than all is never rounded to 100%."""
     if not checked:
         return "unknown"
     return f"{rate_text(valid / checked)} of {count_text(checked)}"
 
 
 def valid_arguments_text(found: ValidArguments) -> str:
-    """Return the rate of all calls with valid arguments, and the tools that were called with invalid ones.
+    """Return the rate of calls with valid arguments, and the tools that were called with invalid ones.
 
-    Empty if no call was checked or could have been.
+    Empty if there was no call that could be checked.
     """
     if not found.tools:
         return ""
@@ -238,8 +251,8 @@ def unchecked_lines(
 ) -> Iterator[str]:
     """Yield why no schema could check the calls of a tool, once for each tool of a suite.
 
-    Names that an issue calls unknown are left out. `shown_as` returns a run as its lines may show it, which is asked
-    of a run only when it has a line.
+    Names that an issue calls unknown are omitted. `shown_as` returns a run without its secrets, and is only called for
+    runs that may have a line.
     """
     told: set[tuple[str, str]] = set()
     for result in results:

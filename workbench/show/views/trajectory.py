@@ -56,10 +56,12 @@ _UNTIMED: Mapping[ResultSource, str] = {
 
 
 def source_text(result: ResultReceived, server: str | None = None) -> str:
-    """Return where a result came from and how long it took: `server home · 3 ms`, `✎ answered by hand`."""
+    """Return the source of a result, and the time that it took: `server home · 3 ms`, `✎ answered by hand`."""
     if result.source in _UNTIMED:
         return _UNTIMED[result.source]
-    who = result.source if server is None else f"server {server}"
+    who: str = result.source
+    if server is not None:
+        who = f"server {server}"
     return f"{one_line(who)} {GLYPHS.dot} {duration_text(result.latency_ms)}"
 
 
@@ -69,7 +71,9 @@ def _answer_line(result: ResultReceived, server: str | None) -> str:
 
 def _content(content: str, *, is_error: bool) -> str:
     text = content_text(content)
-    return f"error {text}" if is_error else text
+    if is_error:
+        return f"error {text}"
+    return text
 
 
 def _call_line(tool: str, arguments: Mapping[str, JsonValue] | None, raw: str | None, problem: str | None) -> str:
@@ -82,9 +86,10 @@ _EMPTY = "(empty)"
 
 
 class StepLines:
-    """Turn the events of one run into lines.
+    """Turns the events of one run into lines.
 
-    `verbose` adds reasoning, latencies, the progress of executions and whole results."""
+    `verbose` adds reasoning, latencies, the progress of executions and whole results.
+    """
 
     def __init__(self, paint: Paint, *, verbose: bool, width: int) -> None:
         self._paint = paint
@@ -102,7 +107,7 @@ class StepLines:
         self._step_due: bool | None = None
 
     def lines(self, event: Event) -> list[str]:
-        """Yield the lines of one more event, cut to the width unless verbose."""
+        """Return the lines of one more event, cut to the width unless verbose."""
         lines = self._lines_of(event)
         if self._verbose:
             return lines
@@ -114,14 +119,16 @@ class StepLines:
                 self._suites = system or None
                 return [f"▲ {one_line(notice)}" for notice in notices]
             case RequestStarted(round=number):
-                # The answer of a failed attempt is void.
+                # The retry of a request voids the answer of the failed attempt.
                 self._text.clear()
                 self._reasoning.clear()
                 self._silent = True
-                # A request outside the steps: neither a retry, nor the first one after the start of a step.
+                # A request outside the steps: neither a retry nor the first one after the start of a step.
                 of_none = number != self._round and self._step_due is False
                 self._round, self._step_due = number, self._step_due and False
-                return [self._answer()] if of_none else []
+                if of_none:
+                    return [self._answer()]
+                return []
             case StepStarted(step=step, user=user, system=system):
                 self._step_due, self._system = True, system or None
                 if user is None:
@@ -147,7 +154,8 @@ class StepLines:
             case ExecutionProgress(call_id=call_id) as progress if self._verbose:
                 return [self._paint(f"· {one_line(self._tools[call_id])}: {progress_text(progress)}", "muted")]
             case RequestFailed(error=error):
-                self._failure = error  # reported with the retry, or with the run's end if it ends the run
+                # The failure is reported with the retry, or with the end of the run.
+                self._failure = error
             case RetryScheduled(attempt=attempt, wait_ms=wait_ms, reason=reason):
                 retry = f"↻ retry {attempt} in {duration_text(wait_ms)}"
                 if reason != self._failure:
@@ -185,14 +193,17 @@ class StepLines:
         lines += self._words()
         if is_silent:
             lines.append(f"« {_EMPTY}")
-        lines += (f"▲ {line}" for line in deviation_lines(response.deviations))
+        for line in deviation_lines(response.deviations):
+            lines.append(f"▲ {line}")
         if self._verbose:
-            time = f" in {duration_text(response.latency_ms)}" if response.latency_ms else ""
+            time = ""
+            if response.latency_ms:
+                time = f" in {duration_text(response.latency_ms)}"
             lines.append(self._paint(f"· model answered{time}", "muted"))
         return lines
 
     def _answer(self) -> str:
-        """Return the line of the request behind the last step of a chain, with its system prompt where that changed."""
+        """Return the line of the request after a chain's last step, with its system prompt if that changed."""
         if self._suites == self._system:
             return "answer"
         if self._suites:
@@ -200,7 +211,7 @@ class StepLines:
         return "answer  no system prompt"
 
     def _words(self) -> list[str]:
-        """Yield the model's output since its last request: its reasoning if verbose, and its text."""
+        """Return the model's output since its last request: its reasoning if verbose, and its text."""
         text, reasoning = "".join(self._text).strip(), "".join(self._reasoning).strip()
         self._text.clear()
         self._reasoning.clear()
@@ -213,7 +224,7 @@ class StepLines:
 
 
 def changes_by_hand(trajectory: Trajectory) -> int:
-    """Count the changes that a person made in a run.
+    """Return the number of changes that a person made in a run.
 
     They are edited calls and results, answers given or withheld in place of a tool, messages added and answers
     regenerated.
@@ -232,19 +243,17 @@ EDITED = "a person edited this run: the result is not the model's alone"
 
 
 def unread_text(trajectory: Trajectory) -> str:
-    """Return a note that the last messages to the model were never read.
-
-    Empty if all of them were, or the run is not over.
-    """
+    """Return a note that the model never read the last messages; empty if it did, or if the run is not over."""
     if trajectory.finish is None or not trajectory.added:
         return ""
     return "the last message of a person was never read: no request followed it"
 
 
 def hold_text(paused: Paused, tool: str | None) -> str:
-    """Return where a run is held, as the end of a sentence; empty where it only asks for permission.
+    """Return the place where a run is held, as the end of a sentence; empty if it only asks for permission.
 
-    `tool` is that of the call there."""
+    `tool` is the tool of the call there.
+    """
     tool = tool or "a call"
     match paused.at:
         case "request":
@@ -260,9 +269,10 @@ def hold_text(paused: Paused, tool: str | None) -> str:
 
 
 def fork_text(fork: Forked, origin: str = "") -> str:
-    """Return from which run, and where, a run was forked.
+    """Return the run and the place from which a run was forked.
 
-    `origin` describes that run more precisely than its model."""
+    `origin` describes that run more precisely than its model.
+    """
     if fork.answered is None:
         where = f"before round {fork.round}"
     elif fork.answered:
@@ -283,12 +293,15 @@ def deviation_lines(deviations: Iterable[Deviation]) -> list[str]:
 
 
 def repaired_line(results: Sequence[RunResult]) -> str | None:
-    """Return in how many of the runs that asked a model which deviations were repaired, `None` if there were none."""
-    return _line(Counter(kind for result in results for kind in result.repaired), sum(r.was_asked for r in results))
+    """Return the repaired deviations, each with its share of the runs that asked a model; `None` without any."""
+    kinds = Counter[str]()
+    for result in results:
+        kinds.update(result.repaired)
+    return _line(kinds, sum(result.was_asked for result in results))
 
 
 def repaired_line_of(runs: Iterable[RunSummary]) -> str | None:
-    """Return the same of summaries of runs."""
+    """Return the repaired deviations as `repaired_line` does, from summaries of runs."""
     kinds = Counter[str]()
     asked = 0
     for run in runs:
@@ -313,7 +326,7 @@ def made_lines(trajectory: Trajectory) -> list[str]:
 
 
 def trajectory_lines(trajectory: Trajectory) -> Iterator[str]:
-    """Yield a finished run as the steps of its rounds: calls, results, words and errors."""
+    """Yield a finished run as the steps of its rounds: calls, results, texts and errors."""
     for round_ in trajectory.rounds:
         for error in round_.errors:
             yield f"▲ {one_line(error)}"

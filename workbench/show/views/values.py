@@ -1,4 +1,4 @@
-"""Calls, values and an answer that is waited for as short text for a person."""
+"""Calls, values and awaited answers as short texts for people."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from workbench.trajectory.events import ExecutionProgress, JsonValue, PromptProgress, Usage
 
 
-_LAYOUT = re.compile(r"(?<!\s)\s*\n\s*")  # never inside a run of blanks, because that would take quadratic time
+# The pattern never begins inside a run of blanks, because that would take quadratic time.
+_LAYOUT = re.compile(r"(?<!\s)\s*\n\s*")
 
 
 def call_text(tool: str, arguments: Mapping[str, JsonValue], limit: int | None = None) -> str:
@@ -39,7 +40,8 @@ def call_text(tool: str, arguments: Mapping[str, JsonValue], limit: int | None =
 def content_text(content: str) -> str:
     """Return a tool's result on one line, safe to show.
 
-    The layout of text that looks like JSON is folded; nothing else changes."""
+    The layout of text that looks like JSON is folded; nothing else changes.
+    """
     if content[:1] in ("{", "["):
         # A line break inside a JSON text is never part of a string.
         content = _LAYOUT.sub(" ", content)
@@ -52,20 +54,20 @@ def waited_text(waited_ms: float) -> str:
 
 
 def usage_text(usage: Usage, unit: str = " tokens") -> str:
-    """Return tokens in and out, with those from a cache and those spent on reasoning where there are any."""
+    """Return the tokens in and out, with those from a cache and those for reasoning if there are any."""
     cached, reasoning = usage.cached_input_tokens, usage.reasoning_tokens
     return tokens_text(usage.input_tokens, usage.output_tokens, cached, reasoning, unit=unit)
 
 
 def percentiles_text(times: Latency) -> str:
-    """Return `p50 1.2 s, p95 3.4 s, max 5.0 s`."""
+    """Return the percentiles of times: `p50 1.2 s, p95 3.4 s, max 5.0 s`."""
     return ", ".join(f"{name} {duration_text(ms)}" for name, ms in times.percentiles.items())
 
 
 def estimate_text(estimate: Estimate) -> str:
     """Return the estimate of runs: `about 1,200 tokens and $0.0034, cost unknown for 2 runs`.
 
-    Runs that cost nothing are no price for those of unknown cost.
+    Runs that cost nothing are no estimate for runs of unknown cost.
     """
     runs, unpriced = estimate.runs, estimate.without_cost
     known: list[str] = []
@@ -97,7 +99,7 @@ _HINTS: Mapping[str, tuple[str, str]] = {
     "idempotentHint": ("idempotent", "not idempotent"),
     "openWorldHint": ("open-world", "closed-world"),
 }
-"""The words for a hint that is true and for one that is false."""
+"""The words for a true hint and for a false one."""
 
 
 def hints_in_words(annotations: Mapping[str, JsonValue]) -> str:
@@ -115,18 +117,18 @@ def hints_in_words(annotations: Mapping[str, JsonValue]) -> str:
 
 
 CHARACTERS_PER_TOKEN = 4
-"""The average of English with common tokenizers. Only the endpoint knows the number, after the answer."""
+"""The average of English texts in common tokenizers; only the endpoint knows the number, after the answer."""
 
 SHOWN_AFTER_S = 1.0
-"""Shorter times are not worth a word."""
+"""Shorter times, in seconds, are not shown."""
 
 
 @dataclass(slots=True)
 class Awaited:
-    """A request under way.
+    """A request in flight.
 
-    `sent_s` and `first_s` are when it was sent and when its answer began, in seconds of any one clock; `characters`
-    counts the answer so far, and `reading` is the endpoint's progress with the prompt.
+    `sent_s` and `first_s` are the times at which it was sent and its answer began, in seconds of any one clock;
+    `characters` counts the answer so far, and `reading` is the endpoint's progress with the prompt.
     """
 
     sent_s: float
@@ -142,7 +144,7 @@ class Awaited:
 
     @property
     def doing(self) -> str:
-        """The current activity."""
+        """The current activity: waiting, reading the prompt or answering."""
         if self.first_s is not None:
             return "answering"
         if self._read is None:
