@@ -1,8 +1,8 @@
 """The needs of runs, gradings and servers on this machine, and the user's approval of them.
 
-`Needs` reads everything outside the suites: settings, environment, the code to be imported. Then the user is asked, by
-the command line or the app, and the `Approval` holds everything that was read. Nothing is read again, so runs use
-exactly the approved code and settings.
+`Needs` reads everything outside the suites: settings, environment, the code to import. Then the command line or the
+app asks the user, and the `Approval` holds everything that was read. Nothing is read again, so runs use exactly the
+approved code and settings.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Request:
     """The needs of one suite.
 
     `needs` is the part of `whole` in question, or all of it; `asked` are the models that would be asked now. Without
-    `must_ask`, the suite can be used as an untrusted one. `mocks` says that it can run on mocks alone, `of_history`
-    that some needs come from the history, not from the suite's file.
+    `must_ask`, the suite can be used as an untrusted one. `mocks` is true if it can run on mocks alone, `of_history`
+    if some needs come from the history instead of the suite's file.
     """
 
     file: SuiteFile
@@ -62,7 +62,7 @@ class Approval:
     grants: Mapping[Path, Grant]
 
     def grant(self, suite: Path) -> Grant | None:
-        """Return the grant of a suite, `None` for one that is not trusted."""
+        """Return the grant of a suite; `None` if it is not trusted."""
         return self.grants.get(suite)
 
     def why_not_asked(self, suite: Path, spec: ModelSpec) -> str | None:
@@ -113,7 +113,8 @@ class Needs:
                 of_history=file.as_then or whole != stated,
             )
             requests.append(request)
-        # Before anything of the runs is written or shown: each learns the key of its model only when it opens that.
+        # Secrets are learned before anything of the runs is written or shown, as a run reads its key only when it opens
+        # its model.
         learn_secrets_of_runs(program, runs, specs)
         specs.seal()
         return cls(tuple(requests), specs)
@@ -148,7 +149,9 @@ class Needs:
             assert file.suite is not None
             for case in by_id.values():
                 specs.find_judges(path, judged_checks(file.suite, case, mocks=False))
-            asked = judges_asked(file, by_id.values(), specs, mocks=False) if judges else frozenset()
+            asked = frozenset[ModelNeed]()
+            if judges:
+                asked = judges_asked(file, by_id.values(), specs, mocks=False)
             needs = grading_needs(file, by_id.values(), asked)
             if needs.nothing:
                 continue
@@ -159,12 +162,15 @@ class Needs:
 
     def approved(self, suites: Collection[Path] | None = None) -> Approval:
         """Return the approval of some suites, or of all."""
-        granted = (request for request in self.requests if suites is None or request.file.path in suites)
-        return Approval(self.specs, {request.file.path: request.grant for request in granted})
+        grants = {}
+        for request in self.requests:
+            if suites is None or request.file.path in suites:
+                grants[request.file.path] = request.grant
+        return Approval(self.specs, grants)
 
 
 Answer = Literal["always", "once", "mocks", "no"]
-"""The user's answer: grant it and remember that, grant it until the program ends, run on mocks alone, or refuse."""
+"""The user's answer: grant and remember, grant until the program ends, run on mocks alone, or refuse."""
 
 
 @dataclass(frozen=True)
@@ -189,25 +195,26 @@ class Question:
 
 
 class Decision:
-    """A decision about needs, open until its `questions` are answered.
-
-    The caller asks them: with a prompt, a dialog or an option.
-    """
+    """An open decision about needs, made when its `questions` are answered by a prompt, a dialog or an option."""
 
     def __init__(self, needs: Needs, trust: Trust, *, together: bool = False) -> None:
-        """With `together`, one question is about all suites with the same needs."""
+        """Prepare the questions; with `together`, suites with the same needs share one question."""
         self.refused: tuple[Path, ...] = ()
         """The suites whose needs were refused."""
         self._needs = needs
         self._trust = trust
         self._granted: set[Path] = set()
         alike: dict[tuple[SuiteNeeds, Path | None], list[Request]] = {}
+        apart: Path | None
         for request in needs.requests:
             path = request.file.path
             if trust.covers(request):
                 self._granted.add(path)
             elif request.must_ask:
-                alike.setdefault((request.needs, None if together else path), []).append(request)
+                apart = path
+                if together:
+                    apart = None
+                alike.setdefault((request.needs, apart), []).append(request)
         self.questions = tuple(Question(tuple(group), trust.lines(group[0])) for group in alike.values())
 
     def answer(self, question: Question, answer: Answer) -> tuple[str, ...]:
@@ -233,17 +240,17 @@ class Decision:
 
 
 def needs(plan: Plan) -> Needs:
-    """Read the needs of a plan's runs: programs, imports, and endpoints with their keys.
+    """Return the needs of a plan's runs: programs, imports, and endpoints with their keys.
 
-    Reads settings, environment and the code to be imported; runs read none of it again.
+    Settings, environment and the code to import are read here; runs read none of them again.
     """
     return Needs.of_runs(plan.runs, plan.program, plan.specs)
 
 
 class Trust:
-    """Decides which requests are granted without a question, and remembers answers.
+    """The memory of granted requests, which need no question.
 
-    `all_of_them`: the user has said that every suite is trusted, until the program ends.
+    With `all_of_them`, the user trusts every suite until the program ends.
     """
 
     def __init__(self, store: TrustStore, *, all_of_them: bool = False) -> None:
@@ -260,7 +267,7 @@ class Trust:
         return self._all_of_them or self._covers(request, request.whole)
 
     def covers_model(self, need: ModelNeed) -> bool:
-        """Return whether an answer that counts until the program ends lets a model be asked."""
+        """Return whether a model may be asked by an answer that counts until the program ends."""
         return self._all_of_them or any(need in needs.models for _, needs in self._once)
 
     def _covers(self, request: Request, needs: SuiteNeeds) -> bool:
@@ -269,7 +276,7 @@ class Trust:
             return True
         if not self.store.is_trusted(path, needs, of_history=request.of_history):
             return False
-        # An old entry has no hashes of files yet. If they cannot be added, it goes on to cover any content.
+        # An entry of an earlier version has no hashes of files; if they cannot be added, it still covers any content.
         with suppress(TrustError):
             self.store.add_files(path, needs)
         return True
@@ -307,7 +314,7 @@ def _request(file: SuiteFile, needs: SuiteNeeds, whole: SuiteNeeds, specs: Specs
     try:
         environment = specs.environment_at(file.path)
     except ConfigError as error:
-        # Kept instead of raised: only a run that needs a variable fails for it.
+        # The error is kept, because only a run that needs a variable fails for it.
         environment = error
     return Request(file, needs, whole, Grant(needs, environment, code))
 
@@ -315,9 +322,9 @@ def _request(file: SuiteFile, needs: SuiteNeeds, whole: SuiteNeeds, specs: Specs
 def needs_of(file: SuiteFile, specs: Specs) -> SuiteNeeds:
     """Return all needs of a valid suite, without the files of its code.
 
-    These are what it starts, imports, opens, calls and reads, and the models that it and the `workbench.toml` beside it
-    name; the user's own models need no trust. Models that cannot be resolved are left out, since they cannot be asked.
-    Raises ValueError for a suite with errors.
+    These are the programs, modules, files and functions that it uses, and the models that it and the `workbench.toml`
+    beside it name; the user's own models need no trust. Models that cannot be resolved are omitted, since they cannot
+    be asked. Raises ValueError for a suite with errors.
     """
     if file.suite is None:
         raise ValueError(f"{file.path} has problems and cannot be run")
@@ -370,7 +377,8 @@ def judges_asked(file: SuiteFile, cases: Iterable[Case], specs: Specs, *, mocks:
         try:
             spec = specs.judge_of(file.path, check)
         except ConfigError:
-            continue  # it cannot be asked
+            # A judge that cannot be resolved cannot be asked.
+            continue
         if needs_asking(spec):
             found.add(model_need(spec))
     return frozenset(found)
@@ -402,12 +410,12 @@ def _graded_by(suite: Suite, cases: tuple[Case, ...]) -> Suite:
 
 
 def needs_asking(spec: ModelSpec) -> bool:
-    """Return whether someone other than the user defined how a model is reached."""
+    """Return whether the suite or the project, rather than the user, defined the address of a model."""
     return spec.origin in ("suite", "project")
 
 
 def spec_of(name: str, suite: Path, specs: Specs, *, by_suite: bool) -> ModelSpec | None:
-    """Return how a model is reached; `None` if it needs no endpoint or cannot be resolved."""
+    """Return the address and settings of a model; `None` if it needs no endpoint or cannot be resolved."""
     try:
         return specs.of_model(name, suite, by_suite=by_suite)
     except ConfigError:

@@ -1,4 +1,4 @@
-"""The baseline of a batch: the stored batch that it is compared with."""
+"""The baseline of a batch: a stored batch with which it is compared."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from workbench.trajectory.recording import RecordingError
 # Changes to suites since the baseline: shown beside the verdict, because they may explain it.
 
 _MAX_NAMED = 5
-"""Cases and tools named in one note."""
+"""Most cases or tools that one note names."""
 
 
 def changed_suites(
@@ -50,7 +50,7 @@ def changed_suites(
 ) -> dict[SuiteRef, Suite | None]:
     """Return the suites whose text differs from the baseline's, each with its earlier version.
 
-    The value is `None` where the earlier text cannot be read.
+    The value is `None` if the earlier text cannot be read.
     """
     now = {suite.key: suite for suite in suites}
     found: dict[SuiteRef, Suite | None] = {}
@@ -68,22 +68,16 @@ def lost_expectations(before: Suite | None, after: Suite) -> Iterator[str]:
 
     If the earlier text cannot be read, yield every case without expectations.
     """
-    without = []
-    for case in after.cases:
-        if case.expects_nothing:
-            without.append(case.id)
-    if before is None:
-        yield from without
-        return
     expected = set()
-    for case in before.cases:
-        if not case.expects_nothing:
-            expected.add(case.id)
-    yield from filter(expected.__contains__, without)
+    if before is not None:
+        expected = {case.id for case in before.cases if not case.expects_nothing}
+    for case in after.cases:
+        if case.expects_nothing and (before is None or case.id in expected):
+            yield case.id
 
 
 def note_on_suite(path: str, before: Suite | None, after: Suite, urgent: Collection[str]) -> str | None:
-    """Return a sentence on the changes to a suite, `None` if only its comments or layout changed.
+    """Return a sentence on the changes to a suite; `None` if only its comments or layout changed.
 
     Cases in `urgent` are named first.
     """
@@ -104,22 +98,26 @@ def _differences(before: Suite, after: Suite, urgent: Collection[str]) -> Iterat
             found["added"].append(case)
         elif not same_value(then[id_], case):
             found["changed"].append(case)
-    found["removed"] += [case for id_, case in then.items() if id_ not in now]
+    for id_, case in then.items():
+        if id_ not in now:
+            found["removed"].append(case)
     for how, cases in found.items():
         if cases:
             cases.sort(key=lambda case: case.id not in urgent)
             named = ", ".join(case.name for case in cases[:_MAX_NAMED])
-            more = ", …" if len(cases) > _MAX_NAMED else ""
+            more = ""
+            if len(cases) > _MAX_NAMED:
+                more = ", …"
             yield f"{counted(len(cases), 'case')} {how} ({named}{more})"
 
 
 # Changes to tool definitions between two batches: shown beside the cases that broke, because they may explain them.
 
 _MAX_COMPARED_CASES = 50
-"""Each compared case is read from the history, which takes some milliseconds."""
+"""Most cases whose tools are compared: each takes some milliseconds, since it is read from the history."""
 
 Offered = Callable[[CellKey], Sequence[ToolDefinition]]
-"""The tools offered to the first run of a case, by the case's key in the later batch; empty where unknown."""
+"""The tools offered to the first run of a case, by the case's key in the later batch; empty if unknown."""
 
 
 def notes_on_tools(diff: BatchDiff, before: Offered, after: Offered) -> Iterator[str]:
@@ -134,7 +132,9 @@ def notes_on_tools(diff: BatchDiff, before: Offered, after: Offered) -> Iterator
             cases += 1
     if found:
         named = ", ".join(name for name, _ in found.most_common(_MAX_NAMED))
-        more = f", and {counted(len(found) - _MAX_NAMED, 'other')}" if len(found) > _MAX_NAMED else ""
+        more = ""
+        if len(found) > _MAX_NAMED:
+            more = f", and {counted(len(found) - _MAX_NAMED, 'other')}"
         of = f"{counted_of(cases, len(broke), 'case')} that broke"
         yield f"offered other tools in {of}: {named}{more}"
 
@@ -145,14 +145,16 @@ def compared_cases(diff: BatchDiff) -> dict[CellKey, None]:
 
 
 def offered_in(history: History, runs: RunTable, diff: BatchDiff, earlier: SameSuites | None = None) -> Offered:
-    """Return a function that looks up the tools of compared cases in a batch.
+    """Return a function that returns the tools of compared cases in a batch.
 
     For the earlier batch, `earlier` maps its suites to those of the later one.
     """
-    # The first run stands for all of a case: its repeats were offered the same tools.
+    # The first run stands for all runs of a case, which were offered the same tools.
     wanted, first = compared_cases(diff), dict[CellKey, RunRow]()
-    # One model compared with another: the earlier batch knows the case under its own model's name.
-    models = dict([diff.across]) if diff.across is not None and earlier is not None else {}
+    # If one model is compared with another, the earlier batch has the case under its own model's name.
+    models = {}
+    if diff.across is not None and earlier is not None:
+        models = dict([diff.across])
     for run in runs.of_cases({case_id for _, case_id, _ in wanted}):
         if run.figures is not None:
             suite = (earlier or {}).get(run.suite.key, run.suite.key)
@@ -165,7 +167,8 @@ def offered_in(history: History, runs: RunTable, diff: BatchDiff, earlier: SameS
             return ()
         try:
             return history.recording(first[key]).trajectory.offered
-        except (HistoryError, RecordingError):  # damage is reported where the batch is shown
+        except (HistoryError, RecordingError):
+            # Damage is reported with the batch itself.
             return ()
 
     return offered
@@ -174,10 +177,7 @@ def offered_in(history: History, runs: RunTable, diff: BatchDiff, earlier: SameS
 def _changes(before: Sequence[ToolDefinition], after: Sequence[ToolDefinition]) -> list[str]:
     old = {tool.name: tool for tool in before}
     new = {tool.name: tool for tool in after}
-    changes = []
-    for name in old:
-        if name not in new:
-            changes.append(f"{name} (gone)")
+    changes = [f"{name} (gone)" for name in old if name not in new]
     for name, tool in new.items():
         if (then := old.get(name)) is None:
             changes.append(f"{name} (new)")
@@ -195,7 +195,7 @@ _WORSE: tuple[ChangeKind, ...] = ("broke", "missing", "gone")
 class Baseline:
     """A baseline with its runs of the selected cases.
 
-    `suites` are the current suites by path, as the history would store them; `planned` are the cases to be run.
+    `suites` are the current suites by path, as the history would store them; `planned` are the cases that will run.
     """
 
     batch: BatchRow
@@ -206,17 +206,17 @@ class Baseline:
     planned: frozenset[CellKey]
     fail_on: FailOn | None
     file: Path
-    """The history."""
+    """The history's file."""
     definitions: Mapping[str, Suite] = field(repr=False)
-    """The current suites as defined, by path."""
+    """The current suites as they are written, by path."""
     confirm: Confirm = "reruns"
     """How a broken case is confirmed before it decides the exit code."""
     confirm_writes: bool = False
-    """Whether to rerun cases that executed tools which are not read-only."""
+    """Whether cases that executed tools which are not read-only may be rerun."""
 
     @property
     def why_no_test(self) -> str | None:
-        """Why a paired test against this baseline is impossible or invalid; `None` if it is fine."""
+        """The reason for which a paired test against this baseline is impossible or invalid; `None` if it is valid."""
         number = self.batch.number
         if Until.of(self.batch.settings) is not None:
             return f"batch {number} could stop early (--until), so no test against it would hold"
@@ -227,7 +227,7 @@ class Baseline:
         return f"batch {number} has no case that is selected now: there is nothing to compare"
 
     def against(self, results: Sequence[RunResult]) -> AgainstBaseline:
-        """Compare the results of the batch with this baseline."""
+        """Return the changes from this baseline to the results of the batch."""
         suites = {suite.key: suite for suite in self.suites.values()}
         with History(self.file) as history:
             changed = changed_suites(history, self.batch, self.suites.values(), self.same)
@@ -247,7 +247,12 @@ class Baseline:
         for ref, then in changed.items():
             if ref in defined and (note := note_on_suite(ref.path, then, defined[ref], _worse_cases(diff, ref.key))):
                 suite_changes.append(one_line(note))
-        notes = self._notes_on_tools(diff, results) if diff.of("broke") else []
+        notes: list[str] = []
+        if diff.of("broke"):
+            notes = self._notes_on_tools(diff, results)
+        confirm: Confirm = "none"
+        if self.fail_on is not None:
+            confirm = self.confirm
         keys = {path: suite.key for path, suite in self.suites.items()}
         return AgainstBaseline(
             self.batch,
@@ -258,7 +263,7 @@ class Baseline:
             notes=tuple(map(one_line, notes)),
             suite_changes=tuple(suite_changes),
             keys=keys,
-            confirm=self.confirm if self.fail_on is not None else "none",
+            confirm=confirm,
         )
 
     def _notes_on_tools(self, diff: BatchDiff, results: Iterable[RunResult]) -> list[str]:
@@ -268,7 +273,13 @@ class Baseline:
                 now.setdefault(key, result)
         with History(self.file) as history:
             earlier = offered_in(history, self.runs, diff, self.same)
-            return [*notes_on_tools(diff, earlier, lambda key: now[key].trajectory.offered if key in now else ())]
+
+            def later(key: CellKey) -> Sequence[ToolDefinition]:
+                if key not in now:
+                    return ()
+                return now[key].trajectory.offered
+
+            return [*notes_on_tools(diff, earlier, later)]
 
     def _row(self, place: int, result: RunResult) -> RunRow:
         suite = self.suites[result.suite]
@@ -282,7 +293,7 @@ def _worse_cases(diff: BatchDiff, suite: str) -> set[str]:
 
 
 def baseline_of(which: str, file: Path, plan: Plan, fail_on: FailOn | None = None) -> tuple[Baseline, list[str]]:
-    """Return a batch of a history, as graded last, as the baseline of a plan, and notices about it.
+    """Return a batch of the history, as graded last, as the baseline of a plan, and notices about it.
 
     Raises HistoryError if there is no such batch or it has no run of the planned cases.
     """
@@ -292,8 +303,12 @@ def baseline_of(which: str, file: Path, plan: Plan, fail_on: FailOn | None = Non
     for run in plan.runs:
         planned.add((suites[str(run.file.path)].key, run.case.id, run.model))
     # A resumed batch is compared as a whole, with its runs that were over before.
-    planned |= {(suites[run.suite].key, run.case_id, run.model) for run in plan.over.values() if run.suite in suites}
-    resumed = plan.resumed.batch.number if plan.resumed is not None else None
+    for over in plan.over.values():
+        if over.suite in suites:
+            planned.add((suites[over.suite].key, over.case_id, over.model))
+    resumed = None
+    if plan.resumed is not None:
+        resumed = plan.resumed.batch.number
     return _baseline(which, file, suites, frozenset(planned), suites_of(plan.files), fail_on, resumed)
 
 
@@ -348,7 +363,7 @@ def _baseline(
         raise HistoryError(none + _renamed(batch.suites, suites.values()))
     notices = [*later_runs(batch, grading, selected, history_option(file))]
     before = {run.model for run in selected}
-    # One model against one other is a comparison of the two; with more, no pair of models would be meant.
+    # One model against one other is a comparison of the two; with more models, their pairs would be a guess.
     if models.isdisjoint(before) and not len(models) == len(before) == 1:
         raise HistoryError(
             f"batch {batch.number} cannot be the baseline: it has the models {', '.join(sorted(before))}, but the "
@@ -360,10 +375,10 @@ def _baseline(
 def _selected(
     runs: Iterable[RunRow], same: SameSuites, planned: Mapping[str, Collection[str]], whole: Collection[str]
 ) -> Iterable[RunRow]:
-    """Yield the runs of a baseline that the planned runs can be compared with.
+    """Yield the runs of a baseline that can be compared with the planned runs.
 
-    `planned` has the ids of cases by suite. For a suite in `whole`, all of whose cases are planned, these are all
-    runs: a case that is no longer there is gone.
+    `planned` has the ids of cases by suite. For a suite in `whole`, whose cases are all planned, these are all runs: a
+    case that no longer exists is gone.
     """
     for run in runs:
         key = same.get(run.suite.key, run.suite.key)
@@ -372,7 +387,7 @@ def _selected(
 
 
 def _renamed(before: Iterable[SuiteRef], after: Iterable[SuiteRef]) -> str:
-    """Return an addition to a message that names suites which moved to another path; empty without any."""
+    """Return an addition to a message that names suites at other paths than before; empty without any."""
     now = {suite.name: suite for suite in after}
     moved = []
     for then in before:

@@ -1,6 +1,6 @@
 """Files of calls: the calls of an agent that ran elsewhere, for each case of a suite.
 
-They are graded like recordings.
+The calls are graded like recordings.
 """
 
 from __future__ import annotations
@@ -46,17 +46,21 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]')
 def repeated_keys(text: str, first_line: int = 1) -> Iterator[str]:
     """Yield a message for each key that an object of a valid JSON text has twice, with both places.
 
-    Parsers keep the last one silently. `first_line` is the number of the text's first line.
+    Parsers keep the last value silently. `first_line` is the number of the text's first line.
     """
     objects: list[dict[str, int] | None] = []
     before = ""
     for token in _TOKEN.finditer(text):
         kind = token[0]
         if kind in "{[":
-            objects.append({} if kind == "{" else None)
+            # A list takes a place on the stack too, so that a string in it is no key.
+            opened: dict[str, int] | None = None
+            if kind == "{":
+                opened = {}
+            objects.append(opened)
         elif kind in "}]":
             objects.pop()
-        # A string after a brace or comma is a key if the innermost bracket is an object.
+        # A string behind a brace or a comma is a key if the innermost bracket is that of an object.
         elif kind[0] == '"' and before in ("{", ",") and objects and (known := objects[-1]) is not None:
             key = json.loads(kind)
             if key in known:
@@ -101,7 +105,7 @@ OfCase = Annotated[
 class CallsDocument(Frozen):
     """A file of calls: an agent's runs by the ids of cases.
 
-    `null` marks a case that was left out.
+    `null` marks a case that was omitted.
     """
 
     schema_: str | None = Field(default=None, alias="$schema")
@@ -112,7 +116,7 @@ class CallsDocument(Frozen):
 class RecordDocument(RunDocument):
     """A line of a file of calls: one run of a case.
 
-    Lines of one case are several runs of it.
+    Several lines of one case are its repeats.
     """
 
     case: NonEmpty
@@ -120,9 +124,9 @@ class RecordDocument(RunDocument):
 
 @dataclass(frozen=True)
 class GivenCalls:
-    """The runs in a file of calls by case id; a case that was left out has none.
+    """The runs in a file of calls by case id; a case that was omitted has none.
 
-    `places` tell where in the file each case stands.
+    `places` are the places of the cases in the file, for messages.
     """
 
     agent: str
@@ -131,10 +135,7 @@ class GivenCalls:
 
 
 def read_calls(path: Path) -> GivenCalls:
-    """Read a file of calls: JSON, or JSON lines.
-
-    Raises RecordingError.
-    """
+    """Return the runs in a file of calls, which is JSON or JSON lines; raise RecordingError if it cannot be read."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -163,7 +164,7 @@ def _parsed(text: str, of_lines: bool) -> object:
             _no_key_twice(text)
             return value
         except json.JSONDecodeError as error:
-            # A complete value with more behind it: JSON lines under the wrong name.
+            # A complete value with more text behind it is JSON lines under the wrong name.
             if error.msg != "Extra data":
                 raise RunDocumentError(f"line {error.lineno}, column {error.colno} is not JSON: {error.msg}") from None
         except RunDocumentError:
@@ -182,21 +183,22 @@ def _parsed(text: str, of_lines: bool) -> object:
 
 
 def _no_key_twice(text: str, first_line: int = 1) -> None:
-    """Raise RunDocumentError for repeated keys, of which one would be lost: a case id, an argument."""
+    """Raise RunDocumentError for repeated keys, such as a case id or an argument, of which one would be lost."""
     if found := "; ".join(islice(repeated_keys(text, first_line), _MAX_REPEATED)):
         raise RunDocumentError(found)
 
 
 _MAX_REPEATED = 20
-"""Repeated keys named in one message."""
+"""Most repeated keys that one message names."""
 
 
 def calls_of(value: object) -> GivenCalls:
-    """Convert a JSON value: an object with `cases`, or records, each with its `case`.
+    """Return the runs of a JSON value: an object with `cases`, or records, each with its `case`.
 
     Raises RunDocumentError.
     """
-    if isinstance(value, tuple):  # numbered lines, as `_parsed` returns them
+    # Numbered lines, as `_parsed` returns them.
+    if isinstance(value, tuple):
         return _of_records((f"line {number}", f"line {number}: $", record) for number, record in value)
     if isinstance(value, list):
         return _of_records((f"$[{index}]", f"$[{index}]", record) for index, record in enumerate(value))
@@ -204,7 +206,7 @@ def calls_of(value: object) -> GivenCalls:
 
 
 def _of_records(records: Iterable[tuple[str, str, object]]) -> GivenCalls:
-    """Return the runs of records, each with its place for messages and the root of paths into it."""
+    """Return the runs of records, each given with its place for messages and the root of paths into it."""
     runs: dict[str, list[ExternalRun]] = {}
     places: dict[str, str] = {}
     for place, root, value in records:
@@ -218,11 +220,9 @@ def _of_records(records: Iterable[tuple[str, str, object]]) -> GivenCalls:
 
 
 def _of_document(given: CallsDocument) -> GivenCalls:
-    runs = {}
+    runs, places = {}, {}
     for case, value in given.cases.items():
         runs[case] = tuple(_runs_in(value))
-    places = {}
-    for case in given.cases:
         places[case] = f"$.cases[{json.dumps(case, ensure_ascii=False)}]"
     return GivenCalls(given.agent or AGENT, runs, places)
 
@@ -239,7 +239,7 @@ def _runs_in(value: Any) -> Iterator[ExternalRun]:
 
 @dataclass(frozen=True)
 class GivenRun:
-    """A run of a file of calls: as a recording, as an ungraded result, and the case to grade it by."""
+    """A run of a file of calls: as a recording, as an ungraded result, and with the case that grades it."""
 
     recording: Recording
     recorded: RunResult
@@ -274,7 +274,9 @@ def runs_given(
 
 def _unknown(case: str, place: str, cases: Mapping[str, Case], file: SuiteFile) -> str:
     near = get_close_matches(case, list(cases), n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(cases) or 'none'}"
+    hint = f"it has {', '.join(cases) or 'none'}"
+    if near:
+        hint = f"did you mean {near[0]!r}?"
     return f"{place}: {file.path} has no case {case!r}: {hint}"
 
 
@@ -285,8 +287,10 @@ def run_given(
     planned = PlannedRun(next_run_id(), file, case, agent, repeat)
     events: list[Event] = []
     for payload in payloads_given(run, planned):
-        # All time passes before the last event: how it divides among the calls is not known.
-        at_ms = run.latency_ms or 0.0 if isinstance(payload, RunFinished) else 0.0
+        # All time passes before the last event, because its division among the calls is unknown.
+        at_ms = 0.0
+        if isinstance(payload, RunFinished):
+            at_ms = run.latency_ms or 0.0
         events.append(Event(planned.run_id, len(events), at_ms, payload))
     header = Header(
         program=__version__,
@@ -297,7 +301,7 @@ def run_given(
         model=agent,
         repeat=repeat,
     )
-    # Folded from events like that of any run, so that graders need not know the difference.
+    # Folded from events like any run, so that graders need not know the difference.
     trajectory = fold(events)
     recording = Recording(path, header, tuple(events), trajectory, None)
     return GivenRun(recording, result_of(planned, Status.ERROR, trajectory), case)

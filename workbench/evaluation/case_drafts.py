@@ -1,8 +1,8 @@
-"""Cases drafted by a model: the questions to it, the drafts in its answers, and the runs that check them.
+"""Cases drafted by a model: the questions, the drafts in the answers, and the runs that check them.
 
 Questions and checks are runs of suites built here, so that they are planned, approved and run like all others. The
-first suite has one case for each tool, whose only tool takes the drafts; the second has one case for each draft, in
-which the model decides once and nothing is executed.
+asking suite has one case for each tool, whose only tool takes the drafts; the checking suite has one case for each
+draft, in which the model decides once and nothing is executed.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ TAG = "draft"
 DEFAULT_REPEATS = 3
 
 DIRECT, NEAR, NONE = 2, 1, 1
-"""The requests asked for per tool: those that need it, those for a tool like it, those that no tool serves."""
+"""Number of requests per tool: those that need it, those for a similar tool, those that no tool serves."""
 
 OUTPUT_TOKENS = 150
-"""The approximate length of one draft, or of one answer to it."""
+"""About the length of one draft, or of one answer to it, in tokens."""
 
 _SUBMIT = "submit_requests"
 _NEIGHBOURS = 12
-"""The number of other tools described to the model beside the one it is asked about."""
+"""Number of other tools that a question describes."""
 _ALIKE = 90
-"""A similarity out of 100, reached by requests that differ in a word or two."""
+"""Similarity out of 100 that requests have which differ in a word or two."""
 _NAME_WIDTH = 60
 _PATIENCE_S = 600
 
@@ -102,8 +102,8 @@ _SUBMIT_SCHEMA: dict[str, JsonValue] = {
 class Draft:
     """A case that a model drafted when asked about a tool.
 
-    `tool` is the one that must be called, `None` if none fits; `free` are the arguments that may have any value.
-    `unchecked` says why it is unknown whether the case passes.
+    `tool` is the tool that must be called, `None` if none fits; `free` are the arguments that may have any value.
+    `unchecked` is the reason for which it is unknown whether the case passes.
     """
 
     about: str
@@ -127,20 +127,24 @@ class Draft:
             return {**case, "expect_no_calls": True}
         call: Table = {"tool": self.tool}
         if self.arguments:
-            call["args"] = {name: self._check(name, value) for name, value in self.arguments.items()}
+            args = {}
+            for argument, value in self.arguments.items():
+                args[argument] = self._check(argument, value)
+            call["args"] = args
         return {**case, "ordered": [call]}
 
     def _check(self, name: str, value: JsonValue) -> object:
         if name in self.free:
             return {"present": True}
         if value is None:
-            return {"equals_null": True}  # TOML has no null
+            # TOML has no null.
+            return {"equals_null": True}
         return as_check(name, value)
 
 
 @dataclass(frozen=True)
 class Dropped:
-    """A draft that was rejected, and why; `user` is empty if a whole answer was."""
+    """A draft that was rejected, with the reason; `user` is empty if a whole answer was rejected."""
 
     about: str
     user: str
@@ -187,7 +191,7 @@ def plan_of_checking(file: SuiteFile, options: DraftOptions, program: Program) -
 
 
 def expected_use(asking: Plan, tools: Mapping[str, ToolDefinition], options: DraftOptions) -> Estimate:
-    """Estimate the most that drafting takes: all questions, and all runs of all drafts."""
+    """Return the most that drafting takes: all questions, and all runs of all drafts."""
     # Each check sends the definitions of all tools with one request.
     definitions = sum(len(json_text(dict(tool.parameters))) + len(tool.description) for tool in tools.values())
     asked = [len(run.case.user or "") + len(_SYSTEM) for run in asking.runs]
@@ -195,7 +199,9 @@ def expected_use(asking: Plan, tools: Mapping[str, ToolDefinition], options: Dra
     specs, file = asking.specs, asking.runs[0].file
     assert specs is not None
     spec = specs.of_model(options.checks, file.path, by_suite=False)
-    checks_price = FREE if spec is None else spec.price
+    checks_price = FREE
+    if spec is not None:
+        checks_price = spec.price
     first = estimate_of_texts(asked, of_each * OUTPUT_TOKENS, specs.price_of(asking.runs[0]))
     then = estimate_of_texts([definitions] * (len(asked) * of_each * options.repeats), OUTPUT_TOKENS, checks_price)
     return Estimate(
@@ -209,7 +215,9 @@ def expected_use(asking: Plan, tools: Mapping[str, ToolDefinition], options: Dra
 
 def use_text(options: DraftOptions, questions: int, use: Estimate) -> str:
     """Return a sentence on the expected use of drafting."""
-    checks = f" by {options.checks}" if options.checks != options.model else ""
+    checks = ""
+    if options.checks != options.model:
+        checks = f" by {options.checks}"
     return (
         f"{options.model} is asked {counted(questions, 'question')}, and each draft is run "
         f"{counted(options.repeats, 'time')}{checks}: up to {counted(use.runs, 'request')}, {estimate_text(use)}"
@@ -222,6 +230,7 @@ def draftable(tools: Iterable[ToolDefinition]) -> dict[str, ToolDefinition]:
     for tool in tools:
         if tool.name not in ("", ANY_TOOL):
             named[tool.name] = tool
+    # Tools of one name are one tool, the last, which alone has to be possible in a suite.
     return {name: tool for name, tool in named.items() if _can_be_held(tool)}
 
 
@@ -243,7 +252,7 @@ def asking_suite(
 ) -> SuiteFile:
     """Return a suite with one case for each tool in `about`, whose run asks for drafts.
 
-    `path` is that of the suite that the drafts are for, `system` its instructions.
+    `path` is the path of the suite that gets the drafts, `system` the instructions of that suite.
     """
     submit = {"name": _SUBMIT, "description": "Submit the requests.", "parameters": json_text(_SUBMIT_SCHEMA)}
     cases = []
@@ -264,7 +273,7 @@ def checking_suite(
 ) -> SuiteFile:
     """Return a suite with one case for each draft, in which the model decides once.
 
-    `like` is the suite that the drafts are for, `by` the grader that decides.
+    `like` is the suite that gets the drafts, `by` the grader that decides.
     """
     cases = []
     for number, draft in enumerate(drafts, 1):
@@ -303,16 +312,18 @@ def drafts_in(
         except ValueError as error:
             failed.append(Dropped(name, "", str(error)))
             continue
-        # Models that repeat themselves may send hundreds.
+        # A model that repeats itself may send hundreds.
         if len(answer) > MAX_DRAFTS:
             dropped.append(Dropped(name, "", f"{len(answer) - MAX_DRAFTS} of {len(answer)} requests are too many"))
         for item in answer[:MAX_DRAFTS]:
             try:
                 draft = _draft_of(name, item, tools, known, secrets)
             except ValueError as error:
-                # Quoted in the report, so that the user can see which request was dropped.
-                user = item.get("user") if isinstance(item, Mapping) else None
-                dropped.append(Dropped(name, user if isinstance(user, str) else "", str(error)))
+                # The report quotes the request, so that the user can see which one was dropped.
+                user = ""
+                if isinstance(item, Mapping) and isinstance(item.get("user"), str):
+                    user = item["user"]
+                dropped.append(Dropped(name, user, str(error)))
                 continue
             kept.append(draft)
             known.append(draft.user)
@@ -338,7 +349,11 @@ def checked(drafts: Sequence[Draft], results: Iterable[RunResult], repeats: int)
             dropped.append(Dropped(draft.about, draft.user, f"{count} did something else: {_why(wrong[0])}"))
         # Errors and stops say nothing about the draft.
         elif len(whole) < repeats:
-            error = next((result.error for result in runs if result.error), "a run is missing")
+            error = "a run is missing"
+            for run in runs:
+                if run.error:
+                    error = run.error
+                    break
             kept.append(replace(draft, unchecked=shortened(one_line(error), 200)))
         else:
             kept.append(draft)
@@ -360,11 +375,8 @@ def _suite(body: Table, path: Path) -> SuiteFile:
 
 
 def _question(tool: ToolDefinition, tools: Mapping[str, ToolDefinition], system: str | None) -> str:
-    others = {}
-    for name, other in tools.items():
-        if name != tool.name:
-            others[name] = f"{name} {other.description}"
-    # All tools of a large server would not fit into the question; the likeliest to be confused are described in full.
+    others = {name: f"{name} {other.description}" for name, other in tools.items() if name != tool.name}
+    # All tools of a large server would not fit into a question, which describes those that a model confuses most.
     near = process.extract(
         f"{tool.name} {tool.description}", others, scorer=fuzz.token_set_ratio, limit=_NEIGHBOURS, processor=str.lower
     )
@@ -392,26 +404,22 @@ def _question(tool: ToolDefinition, tools: Mapping[str, ToolDefinition], system:
 
 
 def _requests_in(result: RunResult | None) -> Sequence[object]:
-    """Return the requests of an answer.
-
-    Raises ValueError, which says why there are none.
-    """
+    """Return the requests of an answer; raise ValueError with the reason if there are none."""
     if result is None:
         raise ValueError("it was not asked")
     if result.status in (Status.ERROR, Status.STOPPED):
         raise ValueError(result.error or "it was not asked")
     trajectory = result.trajectory
-    reason = trajectory.finish.reason if trajectory.finish is not None else "stopped"
+    reason: str = "stopped"
+    if trajectory.finish is not None:
+        reason = trajectory.finish.reason
     if reason == "truncated":
         raise ValueError("the answer was cut off: raise max_tokens in the model's params")
     if reason == "refused":
         raise ValueError("the model refused")
     if reason not in ("answered", "decided"):
         raise ValueError(f"it ended because of: {reason}")
-    made = []
-    for record in trajectory.calls:
-        if record.tool == _SUBMIT:
-            made.append(record.call)
+    made = [record.call for record in trajectory.calls if record.tool == _SUBMIT]
     if made:
         if made[0].problem is not None:
             raise ValueError(f"the answer cannot be read: {made[0].problem}")
@@ -425,7 +433,9 @@ def _requests_in(result: RunResult | None) -> Sequence[object]:
             found = json_alone(text)
         except ValueError as error:
             raise ValueError(f"the answer holds no drafts (“{shortened(one_line(text), 80)}”): {error}") from None
-    requests = found.get("requests") if isinstance(found, Mapping) else found
+    requests: object = found
+    if isinstance(found, Mapping):
+        requests = found.get("requests")
     if not isinstance(requests, list | tuple):
         raise ValueError("the answer holds no drafts: a JSON object with a list `requests` is asked for")
     if not requests:
@@ -440,10 +450,7 @@ def _draft_of(
     known: Sequence[str],
     secrets: Secrets | None,
 ) -> Draft:
-    """Return the draft in one item of an answer.
-
-    Raises ValueError, which says why it is rejected.
-    """
+    """Return the draft in one item of an answer; raise ValueError with the reason if it is rejected."""
     if not isinstance(item, Mapping):
         raise ValueError("not an object")
     user, tool = item.get("user"), item.get("tool")
@@ -468,7 +475,9 @@ def _draft_of(
     if near is not None:
         raise ValueError(f"nearly the same as “{shortened(one_line(near[0]), _NAME_WIDTH)}”")
     free = item.get("free")
-    names = frozenset(filter(arguments.__contains__, map(str, free))) if isinstance(free, list) else frozenset[str]()
+    names = frozenset[str]()
+    if isinstance(free, list):
+        names = frozenset(filter(arguments.__contains__, map(str, free)))
     draft = Draft(about, user, tool, dict(arguments), names)
     try:
         suite_text({"cases": [draft.table()]})
@@ -478,13 +487,15 @@ def _draft_of(
 
 
 def _checked_tool(tool: object, arguments: Mapping[str, JsonValue], tools: Mapping[str, ToolDefinition]) -> str | None:
-    """Return the tool of a draft's call. Raises ValueError for a call that the tool's schema refuses."""
+    """Return the tool of a draft's call; raise ValueError for a call that the tool's schema refuses."""
     if tool is None:
         if arguments:
             raise ValueError("it has arguments, but no tool")
         return None
     if not isinstance(tool, str) or tool not in tools:
-        hint = did_you_mean(tool, tools) if isinstance(tool, str) else None
+        hint = None
+        if isinstance(tool, str):
+            hint = did_you_mean(tool, tools)
         raise ValueError(": ".join(filter(None, (f"there is no tool {json_text(tool)}", hint))))
     refused = refused_parts(arguments, tools[tool].parameters)
     if refused is None:
@@ -496,11 +507,14 @@ def _checked_tool(tool: object, arguments: Mapping[str, JsonValue], tools: Mappi
 
 
 def _unlike_its_kind(kind: object, about: str, tool: object) -> str | None:
-    """Return how a draft contradicts its own `kind`; a draft without a kind may be any."""
+    """Return how a draft contradicts its own `kind`; a draft without a kind may be of any."""
     if kind == "needs" and tool != about:
         return f"it is said to need {about}, but expects {tool or 'no tool'}"
     if kind == "near" and (tool is None or tool == about):
-        return f"it is said to be a near miss of {about}, but expects {'that tool' if tool else 'no tool'}"
+        expected = "no tool"
+        if tool:
+            expected = "that tool"
+        return f"it is said to be a near miss of {about}, but expects {expected}"
     if kind == "none" and tool is not None:
         return f"it is said to need no tool, but expects {tool}"
     return None
@@ -516,7 +530,7 @@ def _why(result: RunResult) -> str:
 
 
 def dropped_lines(drafts: Drafts) -> Iterator[str]:
-    """Yield a line for each failed question, then the dropped drafts under their number."""
+    """Yield a line for each failed question, then the dropped drafts below their number."""
     for failed in drafts.failed:
         yield f"not drafted: {failed}"
     if drafts.dropped:

@@ -1,6 +1,6 @@
-"""MCP servers found in the configurations of other clients, or typed by the user, as tables of a suite.
+"""MCP servers from the configurations of other clients, or typed by the user, as tables of a suite.
 
-A suite holds no secret: every literal value of `env`, of a header and of an argument whose name suggests a secret
+A suite holds no secret: every literal value of `env`, of a header, and of an argument whose name suggests a secret
 becomes a variable.
 """
 
@@ -24,21 +24,18 @@ from workbench.limits import MAX_CLIENT_FILE_BYTES
 from workbench.suite.problems import did_you_mean
 from workbench.suite.render import Table
 
-# Servers from what a person types: a command as in a shell, or an address.
+# Servers that a person types: a command as in a shell, or an address.
 
 _STARTER = re.compile(r"uvx?|pipx|npx|npm|pnpm|bunx?|deno|node|python[\d.]*|docker|podman|tool|run|exec|dlx|env|sudo")
 _SAYS_NOTHING = re.compile(
     r"\.{0,2}|index|main|__main__|server|app|cli|start|dist|build|out|src|lib|bin", re.IGNORECASE
 )
-"""File and folder names that any server may have."""
+"""Names of files and folders that any server may have."""
 _OF_SERVERS = re.compile(r"^(mcp[-_])?(server[-_])?|[-_](mcp|server)(?=$|[-_])")
 
 
 def server_at(url: str) -> Table:
-    """Return the MCP server at an address.
-
-    Raises ValueError.
-    """
+    """Return the MCP server at an address; raise ValueError if it is no address."""
     try:
         host = urlsplit(url).hostname
     except ValueError:
@@ -51,10 +48,7 @@ def server_at(url: str) -> Table:
 
 
 def words_of(command: str) -> list[str]:
-    """Split a command as a shell does, into at least one word.
-
-    Raises ValueError.
-    """
+    """Return the words of a command, split as by a shell; raise ValueError if there is none."""
     try:
         words = shlex.split(command)
     except ValueError as error:
@@ -67,20 +61,27 @@ def words_of(command: str) -> list[str]:
 def server_name(command: Sequence[str]) -> str:
     """Return a name for the server that a command starts.
 
-    It is `git` for `uvx mcp-server-git --repository .` and `shop` for `node shop/dist/index.js`.
+    Examples: `git` for `uvx mcp-server-git --repository .`, `shop` for `node shop/dist/index.js`.
     """
     words = [re.split(r"[/\\]", word) for word in command if not word.startswith("-")] or [[command[0]]]
-    program = next((word for word in words if not _STARTER.fullmatch(word[-1])), words[0])
-    names = []
-    for part in program:
-        names.append(re.sub(r"\.(py|js|mjs|ts|exe)$|@[\w.^~]+$", "", part))
-    name = next((name for name in reversed(names) if not _SAYS_NOTHING.fullmatch(name)), names[-1])
+    program = words[0]
+    for word in words:
+        if not _STARTER.fullmatch(word[-1]):
+            program = word
+            break
+    # The last part of a path that tells one server from others: `index.js` could be that of any.
+    names = [re.sub(r"\.(py|js|mjs|ts|exe)$|@[\w.^~]+$", "", part) for part in program]
+    name = names[-1]
+    for each in reversed(names):
+        if not _SAYS_NOTHING.fullmatch(each):
+            name = each
+            break
     return _OF_SERVERS.sub("", name) or name
 
 
 _TRANSPORTS = {"http": "http", "streamable-http": "http", "streamableHttp": "http", "sse": "sse"}
 _REFERENCE = re.compile(r"\$\{([^{}]*)\}|\A\$([A-Za-z_]\w*)\Z", re.ASCII)
-"""A variable inside a text, or as the whole of it; other dollar signs may belong to a password."""
+"""A variable inside a text, or a text that is one variable; other dollar signs may be part of a password."""
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _OPTION = re.compile(r"(--?[A-Za-z][\w.-]*)=(.*)", re.DOTALL)
@@ -92,15 +93,15 @@ _NO_SECRETS = ("accept", "content-type", "user-agent")
 
 
 class _Variable(str):
-    """The name of a variable, among the parts of a text."""
+    """The name of a variable, as one of the parts of a text."""
 
     __slots__ = ()
 
 
 class ClientConfigError(ValueError):
-    """A configuration cannot be used.
+    """A configuration that cannot be used.
 
-    The message says where and why, and never quotes a value: it may be a secret.
+    The message has the place and the reason, and never quotes a value, which may be a secret.
     """
 
 
@@ -108,8 +109,8 @@ class ClientConfigError(ValueError):
 class FoundServers:
     """Servers as tables of a suite, without secrets.
 
-    `variables` are those that the tables read, each with its value in the configuration or `None`; `notes` say what was
-    left out.
+    `variables` are the variables that the tables read, each with its value in the configuration or `None`; `notes` are
+    sentences on what was omitted.
     """
 
     tables: tuple[Table, ...]
@@ -152,9 +153,9 @@ def typed_server(command: str | None, url: str | None) -> FoundServers:
 
 @dataclass
 class Reading:
-    """Variables and notes collected while servers are read.
+    """The variables and notes that reading servers collects.
 
-    `where` begins messages, `root` is the workspace folder of the client, `folder` that of the suite.
+    `where` begins messages, `root` is the workspace folder of the client, `folder` the folder of the suite.
     """
 
     where: str
@@ -166,15 +167,19 @@ class Reading:
     def variable(self, server: str, name: str, value: str | None) -> _Variable:
         """Return the variable for a value.
 
-        If the name is taken by another value, the server's name goes before it.
+        If another value has the name already, the server's name goes before it.
         """
         # Two servers may use one name for different keys, such as API_KEY.
         plain, before = _variable_name(name), _variable_name(server.upper())
-        longer = plain if plain.startswith(before) else f"{before}_{plain}"
+        longer = plain
+        if not plain.startswith(before):
+            longer = f"{before}_{plain}"
         for wanted in chain((plain, longer), (f"{longer}_{number}" for number in count(2))):
             known = self.variables.get(wanted)
             if known is None or value in (None, known):
-                self.variables[wanted] = known if value is None else value
+                if value is not None:
+                    known = value
+                self.variables[wanted] = known
                 return _Variable(wanted)
         raise AssertionError("counting ends")
 
@@ -186,11 +191,14 @@ def read_servers(servers: Mapping[str, object], reading: Reading) -> FoundServer
     """
     tables = []
     for name, entry in servers.items():
-        where = reading.where if len(servers) == 1 and reading.root is None else f"{reading.where}.{name}"
+        where = f"{reading.where}.{name}"
+        if len(servers) == 1 and reading.root is None:
+            where = reading.where
         if not isinstance(entry, dict):
             raise ClientConfigError(f"{where} must be an object with command or url")
         if entry.get("disabled") is True or entry.get("enabled") is False:
             reading.notes.append(f"{name} is left out: it is disabled in the configuration")
+            continue
             continue
         tables.append(_Server(name or "server", entry, where, reading).table())
     return FoundServers(tuple(tables), dict(reading.variables), tuple(reading.notes))
@@ -248,12 +256,9 @@ class _Server:
         for name, value in self._texts("env", numbers=True).items():
             env[name] = self._value(name, value, f"env.{name}")
         written = [self._word(words, at, env) for at in range(len(words))]
-        variables = []
-        for part in chain(*written, folder):
-            if isinstance(part, _Variable):
-                variables.append(part)
+        variables = [part for part in chain(*written, folder) if isinstance(part, _Variable)]
         if folder or variables:
-            # A suite takes the words of a command literally: a shell changes the folder and expands variables.
+            # A suite takes the words of a command literally; a shell changes the folder and expands variables.
             line = " ".join(["exec", *map(_shell_word, written)])
             if folder:
                 line = f"cd {_shell_word(folder)} && {line}"
@@ -261,7 +266,8 @@ class _Server:
         else:
             command = ["".join(word) for word in written]
         for variable in variables:
-            if variable != "HOME":  # servers inherit it
+            # A server inherits HOME.
+            if variable != "HOME":
                 env.setdefault(variable, f"${variable}")
         table: Table = {"name": self._name, "command": command}
         if env:
@@ -274,7 +280,9 @@ class _Server:
         if at:
             before, place = words[at - 1], f"args[{at - 1}]"
         assigned = _ASSIGNMENT.fullmatch(word)
-        option = before if before.startswith("-") and "=" not in before else ""
+        option = ""
+        if before.startswith("-") and "=" not in before:
+            option = before
         asked = names_a_secret(_words_of_name(option))
         if assigned and before in ("-e", "--env"):
             # `docker run -e NAME` passes a variable on from its own environment.
@@ -289,7 +297,9 @@ class _Server:
             *before_it, variable = self._header_parts(header[1], header[2])
             return ["".join([f"{header[1]}: ", *before_it]), variable]
         name, value = _words_of_name(option), word
-        inside = None if asked else assigned or _OPTION.fullmatch(word)
+        inside = None
+        if not asked:
+            inside = assigned or _OPTION.fullmatch(word)
         if inside:
             name, value = _words_of_name(inside[1]), inside[2]
         telling = names_a_secret(name) and bool(value) and not value.startswith("-")
@@ -331,9 +341,9 @@ class _Server:
         return f"{self._name}_{name}".upper()
 
     def _references(self, text: str, place: str) -> list[str]:
-        """Split a text into literal parts and the variables it refers to.
+        """Return a text as its literal parts and its variables.
 
-        Raises ClientConfigError for a reference that has no counterpart here.
+        Raises ClientConfigError for a reference that has no counterpart in a suite.
         """
         parts: list[str] = []
         end = 0
@@ -359,7 +369,7 @@ class _Server:
         if kind == "env" and name:
             return self._variable(name, None)
         if _NAME.fullmatch(kind) and (not colon or name.startswith(("-", "+", "?"))):
-            # `${NAME:-default}`: the default is dropped, since a suite has no place for one.
+            # The default of `${NAME:-default}` is dropped, since a suite has no place for it.
             return self._variable(kind, None)
         raise ClientConfigError(f"{self._where}.{place}: ${{{kind}…}} has no counterpart in a suite; write it out")
 
@@ -403,22 +413,23 @@ def _problem_of_url(url: str) -> str | None:
     pairs = parse_qsl(_query(url))
     if any(passwords_in(url)) or any(names_a_secret(key.upper()) or looks_like_key(value) for key, value in pairs):
         return "holds a secret"
-    return "has a variable" if _REFERENCE.search(url) else None
+    if _REFERENCE.search(url):
+        return "has a variable"
+    return None
 
 
 def _kind_of_secret(text: str) -> str:
-    return "url" if any(passwords_in(text)) else "key"
+    if any(passwords_in(text)):
+        return "url"
+    return "key"
 
 
 def _holds_secret(parts: Sequence[str], *, telling: bool = False) -> bool:
     """Return whether the literal parts of a text may hold a secret.
 
-    With `telling`, the text's name suggests one: then only the word for an authorization scheme is harmless.
+    With `telling`, the text's name suggests a secret: then only the word for an authorization scheme is harmless.
     """
-    literal = []
-    for part in parts:
-        if not isinstance(part, _Variable):
-            literal.append(part.strip())
+    literal = [part.strip() for part in parts if not isinstance(part, _Variable)]
     if telling and any(part and part.lower() not in _SCHEMES for part in literal):
         return True
     return any(looks_like_key(part) or any(passwords_in(part)) for part in literal)
@@ -427,7 +438,7 @@ def _holds_secret(parts: Sequence[str], *, telling: bool = False) -> bool:
 def _with_references(parts: Sequence[str]) -> str:
     """Return parts as a value of a suite.
 
-    A variable gets braces where its name would run on; literal dollar signs are doubled.
+    A variable gets braces if its name would run on; literal dollar signs are doubled.
     """
     text = ""
     for part, after in zip(parts, (*parts[1:], ""), strict=True):
@@ -443,7 +454,10 @@ def _with_references(parts: Sequence[str]) -> str:
 def _shell_word(parts: Sequence[str]) -> str:
     word = ""
     for part in filter(None, parts):
-        word += f'"${part}"' if isinstance(part, _Variable) else shlex.quote(part)
+        if isinstance(part, _Variable):
+            word += f'"${part}"'
+        else:
+            word += shlex.quote(part)
     return word or "''"
 
 
@@ -457,7 +471,7 @@ def _query(url: str) -> str:
 # Configurations of MCP clients on this machine: Claude Desktop and Claude Code, Cursor, VS Code, Codex.
 
 _PLACES = (("mcpServers",), ("servers",), ("mcp", "servers"), ("mcp", "mcpServers"), ("mcp_servers",))
-"""The keys under which clients keep their servers; the third and fourth are in editor settings, the last is Codex's."""
+"""The keys below which clients keep their servers; the third and fourth are of editor settings, the last of Codex."""
 
 _OF_PROJECTS = (
     ("Claude Code", ".mcp.json"),
@@ -492,7 +506,7 @@ class ConfiguredServer:
 
 
 def servers_of_client(file: Path, folder: Path, wanted: Sequence[str] = ()) -> FoundServers:
-    """Return the servers of a client's configuration for a suite in `folder`, only the `wanted` ones if any are named.
+    """Return the servers of a client's configuration for a suite in `folder`, or the `wanted` ones among them.
 
     Raises ClientConfigError.
     """
@@ -500,10 +514,9 @@ def servers_of_client(file: Path, folder: Path, wanted: Sequence[str] = ()) -> F
     if unknown := [name for name in wanted if name not in servers]:
         hint = did_you_mean(unknown[0], servers) or f"there are {', '.join(servers)}"
         raise ClientConfigError(f"{file}: there is no server {unknown[0]!r}: {hint}")
-    chosen = {}
-    for name, entry in servers.items():
-        if not wanted or name in wanted:
-            chosen[name] = entry
+    chosen = servers
+    if wanted:
+        chosen = {name: entry for name, entry in servers.items() if name in wanted}
     found = read_servers(chosen, Reading(f"{file}: {place}", root, folder))
     if not found.tables:
         raise ClientConfigError(f"{file}: has no server that is in use: each of {place} is disabled")
@@ -511,9 +524,9 @@ def servers_of_client(file: Path, folder: Path, wanted: Sequence[str] = ()) -> F
 
 
 def servers_on_machine(folder: Path, home: Path | None) -> Iterator[ConfiguredServer]:
-    """Yield each server that clients use in a folder and everywhere, nearest first.
+    """Yield each server that clients use in a folder and everywhere, the nearest first.
 
-    Skips servers that cannot be read or written into a suite; `servers_of_client` says why.
+    Servers that cannot be read or written into a suite are skipped; `servers_of_client` reports the reason.
     """
     seen: list[object] = []
     for client, file in _files(folder.absolute(), home):
@@ -567,16 +580,17 @@ def _document(file: Path) -> object:
 def _servers_in(
     document: object, file: Path, folder: Path, wanted: Sequence[str]
 ) -> tuple[str, dict[str, object], Path]:
-    """Return where in a configuration the servers stand, the servers by name, and the client's workspace folder."""
+    """Return the keys of the servers in a configuration, the servers by name, and the client's workspace folder."""
     absolute = file.absolute()
-    # These folders are inside the workspace, so the workspace is one level above.
-    hidden = absolute.parent.name in (".vscode", ".cursor", ".codex")
-    root = absolute.parent.parent if hidden else absolute.parent
+    root = absolute.parent
+    # These folders are inside the workspace, which is one level above.
+    if root.name in (".vscode", ".cursor", ".codex"):
+        root = root.parent
     project, of_project = _of_project(document, file, folder, wanted)
     for place in _PLACES:
         inner: object = document
         for key in place:
-            inner = inner.get(key) if isinstance(inner, dict) else None
+            inner = _table(inner).get(key)
         if inner is None or (inner == {} and of_project):
             continue
         where = ".".join(place)
@@ -607,8 +621,12 @@ def _of_project(
     for path, settings in _table(_table(document).get("projects")).items():
         if servers := _table(_table(settings).get("mcpServers")):
             tables[Path(path)] = servers
-    around = next((path for path in (folder, *folder.parents) if path in tables), None)
-    here = dict(tables[around]) if around is not None else {}
+    around: Path | None = None
+    here: dict[str, object] = {}
+    for path in (folder, *folder.parents):
+        if path in tables:
+            around, here = path, dict(tables[path])
+            break
     known = {**_table(_table(document).get("mcpServers")), **here}
     if not known.keys() >= set(wanted):
         others = [path for path, servers in tables.items() if servers.keys() >= set(wanted)]
@@ -638,9 +656,10 @@ def _of_codex(entry: object) -> object:
     # Codex expands nothing in its texts; it names the variables to pass on in settings of their own.
     passed = entry.get("env_vars")
     env: dict[str, object] = {}
-    for name in passed if isinstance(passed, list) else ():
-        if isinstance(name, str):
-            env[name] = f"${{{name}}}"
+    if isinstance(passed, list):
+        for name in passed:
+            if isinstance(name, str):
+                env[name] = f"${{{name}}}"
     env |= _table(entry.get("env"))
     headers = dict(_table(entry.get("http_headers")))
     for key, name in _table(entry.get("env_http_headers")).items():
@@ -655,15 +674,17 @@ def _of_codex(entry: object) -> object:
 
 
 def _table(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, dict) else {}
+    if not isinstance(value, dict):
+        return {}
+    return value
 
 
 def _plain_json(text: str) -> str:
-    """Return JSON without comments and trailing commas, with every line where it was."""
+    """Return JSON without comments and trailing commas, each line in its place."""
 
     def blank(match: re.Match[str]) -> str:
         return match[1] or re.sub(r"[^\n]", " ", match[0])
 
-    # Strings are matched first, so that `//` inside an address is no comment. Blanks keep the columns of errors.
+    # Strings are matched first, so that `//` inside of an address is no comment. Blanks keep the columns of errors.
     without_comments = re.sub(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', blank, text, flags=re.DOTALL)
     return re.sub(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])', blank, without_comments, flags=re.DOTALL)

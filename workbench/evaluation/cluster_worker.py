@@ -1,6 +1,6 @@
-"""A worker of a cluster: makes portions of a plan's runs with the resources of its machine.
+"""A worker of a cluster, which makes portions of a plan's runs with the resources of its machine.
 
-dask calls its functions by name. The program asks for messages; a worker never calls it.
+dask calls the functions by name. The program asks for messages; a worker never calls it.
 """
 
 from __future__ import annotations
@@ -60,21 +60,21 @@ from workbench.trajectory.events import Event
 _logger = logging.getLogger(__name__)
 
 FIRST_SILENCE_S = 600.0
-"""The wait for the first request of the program; after that, `SILENCE_S`."""
+"""Seconds to wait for the first request of the program; afterwards `SILENCE_S`."""
 ANSWER_WITHIN_S = 1.0
-"""The time that a request of the program waits for a message."""
+"""Seconds that a request of the program waits for a message."""
 LOOK_S = 0.02
 MAX_TOLD = 200
-"""Messages sent at a time."""
+"""Most messages in one answer."""
 
 # One worker process may work for several programs, each with a token of its own.
 _NODES: dict[str, Node] = {}
 _NUMBERS = count(1)
-"""Numbers messages across all nodes, so that a confirmation for an earlier node confirms none of the next one's."""
+"""Numbers of messages across all nodes, so that a confirmation for an earlier node confirms none of the next one."""
 
 
 async def enlist(errand: bytes) -> tuple[str, ...]:
-    """Prepare for the runs of an errand, and return why that is impossible, if it is."""
+    """Prepare for the runs of an errand, and return the reasons if that is impossible."""
     try:
         said: Errand = pickle.loads(errand)
         if said.is_ours:
@@ -85,9 +85,9 @@ async def enlist(errand: bytes) -> tuple[str, ...]:
 
 
 async def exchange(token: str, seen: int, sent: bytes) -> bytes | None:
-    """Take some messages, and return the numbered ones after `seen` as soon as there are any.
+    """Handle some messages, and return the numbered ones after `seen` as soon as there are any.
 
-    Returns `None` if this worker no longer works for that errand.
+    Returns `None` if this worker no longer works for the errand.
     """
     node = _NODES.get(token)
     if node is None or not node.asked.heard():
@@ -99,13 +99,14 @@ async def exchange(token: str, seen: int, sent: bytes) -> bytes | None:
 
 
 def make_portion(token: str, portion: bytes) -> bool:
-    """Make a portion of the runs to its end; a dask task.
+    """Make a portion of the runs to its end, as a task of dask.
 
-    Returns whether this worker still works for that errand.
+    Returns whether this worker still works for the errand.
     """
     from distributed import secede
 
-    secede()  # it waits; what computes is the engine's thread
+    # The task only waits: the engine's thread computes, and dask may start other tasks.
+    secede()
     node = _NODES.get(token)
     if node is None:
         return False
@@ -134,13 +135,14 @@ def _become_ours() -> None:
         for number in FOR_THE_PROGRAM:
             signal.signal(number, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, FOR_THE_PROGRAM)
+    # A server or a module that prints would otherwise write into the report of the command.
     os.dup2(2, 1)
     quiet_logs()
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
 
 
 def _enlisted(errand: Errand) -> tuple[str, ...]:
-    # The program enlists a worker again after it lost the connection.
+    # The program enlists a worker again after a lost connection.
     before = _NODES.pop(errand.token, None)
     if before is not None:
         before.close()
@@ -153,10 +155,10 @@ def _enlisted(errand: Errand) -> tuple[str, ...]:
 
 
 class Asked:
-    """Whether the program still asks.
+    """The knowledge whether the program still asks.
 
-    Once it has been silent for too long, that is final: its leases belong to others by then, and a process that was
-    frozen must not act on old messages. `clock` returns seconds.
+    A silence that was too long is final: by then the leases belong to others, and a process that was frozen must not
+    act on old messages. `clock` returns seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -169,7 +171,7 @@ class Asked:
         return self._clock() > self._until_s
 
     def heard(self) -> bool:
-        """Note a request, and return whether it is in time."""
+        """Record a request, and return whether it is in time."""
         now_s = self._clock()
         if in_time := now_s <= self._until_s:
             self._until_s = now_s + SILENCE_S
@@ -189,7 +191,7 @@ class Node:
             program.secrets.keep(file.text)
         self._cases: list[Mapping[str, Case]] = []
         self.problems: list[str] = []
-        """Why it cannot work."""
+        """The reasons for which the node cannot work."""
         for file in self._files:
             self._cases.append(cases_by_id(file.suite))
             if file.suite is None:
@@ -209,7 +211,7 @@ class Node:
         self.asked = Asked()
         self._batches: dict[int, Batch] = {}
         self._stopped: set[str | None] = set()
-        """Ids of runs to stop, `None` for all: their portion may arrive later."""
+        """Ids of runs to stop, `None` for all; kept, because their portion may arrive later."""
         self._lent: dict[int, tuple[Lease, ...]] = {}
         self._closed = False
         if not self.problems:
@@ -263,7 +265,7 @@ class Node:
                 self._runtime.on_engine(self._give_back(number))
 
     async def news(self, seen: int) -> bytes | None:
-        """Return the messages after `seen` and forget the earlier ones; `None` when it is too late."""
+        """Return the messages after `seen`, and drop confirmed ones; `None` if the request came too late."""
         with self._saying:
             while self._outbox and self._outbox[0][0] <= seen:
                 self._outbox.popleft()
@@ -277,13 +279,14 @@ class Node:
             return pickled(tuple(islice(self._outbox, MAX_TOLD)))
 
     def make(self, portion: Portion) -> None:
-        """Make the runs of a portion; blocks until all of them are reported."""
+        """Make the runs of a portion, and block until all of them are reported."""
         self._runtime.on_engine(self._make(portion)).result()
 
     async def _make(self, portion: Portion) -> None:
         runs = tuple(map(self._run, portion.runs))
         batch = self._runtime.open(self._plan, self._approval, runs, portion.at_once)
-        self._redacted_cases |= {run.run_id: run.case for run in runs}
+        for run in runs:
+            self._redacted_cases[run.run_id] = run.case
         self._batches[portion.number] = batch
         if portion.leases is not None:
             self._leases.take(portion.lent, portion.leases)
@@ -305,10 +308,7 @@ class Node:
             self._say(GivenBack(number, await self._leases.give_back(number, leases)))
 
     def close(self) -> None:
-        """Stop the remaining runs, and close servers and connections.
-
-        Blocks for some seconds.
-        """
+        """Stop the remaining runs, and close servers and connections; blocks for some seconds."""
         if not self._closed:
             self._closed = True
             for batch in tuple(self._batches.values()):
@@ -326,7 +326,8 @@ class Node:
 
     def _say(self, *messages: FromWorker) -> None:
         with self._saying:
-            self._outbox += ((next(_NUMBERS), message) for message in messages)
+            for message in messages:
+                self._outbox.append((next(_NUMBERS), message))
 
     def _run(self, ref: RunRef) -> PlannedRun:
         return ref.planned(self._files[ref.suite], self._cases[ref.suite][ref.case])
@@ -345,7 +346,7 @@ class _PackingRedaction:
         self._packer = RunPacker(self)
 
     def search(self, run: DoneRun) -> Search | None:
-        """Search a run for secrets."""
+        """Return a search for secrets in a run."""
         return self._redaction.search(run)
 
     def redacted(self, run: DoneRun) -> DoneRun:
@@ -364,7 +365,7 @@ class _PackingRedaction:
 
 
 class _OutsideTeller(Teller):
-    """Sends the events of runs to another machine, redacted, without revealing which secrets there are."""
+    """Sends redacted events of runs to another machine, without a hint at the secrets there are."""
 
     def __init__(
         self, send: Callable[..., object], secrets: Secrets, redaction: _PackingRedaction, errand: Errand
@@ -374,7 +375,8 @@ class _OutsideTeller(Teller):
         self._history = errand.history
 
     def _tell(self, event: BatchEvent) -> None:
-        if not isinstance(event, ToolsListed):  # remembered on the worker, under a path of its own
+        # Listings are remembered on the worker, below a path of its own.
+        if not isinstance(event, ToolsListed):
             super()._tell(self._secrets.redacted(event))
 
     def _tell_done(self, done: RunDone, events: tuple[Event, ...]) -> None:

@@ -1,4 +1,4 @@
-"""Confirmation of cases that broke since a baseline: which of them to rerun, and the verdict on each."""
+"""The confirmation of cases that broke since a baseline: the choice of cases to rerun, and the verdict on each."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from workbench.trajectory.trajectory import Trajectory
 _NO_MORE = "no more runs are made again than the batch has: --repeats N allows for more"
 
 MAX_EARLIER = 200
-"""The number of earlier runs of a case that are read for its typical pass rate."""
+"""Most earlier runs of a case that are read for its typical pass rate."""
 
 
 @dataclass(frozen=True)
@@ -52,18 +52,20 @@ class Confirming:
 
     @property
     def announcement(self) -> str | None:
-        """The number of cases to rerun and the most runs they may take; `None` without reruns."""
+        """The number of cases to rerun, and the most runs they may take; `None` without reruns."""
         if self.plan is None or self.plan.reruns is None:
             return None
-        one = len(self.changes) == 1
-        which = f"{counted(len(self.changes), 'case')} {'is' if one else 'are'} made again"
-        whether = f"until it is sure whether {'it' if one else 'they'} broke"
+        verb, they = "are", "they"
+        if len(self.changes) == 1:
+            verb, they = "is", "it"
+        which = f"{counted(len(self.changes), 'case')} {verb} made again"
+        whether = f"until it is sure whether {they} broke"
         return f"{which} {whether}, by {counted(self.plan.reruns.most, 'run')} at most: --confirm none makes none again"
 
     def done(
         self, results: Iterable[RunResult] = (), *, batch: int | None = None, interrupted: bool = False
     ) -> AgainstBaseline:
-        """Return the comparison with a verdict on each broken case, after reruns recorded as `batch`."""
+        """Return the comparison with a verdict on each broken case, after reruns that are recorded as `batch`."""
         cases, errors, made = [*self.settled], 0, 0
         if self.plan is not None and self.plan.reruns is not None:
             course, in_error = self.plan.reruns.course(), Counter[int]()
@@ -90,10 +92,12 @@ class Confirming:
                     why = _NO_MORE
                 outcome = evidence.decided or "perhaps by chance"
                 cases.append(_confirmed(change, outcome, evidence.failed, evidence.good, why))
-        # Settled and rerun cases in the order of the comparison.
+        # Settled and rerun cases are in the order of the comparison.
         order = {_key(change): place for place, change in enumerate(self.against.deciding("broke"))}
         cases.sort(key=lambda case: order[case.suite, case.case_id, case.model])
-        known = Confirmed(tuple(cases), made, batch if made else None, errors, interrupted)
+        if not made:
+            batch = None
+        known = Confirmed(tuple(cases), made, batch, errors, interrupted)
         return replace(self.against, confirmed=known)
 
 
@@ -108,8 +112,8 @@ def confirming(
 ) -> Confirming | None:
     """Return the cases that broke and how to confirm them; `None` if no confirmation is needed.
 
-    None is needed if it was not asked for or if the test over all cases has decided. `results` are those of the batch,
-    which was run by `plan` and recorded as `batch`; without a plan nothing can be rerun.
+    None is needed if it was not asked for, or if the test over all cases has decided. `results` are those of the
+    batch, which was run by `plan` and recorded as `batch`; without a plan nothing can be rerun.
     """
     changes = against.deciding("broke")
     if against.confirm == "none" or against.is_worse or not changes:
@@ -125,7 +129,7 @@ def confirming(
         planned = None
         if plan is not None and not interrupted:
             planned = _planned(baseline, plan, change)
-        # Cheapest evidence first: a model that always answers the same, then the repeats there are, then reruns.
+        # The cheapest evidence first: a model that always answers the same, then the existing repeats, then reruns.
         if (sure := _why_sure(baseline, change, of_case)) is not None:
             settled.append(_confirmed(change, "confirmed", why=sure))
         elif repeats_confirm(failed, graded, against.diff.compared):
@@ -137,14 +141,19 @@ def confirming(
     if not again or plan is None:
         return Confirming(against, tuple(settled))
     typical = _typical_shares(plan, again, baseline, batch)
-    cases = tuple(
-        Rerun(run, share, baseline.confirm_writes or plan.execution.exempt(run.file))
-        for (_, run), share in zip(again, typical, strict=True)
-    )
-    runs_of_batch = plan.resumed.batch.planned if plan.resumed is not None else len(plan.runs)
-    # At most doubles the cost of the batch; a suite of two cases still gets the reruns that a verdict needs.
+    exempt = baseline.confirm_writes
+    cases = []
+    for (_, run), share in zip(again, typical, strict=True):
+        cases.append(Rerun(run, share, exempt or plan.execution.exempt(run.file)))
+    runs_of_batch = len(plan.runs)
+    if plan.resumed is not None:
+        runs_of_batch = plan.resumed.batch.planned
+    # Reruns at most double the cost of the batch; a suite of two cases still gets the reruns that a verdict needs.
     most = max(runs_of_batch, fewest_reruns(len(changes)))
-    reruns, planned_runs = Reruns(cases, len(changes), most, batch).planned()
+    reruns, planned_runs = Reruns(tuple(cases), len(changes), most, batch).planned()
+    history = None
+    if batch is not None:
+        history = plan.history
     rerun_plan = replace(
         plan,
         runs=planned_runs,
@@ -154,7 +163,7 @@ def confirming(
         until=None,
         compares=False,
         min_score=None,
-        history=plan.history if batch is not None else None,
+        history=history,
         notices=(),
     )
     return Confirming(against, tuple(settled), rerun_plan, tuple(change for change, _ in again))
@@ -184,10 +193,10 @@ def _runs_of(
 
 
 def _planned(baseline: Baseline, plan: Plan, change: CaseChange) -> PlannedRun | None:
-    """Return a planned run of the case, the first by preference.
+    """Return a planned run of the case, its first one if possible.
 
-    A case whose runs were over before its batch was resumed is planned like another one of its suite and model, because
-    the approval covers what that one uses.
+    A case whose runs were over before its batch was resumed is planned like another case of its suite and model,
+    because the approval covers the needs of that one.
     """
     alike = None
     for run in plan.runs:
@@ -197,20 +206,20 @@ def _planned(baseline: Baseline, plan: Plan, change: CaseChange) -> PlannedRun |
             alike = alike or run
     if alike is None:
         return None
-    written = next((case for case in alike.written_suite.cases if case.id == change.case_id), None)
-    if written is None:
-        return None
-    return replace(alike, written=with_grader(written, alike.by, alike.repeat_rule))
+    for written in alike.written_suite.cases:
+        if written.id == change.case_id:
+            return replace(alike, written=with_grader(written, alike.by, alike.repeat_rule))
+    return None
 
 
 def _why_sure(baseline: Baseline, change: CaseChange, runs: Sequence[RunResult]) -> str | None:
-    """Return why a broken case needs no rerun: its model always answers the same."""
+    """Return why a broken case needs no rerun, because its model always answers the same; `None` if it needs one."""
     model = model_of(change.model)
     if not is_built_in(model):
         return None
     if not model.startswith(REPLAY):
         return f"{model} always answers the same"
-    # A recording that was replaced since the baseline may answer in another way.
+    # A recording that was replaced since the baseline may answer otherwise.
     before = {_said(trajectory) for trajectory in _before(baseline, change)}
     same = before.issuperset(_said(run.trajectory) for run in runs if run.status == Status.FAILED)
     if same:
@@ -223,18 +232,20 @@ def _before(baseline: Baseline, change: CaseChange) -> Iterator[Trajectory]:
         for run in baseline.runs.of_cases({change.case_id}):
             there = baseline.same.get(run.suite.key, run.suite.key)
             if there == change.suite and run.figures is not None:
-                with suppress(HistoryError, RecordingError):  # damage is reported where the batch is shown
+                # Damage is reported with the batch itself.
+                with suppress(HistoryError, RecordingError):
                     yield history.recording(run).trajectory
 
 
 def _said(trajectory: Trajectory) -> str:
     """Return the calls and the answer of a run as comparable text."""
-    # `repr` makes any arguments comparable and hashable, which dictionaries are not.
-    return repr(([(call.tool, dict(call.arguments)) for call in trajectory.calls], trajectory.final_answer))
+    # `repr` makes all arguments comparable and hashable, which dictionaries are not.
+    calls = [(call.tool, dict(call.arguments)) for call in trajectory.calls]
+    return repr((calls, trajectory.final_answer))
 
 
 def _repeats(change: CaseChange) -> tuple[int, int]:
-    """Return how many repeats of a case failed, and how many were graded."""
+    """Return the number of repeats of a case that failed, and of those that were graded."""
     if change.after is None:
         return 0, 0
     return change.after.graded - change.after.good, change.after.graded
@@ -249,7 +260,7 @@ def _why_not(
     *,
     interrupted: bool,
 ) -> str | None:
-    """Return why a case cannot be rerun."""
+    """Return why a case cannot be rerun; `None` if it can."""
     if model_of(change.model).startswith(REPLAY):
         return "a recording always answers the same, and its repeats do not decide"
     if interrupted:
@@ -262,8 +273,9 @@ def _why_not(
         return "all its runs were over when the batch was resumed"
     if baseline.confirm_writes or plan.execution.exempt(planned.file):
         return None
-    tool = next(filter(None, map(executed_write, runs)), None)
-    return None if tool is None else _not_read_only(tool)
+    for tool in filter(None, map(executed_write, runs)):
+        return _not_read_only(tool)
+    return None
 
 
 def _not_read_only(tool: str) -> str:
@@ -285,7 +297,7 @@ def _typical_shares(
             for row in history.runs_of_case(suite.key, change.case_id, MAX_EARLIER, lambda _why: None):
                 if row.model != change.model or row.is_fork or row.figures is None:
                     continue
-                # Rows come latest first, so this batch sets the content that earlier ones are compared with.
+                # The latest rows come first, so this batch sets the content with which earlier rows are compared.
                 if row.batch == batch:
                     content = contents.of(row.suite, row.case_id)
                 elif row.batch < batch and contents.of(row.suite, row.case_id) == content and row.figures.status.graded:

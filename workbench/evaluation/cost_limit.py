@@ -1,4 +1,4 @@
-"""A limit on the cost of a batch: the expected cost of its runs, and which of them may still begin."""
+"""A limit on the cost of a batch: the expected cost of its runs, and the decision which of them may still begin."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from workbench.tools.listings import Listings, definitions_for
 Cell = tuple[str, str, str]
 """The path of a suite, the id of a case, and a model."""
 
-# Only for models without any earlier run: the first run of a batch replaces the guess.
+# Used only for models without any earlier run: the first run of a batch replaces the guess.
 _ROUNDS, _ANSWER_TOKENS = 2, 100
-"""A guess at a run that was never made: one request for the calls and one for the answer, each answered like this."""
+"""A guess at a run that was never made: a request for the calls and one for the answer, with answers of this length."""
 _JUDGED_CHARACTERS, _RULING_TOKENS = 3_000, 150
 """A guess at one question to a judge, with its instructions."""
-# A rule of thumb for English text, used for every model: exact tokenizers differ by provider.
+# A rule of thumb for English text, used for every model, because exact tokenizers differ by provider.
 _CHARACTERS_A_TOKEN = 4
-# Sums of floats: a limit that is met exactly must not fail by the last bit.
+# Costs are sums of floats: a limit that is met exactly must not be missed by the last bit.
 _ROUNDING: Final = 1e-9
 
 
 class CostLimitError(Exception):
-    """A limit on cost cannot be kept.
+    """A limit on cost that cannot be kept.
 
     Each of `problems` is one sentence with the way out.
     """
@@ -110,10 +110,10 @@ def cost_limit(
 ) -> CostLimit:
     """Return the limit of `usd` on the cost of runs, with costs expected from earlier runs in `history`.
 
-    Raises CostLimitError where a price is unknown, and HistoryError.
+    Raises CostLimitError if a price is unknown, and HistoryError.
     """
     cells = {_cell(run): run for run in runs}
-    # All prices must be known before the first run: a limit with an unpriced model would promise too much.
+    # All prices must be known before the first run: with an unpriced model, the limit would promise too much.
     if problems := tuple(dict.fromkeys(_unpriced(cells.values(), specs))):
         raise CostLimitError(*problems)
     # A cost of 0 comes from a price of 0 at that time, which says nothing about a price of today.
@@ -125,9 +125,11 @@ def cost_limit(
     expected: dict[Cell, Expected] = {}
     listings = Listings(program.folders.listings)
     for cell, run in cells.items():
-        judging = sum(_judging_guess(specs.judge_of(run.file.path, check).price) for check in _judged(run, specs))
+        judging = 0.0
+        for check in _judged(run, specs):
+            judging += _judging_guess(specs.judge_of(run.file.path, check).price)
         price = _price_of(run, specs)
-        # Best evidence first: this case with this model, then this model, then the length of the request.
+        # The best evidence first: this case with this model, then this model, then the length of the request.
         if run.case.skip is not None:
             expected[cell] = Expected(0.0)
         elif price in (FREE, None):
@@ -161,7 +163,9 @@ def _price_of(run: PlannedRun, specs: Specs) -> Price | None:
         spec = specs.of(run)
     except ConfigError:
         return None
-    return FREE if spec is None else spec.price
+    if spec is None:
+        return FREE
+    return spec.price
 
 
 def _judged(run: PlannedRun, specs: Specs) -> Iterator[Judged]:
@@ -170,7 +174,8 @@ def _judged(run: PlannedRun, specs: Specs) -> Iterator[Judged]:
         try:
             specs.judge_of(run.file.path, check)
         except ConfigError:
-            continue  # the run will say what is wrong
+            # The run itself reports the problem.
+            continue
         yield check
 
 
@@ -185,7 +190,8 @@ def _unpriced(runs: Iterable[PlannedRun], specs: Specs) -> Iterator[str]:
         try:
             spec = specs.of(run)
         except ConfigError:
-            spec = None  # the run will say what is wrong
+            # The run itself reports the problem.
+            spec = None
         if spec is not None and spec.price is None:
             yield _no_price("model", name)
         for check in _judged(run, specs):
@@ -194,15 +200,15 @@ def _unpriced(runs: Iterable[PlannedRun], specs: Specs) -> Iterator[str]:
                 yield _no_price("judge", judge.name)
 
 
-def _no_price(what: str, name: str) -> str:
+def _no_price(kind: str, name: str) -> str:
     return (
-        f"a limit on cost needs the price of the {what} {name!r}: write price = {{ input = …, output = … }}, in US "
+        f"a limit on cost needs the price of the {kind} {name!r}: write price = {{ input = …, output = … }}, in US "
         "dollars per million tokens, into its table [models.NAME] of a workbench.toml"
     )
 
 
 def _sent(run: PlannedRun, listings: Listings) -> int:
-    """Estimate the characters in the first request of a run."""
+    """Return about how many characters the first request of a run has."""
     case = run.case
     texts = [run.settings.system, case.user, *(message.content for message in case.messages)]
     tools = list(definitions_for(run.suite, case))
@@ -231,9 +237,9 @@ def cost_with_judges(result: RunResult) -> float | None:
 class Spending:
     """A listener of a batch that lets its runs begin while they fit the limit.
 
-    Runs under way count with their expected cost. If a model's cost is only guessed, one run of it goes first, provided
-    that its first request fits, and tells the cost of the others. `ask` may raise the limit: it gets the limit and the
-    amount spent, and returns the new limit or `None`.
+    Runs in progress count with their expected cost. If a model's cost is only guessed, one of its runs goes first,
+    provided that its first request fits, and shows the cost of the others. `ask` may raise the limit: it gets the
+    limit and the amount spent, and returns the new limit or `None`.
     """
 
     status: Status = Status.STOPPED
@@ -250,7 +256,7 @@ class Spending:
         self._news = asyncio.Event()
 
     def take(self, event: BatchEvent) -> None:
-        """Count the cost of a finished run and wake the runs that wait for it."""
+        """Count the cost of a finished run, and wake the runs that wait for it."""
         if isinstance(event, BatchDone) and self._asking is not None:
             self._asking.cancel()
         if not isinstance(event, RunDone):
@@ -258,9 +264,12 @@ class Spending:
         model, expected = self._under_way.pop(event.result.run_id, ("", None))
         if expected is None:
             return
-        # A run of unknown cost counts with its expected one: it was hardly free.
+        # A run of unknown cost counts with its expected cost: it was hardly free.
         cost = cost_with_judges(event.result)
-        self._limit.spent.usd += expected if cost is None else cost
+        if cost is None:
+            self._limit.spent.usd += expected
+        else:
+            self._limit.spent.usd += cost
         # Ungraded runs ended early and would make the model look cheap.
         if cost is not None and event.result.grades:
             self._costs.setdefault(model, []).append(cost)
@@ -268,7 +277,10 @@ class Spending:
         self._news = asyncio.Event()
 
     async def why_not(self, planned: PlannedRun) -> str | None:
-        """Return why a run is skipped, or `None` to start it now. Wait while runs under way may still free money."""
+        """Return why a run is skipped, or `None` to start it now.
+
+        Waits while runs in progress may still free money.
+        """
         while True:
             expected = self._limit.expected_of(planned)
             usd = needed_usd = expected.usd

@@ -24,22 +24,24 @@ from workbench.trajectory.events import JsonValue
 
 
 class StopError(ValueError):
-    """A batch cannot stop early as asked.
-
-    The message says why, and what to do."""
+    """A batch cannot stop early as the user asked; the message has the reason and the remedy."""
 
 
 def until_of(stop: Stop, runs: Sequence[PlannedRun], files: Iterable[SuiteFile], *, compares: bool) -> Until:
     """Return the stopping rule for a batch of these runs.
 
-    Without a seed, one is derived from the plan, so that the same runs have the same order every time.
-    Raises StopError.
+    Without a seed, one is derived from the plan, so that the same runs have the same order every time. Raises
+    StopError.
     """
-    seed = stop.seed if stop.seed is not None else _seed_of(runs)
+    seed = stop.seed
+    if seed is None:
+        seed = _seed_of(runs)
+    if compares and stop.looks is not None:
+        return Until("looks", seed, looks=stop.looks)
     if compares:
-        return Until("e-value" if stop.looks is None else "looks", seed, looks=stop.looks)
+        return Until("e-value", seed, looks=None)
     until = Until("gate", seed, gate=stop.gate, worse=stop.worse)
-    rates = [stop.gate] if stop.gate is not None else _min_pass_rates(files)
+    rates = _rates_to_decide(stop, files)
     if not rates:
         raise StopError("--until decided needs a pass rate to decide about: give --gate, or min_pass_rate in [gate]")
     for rate in rates:
@@ -51,12 +53,11 @@ def until_of(stop: Stop, runs: Sequence[PlannedRun], files: Iterable[SuiteFile],
     return until
 
 
-def _min_pass_rates(files: Iterable[SuiteFile]) -> list[float]:
+def _rates_to_decide(stop: Stop, files: Iterable[SuiteFile]) -> list[float]:
+    if stop.gate is not None:
+        return [stop.gate]
     gates = gates_of(files)
-    rates = []
-    for gate in gates.values():
-        if gate.min_pass_rate is not None:
-            rates.append(gate.min_pass_rate)
+    rates = [gate.min_pass_rate for gate in gates.values() if gate.min_pass_rate is not None]
     for path, gate in gates.items():
         if rates and gate.min_score is not None:
             raise StopError(f"{path} demands a mean score too, which needs all runs: leave --until out, or give --gate")
@@ -64,7 +65,7 @@ def _min_pass_rates(files: Iterable[SuiteFile]) -> list[float]:
 
 
 def _seed_of(runs: Iterable[PlannedRun]) -> int:
-    # Not `hash`, which differs from process to process.
+    # `hash` differs from process to process.
     return zlib.crc32("\n".join(f"{run.written.id} {run.model} {run.repeat}" for run in runs).encode())
 
 
@@ -77,7 +78,7 @@ def out_of_reach(until: Until, runs: Iterable[PlannedRun], files: Iterable[Suite
 def in_random_order(runs: Iterable[PlannedRun], seed: int) -> tuple[PlannedRun, ...]:
     """Return runs in random order of their cases, or of their clusters of cases.
 
-    Within a case, each repeat is run with all models before the next repeat.
+    Within a case, each repeat runs with all models before the next repeat.
     """
     # Cases of a cluster fail together, so the unit that the test draws at random is the cluster.
     of_unit: dict[object, list[PlannedRun]] = {}
@@ -106,7 +107,8 @@ def watch_of(plan: Plan) -> Watch | None:
         return None
     over, numbers = plan.over, plan.places
     places = {number: _place_of_figures(run) for number, run in over.items()}
-    places |= {numbers[run.run_id]: place_of(run) for run in plan.runs}
+    for run in plan.runs:
+        places[numbers[run.run_id]] = place_of(run)
     return watched(plan.until, places, over, plan.gates)
 
 
@@ -125,9 +127,7 @@ def pairs_of_batch(settings: Mapping[str, JsonValue], figures: Mapping[int, RunS
     until = Until.of(settings)
     if until is None or until.rule == "gate":
         return ()
-    places = {}
-    for number, run in figures.items():
-        places[number] = _place_of_figures(run)
+    places = {number: _place_of_figures(run) for number, run in figures.items()}
     return watched(until, places, figures, {}).pairs
 
 
@@ -138,7 +138,7 @@ def _place_of_figures(run: RunSummary) -> Place:
 class Sparing:
     """A listener of a batch that skips its runs once they can decide nothing more.
 
-    No run begins more than `ahead` places beyond the first unfinished one: otherwise a fast model would be through
+    No run begins more than `ahead` places beyond the first unfinished one: a fast model would otherwise be through
     before anything is decided.
     """
 
@@ -154,7 +154,7 @@ class Sparing:
         self._news = asyncio.Event()
 
     def take(self, event: BatchEvent) -> None:
-        """Count a finished run and wake the runs that wait for it."""
+        """Count a finished run, and wake the runs that wait for it."""
         if not isinstance(event, RunDone):
             return
         number = self._numbers[event.result.run_id]
@@ -166,7 +166,7 @@ class Sparing:
         self._news = asyncio.Event()
 
     async def why_not(self, planned: PlannedRun) -> str | None:
-        """Return why a run is skipped, or `None` to start it now. Wait while it is too far ahead."""
+        """Return why a run is skipped, or `None` to start it now; waits while the run is too far ahead."""
         number = self._numbers[planned.run_id]
         # A run too far ahead waits until the first unfinished place has moved on, or the batch is decided.
         while (why := self._watch.why_not(number)) is None and number > (self._first or 0) + self._ahead:

@@ -1,7 +1,7 @@
 """Exit codes of commands."""
 
 OK = 0
-"""Everything passed or warned, or the demands were met."""
+"""Every case passed or warned, or the demands were met."""
 QUALITY_MISSED = 1
 """A case failed, or a gate or `--min-score` was missed."""
 NOTHING_GRADED = 4
@@ -9,9 +9,9 @@ NOTHING_GRADED = 4
 USAGE = 2
 """Wrong usage, a suite with problems, missing trust, an extra that is not installed, or no case selected."""
 INFRASTRUCTURE = 3
-"""Some run ended in an infrastructure error, or that prevented all runs; wins over `QUALITY_MISSED`."""
+"""A run ended in an infrastructure error, or such an error prevented all runs; wins over `QUALITY_MISSED`."""
 READER_GONE = 141
-"""The reader closed the output, as `| head` does; the code of a program that SIGPIPE ends."""
+"""The reader closed the output, as `| head` does; the exit code of a program that SIGPIPE ends."""
 INTERRUPTED = 130
 """Stopped by Ctrl+C, SIGTERM or SIGHUP; finished runs are reported."""
 
@@ -23,4 +23,4 @@ MEANINGS = {
     NOTHING_GRADED: "no run that counts was graded",
     INTERRUPTED: "interrupted",
 }
-"""Shown by `--help` of a command that decides about cases."""
+"""The meanings in the `--help` of commands that decide about cases."""

@@ -1,7 +1,7 @@
-"""JSON Schemas of the files that people write, for editors: closed, and derived from the models that read them.
+"""JSON Schemas of the files that people write, for editors: closed, and derived from the models that read the files.
 
-Those of TOML are draft 7, which TOML editors support best. A schema says less than `workbench validate`: rules between
-keys are not in it.
+Schemas of TOML files are draft 7, which TOML editors support best. `workbench validate` checks more: rules between
+keys are in no schema.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ _CHECK = {"$ref": "#/definitions/Check"}
 def file_schema(kind: FileKind) -> _Json:
     """Return the schema of suites, of `workbench.toml`, or of files of calls, which are JSON."""
     if kind == "calls":
-        from workbench.evaluation.calls_file import CallsDocument  # on use: only grading calls needs it
+        # Imported on use: only grading of calls needs it.
+        from workbench.evaluation.calls_file import CallsDocument
 
         made = CallsDocument.model_json_schema(by_alias=True)
         head = {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
@@ -31,10 +32,12 @@ def file_schema(kind: FileKind) -> _Json:
         return _for_editors(settings_schema(), "Settings of Workbench: workbench.toml")
     schema = _for_editors(Suite.model_json_schema(), "A suite of Workbench, format 1")
     definitions = schema["definitions"]
-    definitions["Case"]["required"].remove("id")  # derived from the name by default
-    del definitions["Equals"]["properties"]["plain"]  # says how it was written
+    # The id is derived from the name by default, and `plain` only tells how a value was written.
+    definitions["Case"]["required"].remove("id")
+    del definitions["Equals"]["properties"]["plain"]
     parameters = definitions["Tool"]["properties"]["parameters"]
-    definitions["Tool"]["properties"]["parameters"] = {"anyOf": [parameters, {"type": "string"}]}  # or its JSON text
+    # Parameters are a table or its JSON text.
+    definitions["Tool"]["properties"]["parameters"] = {"anyOf": [parameters, {"type": "string"}]}
     definitions["Check"] = _check_as_written()
     definitions["Case"]["properties"]["response"] = {
         "description": "What the final answer must be: text, one check, or checks by name",
@@ -44,11 +47,11 @@ def file_schema(kind: FileKind) -> _Json:
 
 
 def _for_editors(schema: _Json, title: str) -> _Json:
-    """Return a schema of pydantic as draft 7, reduced to the values that TOML has: it has no null."""
+    """Return a schema of pydantic as draft 7, reduced to the values of TOML, which has no null."""
     definitions = {}
     for name, each in schema.pop("$defs", {}).items():
         definitions[name] = _plain(each)
-    # Any JSON value: more than that cannot be written in TOML anyway.
+    # Any JSON value: TOML can write nothing else.
     definitions["JsonValue"] = {}
     head = {"$schema": "http://json-schema.org/draft-07/schema#", "title": title}
     return {**head, **_plain(schema), "definitions": definitions}
@@ -64,10 +67,7 @@ def _plain(schema: Any) -> Any:
     if "anyOf" in schema:
         others = [each for each in schema["anyOf"] if each != {"type": "null"}]
         if len(others) == 1:
-            rest = {}
-            for key, value in schema.items():
-                if key not in ("anyOf", "default"):
-                    rest[key] = value
+            rest = {key: value for key, value in schema.items() if key not in ("anyOf", "default")}
             return _plain({**others[0], **rest})
         schema = {**schema, "anyOf": others}
     result: _Json = {}
@@ -93,7 +93,7 @@ def _plain(schema: Any) -> Any:
 def _check_as_written() -> _Json:
     """Return the schema of a check: a bare value, or a table with the key of one check.
 
-    A table without such a key is a value too.
+    A table without such a key is a value, too.
     """
     names = [name for name in CHECK_CLASSES if name != "type"]
     value = {"type": "object", "not": {"anyOf": [{"required": [name]} for name in names]}}

@@ -1,7 +1,7 @@
 """The first suite for the tools of servers.
 
-It has a case for each tool that must call it, and one for each group of tools that must call none. All are skipped
-until the user writes the request.
+It has a case for each tool that must call it, and one for each group of tools that must call none. All cases are
+skipped until the user writes the request.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from workbench.evaluation.case_drafts import Draft
 
 SCHEMA_NAME = "suite.schema.json"
-"""The file beside a suite that its first line names."""
+"""The file beside a suite that the suite's first line names."""
 
 SKIP = "write the request"
 
@@ -104,7 +103,9 @@ def starter_suite(
         grading = {"by": by, **grading}
     drafted = frozenset(draft.about for draft in drafts)
     introduction = _introduction(servers, drafted=bool(drafted), whole=drafted.issuperset(by_name))
-    parts = [f"#:schema ./{SCHEMA_NAME}", ""] if schema else []
+    parts: list[str] = []
+    if schema:
+        parts += [f"#:schema ./{SCHEMA_NAME}", ""]
     parts += [*introduction, "", suite_text({"format": 1, "name": name, "grading": grading}).rstrip("\n")]
     for server in servers:
         parts += ["", block_text(("servers",), server, of_array=True)]
@@ -114,17 +115,17 @@ def starter_suite(
             tags.append(group)
             parts += ["", *_comment(group)]
         for tool in members:
-            calls = []
-            for draft in drafts:
-                if draft.about == tool.name and draft.tool is not None:
-                    calls.append(draft)
-            parts += ["", *(_drafted(calls, tool, names, tags) if calls else _case_of(tool, names, tags))]
+            calls = [draft for draft in drafts if draft.about == tool.name and draft.tool is not None]
+            blocks = _case_of(tool, names, tags)
+            if calls:
+                blocks = _drafted(calls, tool, names, tags)
+            parts += ["", *blocks]
         tool_names = {tool.name for tool in members}
-        no_calls = []
-        for draft in drafts:
-            if draft.tool is None and draft.about in tool_names:
-                no_calls.append(draft)
-        parts += ["", *(_blocks(no_calls, names, tags) if no_calls else _case_without(group, members, names, tags))]
+        no_calls = [draft for draft in drafts if draft.tool is None and draft.about in tool_names]
+        blocks = _case_without(group, members, names, tags)
+        if no_calls:
+            blocks = _blocks(no_calls, names, tags)
+        parts += ["", *blocks]
     return "\n".join(parts) + "\n"
 
 
@@ -133,13 +134,16 @@ def with_prefixes(
 ) -> tuple[list[Table], list[ToolDefinition]]:
     """Return servers and all their tools, with prefixes where names collide.
 
-    Where two servers have a tool of the same name, all tools of both get their server's name before theirs.
+    If two servers have a tool of the same name, the names of all tools of both begin with their server's name.
     """
     owners: dict[str, list[int]] = {}
     for at, tools in enumerate(listed):
         for name in {tool.name for tool in tools}:
             owners.setdefault(name, []).append(at)
-    colliding = set(chain.from_iterable(servers_of_name for servers_of_name in owners.values() if servers_of_name[1:]))
+    colliding: set[int] = set()
+    for servers_of_name in owners.values():
+        if len(servers_of_name) > 1:
+            colliding.update(servers_of_name)
     tables: list[Table] = []
     named: list[ToolDefinition] = []
     for at, (server, tools) in enumerate(zip(servers, listed, strict=True)):
@@ -158,9 +162,12 @@ def ci_file(system: CiSystem, suite: str, variables: Iterable[str]) -> str:
     `suite` is its path from the root of the repository; the job passes `variables` on from the repository's secrets.
     """
     command = f"workbench run {shlex.quote(suite)} --trust --report junit.xml"
-    line = command if re.fullmatch(r"[\w ./-]+", command) else json.dumps(command)
+    line = json.dumps(command)
+    if re.fullmatch(r"[\w ./-]+", command):
+        line = command
     allows = "# --trust lets the suite start what it names: look at that first"
-    if system == "gitlab":  # its jobs have the project's masked variables without being given them
+    # A job of GitLab has the masked variables of its project.
+    if system == "gitlab":
         return f"""\
 suites:
   image: python:3.13
@@ -173,8 +180,7 @@ suites:
     reports:
       junit: junit.xml
 """
-    env = "".join(f"          {name}: ${{{{ secrets.{name} }}}}\n" for name in variables)
-    return f"""\
+    job = f"""\
 name: suites
 on: pull_request
 permissions: {{ contents: read }}
@@ -188,7 +194,11 @@ jobs:
       - run: pip install toolcall-workbench
       {allows}
       - run: {line}
-""" + (f"        env:\n{env}" if env else "")
+"""
+    env = "".join(f"          {name}: ${{{{ secrets.{name} }}}}\n" for name in variables)
+    if not env:
+        return job
+    return f"{job}        env:\n{env}"
 
 
 def _introduction(servers: Sequence[Table], *, drafted: bool, whole: bool) -> list[str]:
@@ -256,7 +266,7 @@ def _case_without(group: str, tools: Sequence[ToolDefinition], names: _Names, ta
 
 
 def _groups(tools: Sequence[ToolDefinition]) -> dict[str, list[ToolDefinition]]:
-    """Group tools by server, or the tools of one server by the first word of their names.
+    """Return tools by server, or the tools of one server by the first word of their names.
 
     First words count as groups if each has several tools and none is a verb.
     """
@@ -268,7 +278,7 @@ def _groups(tools: Sequence[ToolDefinition]) -> dict[str, list[ToolDefinition]]:
         by_word: dict[str, list[ToolDefinition]] = {}
         for tool in of_server:
             by_word.setdefault(next(filter(None, _WORDS.split(tool.name)), "").lower(), []).append(tool)
-        # One odd name shows that first words are not groups here: then the server is the only group.
+        # One odd name shows that first words are no groups here; then the server is the only group.
         several = len(by_word) > 1 and all(word and len(each) > 1 for word, each in by_word.items())
         if not several or not by_word.keys().isdisjoint(_VERBS.split()):
             by_word = {server: of_server}
@@ -278,7 +288,7 @@ def _groups(tools: Sequence[ToolDefinition]) -> dict[str, list[ToolDefinition]]:
 
 
 class _Names:
-    """Case names with distinct ids."""
+    """Names of cases with distinct ids."""
 
     def __init__(self) -> None:
         self._ids: set[str] = set()
@@ -297,7 +307,10 @@ class _Names:
 
 
 def _plain_word(word: str) -> str:
-    return word if word.isupper() and len(word) > 1 else word.lower()  # abbreviations stay
+    # Abbreviations stay in capitals.
+    if word.isupper() and len(word) > 1:
+        return word
+    return word.lower()
 
 
 def _args_of(tool: ToolDefinition) -> Table:
@@ -307,7 +320,7 @@ def _args_of(tool: ToolDefinition) -> Table:
     """
     args = required_args(tool.parameters)
     for name, value in args.items():
-        # 0 is the default of `required_args` for a number: it says nothing unless the schema suggests it.
+        # 0 is the default of `required_args` for a number, and no likely value unless the schema suggests it.
         if value == 0 and value is not False and _is_any_number(tool, name):
             args[name] = {"present": True}
     return args
@@ -337,7 +350,7 @@ def _in_words(tool: ToolDefinition, name: str) -> str:
 def _sentence(text: str) -> str:
     """Return the first sentence of a text."""
     text = text.strip().partition("\n\n")[0]
-    # The next sentence begins with a capital: "e.g. this" does not end one.
+    # The next sentence begins with a capital, so that "e.g. this" ends none.
     return re.split(r"(?<=[.!?])\s+(?=[A-Z])", " ".join(text.split()), maxsplit=1)[0]
 
 
@@ -345,16 +358,16 @@ def _comment(text: str) -> list[str]:
     return [f"# {shortened(one_line(text), _WIDTH)}".rstrip()]
 
 
-# Servers are asked for their tools before there is a suite, so that trust is asked for a suite of servers alone.
+# Servers are asked for their tools before there is a suite, so that trust is requested for a suite of servers alone.
 
 
 @dataclass(frozen=True)
 class ServersToAsk:
-    """Servers to be started so that they list their tools.
+    """Servers that will start to list their tools.
 
-    `file` is the suite with its servers alone, for which trust is asked. `program` has the values of variables that a
-    configuration holds, this once: the suite only names the variables. `missing` are those to set before the suite
-    runs.
+    `file` is the suite with its servers alone, for which trust is requested. `program` has the values of variables
+    that a configuration holds, this once: the suite only names the variables. `missing` are the variables that the
+    user has to set before the suite runs.
     """
 
     found: FoundServers
@@ -374,19 +387,23 @@ class ServersToAsk:
     ) -> SuiteFile:
         """Return the first suite for the tools that each server listed, or for those in `only`.
 
-        It may have errors, because a server may list anything.
+        The suite may have errors, because a server may list anything.
         """
         servers, tools = with_prefixes(self.found.tables, listed)
-        chosen = [tool for tool in tools if only is None or tool.name in only]
+        chosen = tools
+        if only is not None:
+            chosen = [tool for tool in tools if tool.name in only]
         return parse_suite(starter_suite(name, servers, chosen, by, drafts, schema=schema), self.file.path)
 
 
 def servers_to_ask(found: FoundServers, name: str, path: Path, folder: Path, program: Program) -> ServersToAsk:
-    """Prepare servers to list their tools for a suite at `path`; `folder` need not exist.
+    """Return servers that are ready to list their tools for a suite at `path`; `folder` need not exist.
 
     Raises ClientConfigError for a server that a suite cannot hold, ConfigError for a `.env` that cannot be read.
     """
-    known = program.environment.of(folder) if folder.is_dir() else program.environment.own
+    known = program.environment.own
+    if folder.is_dir():
+        known = program.environment.of(folder)
     own: dict[str, str] = {}
     for variable, value in found.variables.items():
         if value is not None:

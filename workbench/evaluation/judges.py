@@ -1,4 +1,4 @@
-"""The models that judge answers: whether each check that needs one has one."""
+"""The models that judge answers: the search for the judge of each check that needs one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workbench.suite.suite_file import SuiteFile
 
 
 def judge_for(check: Judged, folder: Path, models: ModelBook) -> ModelSpec:
-    """Return how the judge of a check in the suites of a folder is reached.
+    """Return the address and settings of the judge of a check in the suites of a folder.
 
     Raises ConfigError as `judge_of` does.
     """
@@ -29,9 +29,9 @@ def judge_for(check: Judged, folder: Path, models: ModelBook) -> ModelSpec:
 
 
 def unjudged_checks(cases: Iterable[tuple[SuiteFile, Case]], models: ModelBook) -> Iterator[str]:
-    """Yield why judged checks of valid suites' cases cannot be judged, each reason once per suite.
+    """Yield the reasons for which checks of valid suites' cases cannot be judged, each once per suite.
 
-    Reasons that loading the suite reports are left out, and so are skipped cases.
+    Reasons that loading the suite reports are omitted, and so are skipped cases.
     """
 
     messages: dict[str, None] = {}
@@ -51,10 +51,11 @@ def unjudged_checks(cases: Iterable[tuple[SuiteFile, Case]], models: ModelBook) 
 
 
 def unknown_judge(judge: str | None, files: Iterable[SuiteFile], program: Program) -> Iterator[str]:
-    """Yield why the chosen judge cannot be reached from the suites."""
+    """Yield the reasons for which the chosen judge cannot be reached from the suites."""
     problems: dict[str, None] = {}
     if judge is None:
         return
+    # A project may have a model of the same name, so each folder is tried.
     for folder in {file.path.parent for file in files}:
         try:
             program.models.resolve(judge, folder, by_suite=False, judges=True)

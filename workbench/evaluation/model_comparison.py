@@ -32,39 +32,39 @@ from workbench.version import __version__
 class ModelComparison:
     """All runs of a batch, compared by model.
 
-    With `only_differences`, its reports leave out the cases in which all models had the same outcome.
+    With `only_differences`, its reports omit the cases in which all models had the same outcome.
     """
 
     comparison: Comparison
     outcome: Outcome
     exit_code: int
-    """The exit code of the command line. Failed cases leave it at 0: the comparison is about them."""
+    """The exit code of the command. Failed cases leave it at 0: they are the subject of the comparison."""
     only_differences: bool = False
     against: AgainstBaseline | None = None
     """The comparison with a stored batch, if there is one."""
     not_made: int = 0
-    """The number of runs skipped because of the cost limit."""
+    """Number of runs that were skipped because of the cost limit."""
     nothing_graded: str | None = None
-    """A sentence that says why no run was graded, if none was."""
+    """The reason for which no run was graded, in a sentence; `None` if some run was."""
 
     @classmethod
     def of_plan(
         cls, plan: Plan, outcome: Outcome, *, only_differences: bool, against: AgainstBaseline | None = None
     ) -> ModelComparison:
-        """Compare the runs of a plan, and those of its batch that were finished before."""
+        """Return the comparison of a plan's runs, and of its batch's runs that were finished before."""
         places, figures = plan.places, dict(plan.over)
         figures |= {places[run_id]: run for run_id, run in outcome.figures_by_run}
-        # In plan order: runs come in as they end.
-        in_order = []
-        for _, run in sorted(figures.items(), key=itemgetter(0)):
-            in_order.append(run)
+        # In the order of the plan, because runs arrive as they end.
+        in_order = [run for _, run in sorted(figures.items(), key=itemgetter(0))]
         watch = outcome.watch(plan)
-        pairs = watch.pairs if watch is not None else ()
+        pairs: Sequence[PairWatched] = ()
+        if watch is not None:
+            pairs = watch.pairs
         return cls._of(in_order, plan.models, plan.suite_names, plan.gates, outcome, only_differences, pairs, against)
 
     @classmethod
     def of_batch(cls, complete: CompleteBatch, *, only_differences: bool) -> ModelComparison:
-        """Compare the runs of a complete batch of the history."""
+        """Return the comparison of the runs of a complete batch of the history."""
         batch = complete.batch
         names = {str(suite.file): suite.name for suite in batch.suites}
         outcome = Outcome(batch=batch.number, started_at=batch.started_at)
@@ -112,12 +112,14 @@ class ModelComparison:
     def markdown(self) -> str:
         """Return the report as Markdown."""
         recorded_as = self.outcome.recorded_as
-        end = [Paragraph(line_of(recorded_as))] if recorded_as is not None else []
+        end: list[Block] = []
+        if recorded_as is not None:
+            end.append(Paragraph(line_of(recorded_as)))
         return document([*self._warnings(), *self._blocks(as_document=True), *end])
 
     def lines(self, *, width: int, paint: Paint) -> Iterator[str]:
         """Return the lines of the report for a terminal."""
-        # Warnings come last here and first in Markdown: a terminal shows the end of a long output.
+        # Warnings are last here and first in Markdown, because a terminal shows the end of a long output.
         return block_lines([*self._blocks(), *self._warnings()], width, paint)
 
     def _blocks(self, *, as_document: bool = False) -> Iterator[Block]:

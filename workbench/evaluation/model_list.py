@@ -1,4 +1,4 @@
-"""The models that settings and suites name: how each is reached, whether it answers, and how to add one."""
+"""The models that settings and suites name: how each is reached, whether it answers, and how one is added."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from workbench.suite.suite_file import SuiteFile, load_suite
 from workbench.suite.trust import ModelNeed
 
 CONNECT_TIMEOUT_S = 1.0
-"""For a server on this machine to accept a connection."""
+"""Seconds for a server on this machine to accept a connection."""
 
 LISTING_TIMEOUT_S = 30.0
 
@@ -52,7 +52,8 @@ LISTING_TIMEOUT_S = 30.0
 class KnownEndpoint:
     """A known endpoint, the variables searched for its key, and its response.
 
-    `models` are those that it lists, `None` if it was not asked or lists none; `problem` is the reason it gave.
+    `models` are the models that it lists, `None` if it was not asked or lists none; `problem` is the reason that it
+    gave.
     """
 
     preset: Preset
@@ -62,21 +63,18 @@ class KnownEndpoint:
 
     @property
     def key_is_found(self) -> bool:
-        """Whether the variable of its key has a value.
-
-        A local server needs none.
-        """
+        """Whether the variable of the key has a value; true for a local server, which needs no key."""
         variable = self.preset.api_key_env
         return variable is None or bool(self.environment.get(variable, "").strip())
 
     @property
     def is_reachable(self) -> bool:
-        """Whether it can be used: its key is found or, for a server on this machine, it answered."""
+        """Whether the endpoint can be used: its key is found or, for a server on this machine, it answered."""
         return self.models is not None or (not self.preset.is_local and self.key_is_found)
 
     @property
     def state(self) -> str:
-        """Its state in a few words."""
+        """The state of the endpoint in a few words."""
         preset, facts = self.preset, []
         if preset.is_local:
             if self.models is None:
@@ -94,7 +92,7 @@ class KnownEndpoint:
 def known_endpoints(
     program: Program, folders: Sequence[Path], presets: Sequence[Preset]
 ) -> tuple[list[KnownEndpoint], list[str]]:
-    """Return the known endpoints, and problems with files of variables. Reads files only.
+    """Return the known endpoints, and problems with files of variables; only files are read.
 
     Each endpoint has the variables of the first folder of a suite in which its key is found.
     """
@@ -118,9 +116,9 @@ def known_endpoints(
 
 
 async def with_models(endpoint: KnownEndpoint, program: Program) -> KnownEndpoint:
-    """Ask an endpoint which models it lists.
+    """Return an endpoint with the models that it lists.
 
-    A local server is first tried with a bare connection, which fails at once where there is none. The key is sent to no
+    A local server is first tried with a bare connection, which fails at once if nothing listens. The key is sent to no
     other address than the preset's.
     """
     preset = endpoint.preset
@@ -141,7 +139,7 @@ async def with_models(endpoint: KnownEndpoint, program: Program) -> KnownEndpoin
 
 
 async def with_all_models(endpoints: Sequence[KnownEndpoint], program: Program) -> list[KnownEndpoint]:
-    """Ask all endpoints that need no key or whose key is found, at the same time."""
+    """Return all endpoints with their models, asked at the same time if they need no key or it is found."""
 
     async def asked(endpoint: KnownEndpoint) -> KnownEndpoint:
         if endpoint.key_is_found:
@@ -173,7 +171,7 @@ def names_to_run(endpoint: KnownEndpoint) -> Iterator[tuple[str, str | None]]:
 
 
 State = Literal["works", "repaired", "wrong", "unclear"]
-"""`wrong` is the endpoint's fault; `unclear` is the model's, and another model might do better."""
+"""`wrong` is the endpoint's fault; `unclear` may be the model's, and another model may do better."""
 
 _SIGNS: Mapping[State, str] = {
     "works": Status.PASSED.sign,
@@ -185,7 +183,7 @@ _SIGNS: Mapping[State, str] = {
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """The finding of one probe, and advice where there is some."""
+    """The finding of one probe, with advice if there is any."""
 
     probe: str
     state: State
@@ -197,7 +195,7 @@ class ProbeResult:
         return _SIGNS[self.state]
 
     def document(self) -> dict[str, object]:
-        """Return the result as JSON."""
+        """Return the result as a JSON object."""
         return {"probe": self.probe, "state": self.state, "finding": self.finding, "advice": self.advice}
 
 
@@ -209,7 +207,7 @@ def advice_of(results: Iterable[ProbeResult]) -> list[str]:
 _PRICES = ("input", "output", "cached_input")
 
 CHECK_TIMEOUT_S = 40.0
-"""For one endpoint; all are asked at the same time."""
+"""Seconds for one endpoint; all are asked at the same time."""
 
 
 @dataclass
@@ -232,7 +230,7 @@ class ListedModel:
 
     @property
     def facts(self) -> Iterator[str]:
-        """A line each on its parameters, price, limits and origin, where it has them."""
+        """Lines on the parameters, the price, the limits and the origin of the model, as far as it has them."""
         spec, price = self.spec, self.spec.price
         if spec.params:
             yield f"params {json_text(dict(spec.params))}"
@@ -255,15 +253,17 @@ class ListedModel:
             yield f"named by {', '.join(self.named_by)}"
 
     def document(self) -> dict[str, object]:
-        """Return the model as JSON."""
+        """Return the model as a JSON object."""
         spec = self.spec
-        checked = price = None
+        checked = price = key_is_set = file = None
         if self.check is not None:
             checked = {"ok": self.check.ok, "answers": self.check.answers, "says": self.check.sentence}
         if spec.price is not None:
             price = {name: getattr(spec.price, name) for name in _PRICES}
-        key_is_set = self.key_is_set if spec.api_key_env else None
-        file = str(spec.file) if spec.file is not None else None
+        if spec.api_key_env:
+            key_is_set = self.key_is_set
+        if spec.file is not None:
+            file = str(spec.file)
         return {
             "name": spec.name,
             "provider": spec.provider,
@@ -331,7 +331,9 @@ def named_models(paths: Sequence[Path], program: Program, search: Search) -> Fou
             continue
         names = list(models_named_by(file.suite))
         for case in file.suite.cases:
-            names += [check.model for check in judged_checks(file.suite, case) if check.model]
+            for check in judged_checks(file.suite, case):
+                if check.model:
+                    names.append(check.model)
         for name in dict.fromkeys(names):
             if is_built_in(name):
                 continue
@@ -345,10 +347,7 @@ def named_models(paths: Sequence[Path], program: Program, search: Search) -> Fou
 
 
 def _listed(spec: ModelSpec, folder: Path, found: FoundModels, program: Program) -> ListedModel:
-    """Return the entry of a model, and create it if it is new.
-
-    Raises ConfigError when a `.env` cannot be read.
-    """
+    """Return the entry of a model, which is created if it is new; raise ConfigError for an unreadable `.env`."""
     environment = program.environment.of(folder)
     for listed in found.models:
         # The same model with another key is another entry.
@@ -359,7 +358,7 @@ def _listed(spec: ModelSpec, folder: Path, found: FoundModels, program: Program)
 
 
 def untrusted(found: FoundModels, program: Program, trust: Trust | None = None) -> tuple[ModelNeed, ...]:
-    """Return the models that were described by someone other than the user and are not yet trusted."""
+    """Return the models that a suite or a project described, without those that the user trusts."""
     if trust is None:
         trust = Trust(trust_store(program.folders))
     requests = Needs.of_servers((file for file in found.files if file.suite is not None), program).requests
@@ -401,14 +400,11 @@ _Value = TypeVar("_Value")
 _BOM = "\ufeff"
 
 _TYPED = ("provider", "base_url", "model", "api_key_env", "price", "thoughts")
-"""The settings that can be typed."""
+"""The settings of a model that the user can type."""
 
 
 class AddingError(Exception):
-    """A model cannot be added.
-
-    `problems` holds one message per field.
-    """
+    """A model that cannot be added; `problems` has one message per field."""
 
     def __init__(self, problems: dict[Field, str]) -> None:
         super().__init__("; ".join(f"{field} {problem}" for field, problem in problems.items()))
@@ -416,12 +412,12 @@ class AddingError(Exception):
 
 
 class NameTakenError(ConfigError):
-    """A `workbench.toml` already has a model of that name."""
+    """A `workbench.toml` has a model of that name already."""
 
 
 @dataclass(frozen=True)
 class TypedModel:
-    """A model as it was typed, each field as text; an empty field has its default.
+    """A model as the user typed it, each field as text; an empty field has its default.
 
     `price` is US dollars per million tokens, as `INPUT, OUTPUT` or `INPUT, OUTPUT, CACHED INPUT`.
     """
@@ -441,7 +437,7 @@ class TypedModel:
 
     @classmethod
     def of_spec(cls, spec: ModelSpec) -> TypedModel:
-        """Return a model as it could have been typed."""
+        """Return a model as the user could have typed it."""
         typed = ""
         if (price := spec.price) is not None:
             numbers = (price.input, price.output, price.cached_input)
@@ -449,10 +445,7 @@ class TypedModel:
         return cls(spec.provider, spec.base_url, spec.model, spec.api_key_env or "", spec.name, typed, spec.thoughts)
 
     def spec(self, owner: Owner = "user") -> ModelSpec:
-        """Return the specification of the model.
-
-        Raises AddingError with the problems of all fields.
-        """
+        """Return the specification of the model; raise AddingError with the problems of all fields."""
         problems: dict[Field, str] = {}
 
         # All fields are checked, so that a form can show every problem at once.
@@ -464,8 +457,8 @@ class TypedModel:
                 return otherwise
 
         provider = checked("provider", _provider, PROVIDERS[0])
-        base_url = checked("base_url", lambda text: checked_base_url(text) if text else OWN_URLS[provider], "")
-        variable = checked("api_key_env", lambda text: checked_key_variable(text) if text else None, None)
+        base_url = checked("base_url", lambda text: _base_url(text, provider), "")
+        variable = checked("api_key_env", _key_variable, None)
         model = checked("model", _model, "")
         name = checked("name", self._name_of, "")
         price = checked("price", price_of, None)
@@ -476,9 +469,9 @@ class TypedModel:
         return ModelSpec(name, provider, model, base_url, key, price=price, thoughts=thoughts, origin=owner)
 
     def _name_of(self, typed: str) -> str:
-        """Return the typed name, or the usual one of the model.
+        """Return the typed name, or the usual name of the model.
 
-        If the model is missing, that is reported for its own field alone.
+        A missing model is reported for its own field alone.
         """
         name = typed or usual_name(None, self.model.strip())
         if not name and not self.model.strip():
@@ -490,9 +483,22 @@ def usual_name(preset: Preset | None, model: str) -> str:
     """Return a name for a model in a `workbench.toml`: the last part of the endpoint's own name for it."""
     last = model.rpartition("/")[2]
     name = re.sub(r"[^\w.-]", "-", last).strip("-")
-    if preset is not None and model and name in ("", "offline"):  # the built-in model is called offline
+    # The built-in model is called offline.
+    if preset is not None and model and name in ("", "offline"):
         return f"{preset.name}-{name}".strip("-")
     return name
+
+
+def _base_url(text: str, provider: Provider) -> str:
+    if not text:
+        return OWN_URLS[provider]
+    return checked_base_url(text)
+
+
+def _key_variable(text: str) -> str | None:
+    if not text:
+        return None
+    return checked_key_variable(text)
 
 
 def _provider(text: str) -> Provider:
@@ -518,16 +524,11 @@ def _model(text: str) -> str:
 
 
 def price_of(text: str) -> Price | None:
-    """Parse a price, `None` for an empty text.
-
-    Raises ValueError.
-    """
+    """Return the price that a text has; `None` for an empty text. Raises ValueError."""
     if not text:
         return None
     try:
-        numbers = []
-        for part in text.split(","):
-            numbers.append(float(part.strip().removeprefix("$")))
+        numbers = [float(part.strip().removeprefix("$")) for part in text.split(",")]
     except ValueError:
         numbers = []
     if len(numbers) not in (2, 3) or not all(0 <= number < float("inf") for number in numbers):
@@ -538,10 +539,7 @@ def price_of(text: str) -> Price | None:
 
 
 def settings_file(program: Program, folder: Path, owner: Owner) -> Path:
-    """Return the `workbench.toml` of the user, or of the project that the suites in a folder belong to.
-
-    It need not exist.
-    """
+    """Return the `workbench.toml` of the user, or of the project of the suites in a folder; it need not exist."""
     if owner == "user":
         return program.folders.config / SETTINGS_NAME
     home = program.environment.home
@@ -549,16 +547,16 @@ def settings_file(program: Program, folder: Path, owner: Owner) -> Path:
 
 
 def usual_owner(program: Program, folder: Path) -> Owner:
-    """Return the default owner for a new model: the project if it has a `workbench.toml`, else the user."""
+    """Return the default owner of a new model: the project if it has a `workbench.toml`, or else the user."""
     if project_file(folder, program.environment.home) is not None:
         return "project"
     return "user"
 
 
 async def check_typed(spec: ModelSpec, folder: Path, program: Program) -> CheckResult:
-    """Check whether the endpoint of a typed model answers, accepts the key and has the model.
+    """Return whether the endpoint of a typed model answers, accepts the key and has the model.
 
-    Raises ConfigError when a `.env` cannot be read.
+    Raises ConfigError if a `.env` cannot be read.
     """
     listed = ListedModel(spec, program.environment.of(folder))
     await check_models([listed], program)
@@ -567,7 +565,7 @@ async def check_typed(spec: ModelSpec, folder: Path, program: Program) -> CheckR
 
 
 def check_typed_now(spec: ModelSpec, folder: Path, program: Program) -> CheckResult:
-    """Run `check_typed` on an event loop of its own."""
+    """Return the result of `check_typed`, run on an event loop of its own."""
     return asyncio.run(check_typed(spec, folder, program))
 
 
@@ -581,10 +579,7 @@ def check_name_is_free(name: str, folder: Path, program: Program) -> None:
 
 
 def named_model(name: str, folder: Path, program: Program) -> ModelSpec | None:
-    """Return the model of that name in a `workbench.toml` of a folder.
-
-    Raises ConfigError when one cannot be used.
-    """
+    """Return the model of that name in a `workbench.toml` of a folder; raise ConfigError if one cannot be used."""
     for known in program.models.named(folder):
         if known.name == name:
             return known
@@ -593,14 +588,16 @@ def named_model(name: str, folder: Path, program: Program) -> ModelSpec | None:
 
 def owner_of(known: ModelSpec) -> Owner:
     """Return the owner of the `workbench.toml` that names a model."""
-    return "project" if known.origin == "project" else "user"
+    if known.origin == "project":
+        return "project"
+    return "user"
 
 
 def change_model(known: ModelSpec, spec: ModelSpec) -> Path:
     """Change a `known` model in its `workbench.toml`, and return the file.
 
-    Its comments, its other settings and the rest of the file stay as they are. Raises ConfigError when the file cannot
-    be read or written.
+    Comments, other settings and the rest of the file stay as they are. Raises ConfigError if the file cannot be read
+    or written.
     """
     from workbench.suite.toml_edit import CannotEditError, edited
 
@@ -613,14 +610,19 @@ def change_model(known: ModelSpec, spec: ModelSpec) -> Path:
     # A file with errors is refused before anything is changed in it.
     settings_in(content, file, known.origin)
     text = content.decode("utf-8")
-    mark = _BOM if text.startswith(_BOM) else ""
+    mark = ""
     # tomllib rejects a byte order mark, which editors on Windows write.
+    if text.startswith(_BOM):
+        mark = _BOM
     old = tomllib.loads(text.removeprefix(mark))
     if spec.name not in old.get("models", {}):
         raise ConfigError(f"{file} has no model {spec.name!r} any more")
     new = {**old, "models": {**old["models"], spec.name: _changed(old["models"][spec.name], spec)}}
     try:
-        text = mark + edited(text.removeprefix(mark), old, new, "\r\n" if "\r\n" in text else "\n")
+        line_end = "\n"
+        if "\r\n" in text:
+            line_end = "\r\n"
+        text = mark + edited(text.removeprefix(mark), old, new, line_end)
     except CannotEditError as error:
         raise ConfigError(f"{file}: {spec.name} cannot be changed here, change it in the file: {error}") from error
     try:
@@ -633,10 +635,10 @@ def change_model(known: ModelSpec, spec: ModelSpec) -> Path:
 def _changed(written: dict[str, Any], spec: ModelSpec) -> dict[str, Any]:
     """Return the written settings of a model, changed to the given specification.
 
-    Settings that already agree stay, whether they are needed or not.
+    Settings that agree already stay, whether they are needed or not.
     """
     needed = dict(_settings(spec))
-    # Settings that equal their default need not be written, but may stay where they are.
+    # Settings that equal their default need not be written, but may stay.
     agreeing = {name: getattr(spec, name) for name in ("base_url", "model", "api_key_env", "thoughts")} | needed
     changed: dict[str, Any] = {}
     for name, value in written.items():
@@ -652,15 +654,16 @@ def _changed(written: dict[str, Any], spec: ModelSpec) -> dict[str, Any]:
 def add_model(spec: ModelSpec, folder: Path, program: Program, owner: Owner) -> Path:
     """Write a model into the owner's `workbench.toml`, and return the file.
 
-    The rest of the file stays to the byte. Raises ConfigError when the name is taken, or the file cannot be read or
+    The rest of the file stays to the byte. Raises ConfigError if the name is taken, or the file cannot be read or
     written.
     """
     check_name_is_free(spec.name, folder, program)
     file = settings_file(program, folder, owner)
     try:
-        # Remembered before reading: `save` refuses if the file has changed since then.
-        before = state_of(file)
-        content = file.read_bytes() if before is not None else b""
+        # The state is read before the content: `save` refuses if the file has changed since then.
+        before, content = state_of(file), b""
+        if before is not None:
+            content = file.read_bytes()
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(f"{file}: cannot be read or created: {error.strerror}") from error
@@ -678,7 +681,7 @@ def add_model(spec: ModelSpec, folder: Path, program: Program, owner: Owner) -> 
 def with_model(text: str, spec: ModelSpec) -> str | None:
     """Return the text of a `workbench.toml` with one more model.
 
-    `None` means that its models are written in a way that none can be added to.
+    `None` if its models are written in a way that allows no addition.
     """
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
@@ -686,15 +689,19 @@ def with_model(text: str, spec: ModelSpec) -> str | None:
     settings = dict(_settings(spec))
     wanted = tomllib.loads(text.removeprefix(_BOM))
     wanted = {**wanted, "models": {**wanted.get("models", {}), spec.name: settings}}
-    line_end = "\r\n" if "\r\n" in text else "\n"
+    line_end = "\n"
+    if "\r\n" in text:
+        line_end = "\r\n"
     table = tomlkit.table()
     for name, value in settings.items():
         table.add(name, _item(value))
-    # First try a table of its own at the end, which leaves all else to the byte. That is invalid TOML where `models`
-    # is an inline table or ends in dotted keys; then let tomlkit put the model among the others.
+    # First a table of its own at the end, which leaves all else to the byte. That is invalid TOML if `models` is an
+    # inline table or has dotted keys at the end; then tomlkit puts the model among the others.
     before = text
     if text.strip(_BOM):
-        before += line_end if text.endswith("\n") else line_end * 2
+        before += line_end
+        if not text.endswith("\n"):
+            before += line_end
     appended = before + tomlkit.dumps({"models": {spec.name: table}}).replace("\n", line_end)
     if _holds(appended, wanted):
         return appended
@@ -704,11 +711,13 @@ def with_model(text: str, spec: ModelSpec) -> str | None:
         inserted = tomlkit.dumps(document)
     except (TOMLKitError, LookupError, TypeError, AttributeError):
         return None
-    return inserted if _holds(inserted, wanted) else None
+    if not _holds(inserted, wanted):
+        return None
+    return inserted
 
 
 def _settings(spec: ModelSpec) -> Iterator[tuple[str, Any]]:
-    """Yield the settings that have to be written to reach a model in this way."""
+    """Yield the settings that must be written to reach a model in this way."""
     yield "provider", spec.provider
     if spec.base_url != OWN_URLS[spec.provider]:
         yield "base_url", spec.base_url

@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
@@ -37,10 +36,7 @@ class OptionsError(ValueError):
 
 @runtime_checkable
 class OwnModel(Protocol):
-    """A model that the caller provides, such as their own agent.
-
-    Suites cannot name it.
-    """
+    """A model that the caller provides, such as their own agent; suites cannot name it."""
 
     @property
     def name(self) -> str:
@@ -48,16 +44,16 @@ class OwnModel(Protocol):
         ...
 
     def open(self, planned: PlannedRun) -> Model:
-        """Return the model for one run; raises ModelError.
+        """Return the model for one run; raise ModelError if there is none.
 
-        Called on the engine's thread, where the model is used.
+        Called on the engine's thread, on which the model is used.
         """
         ...
 
 
 @dataclass(frozen=True)
 class AddedVariants:
-    """Variants that every suite of a batch gets: `[[variants]]` tables, and where they come from."""
+    """Variants that every suite of a batch gets: `[[variants]]` tables, and their origin for messages."""
 
     tables: tuple[Mapping[str, object], ...]
     origin: str
@@ -65,10 +61,10 @@ class AddedVariants:
 
 @dataclass(frozen=True)
 class Resume:
-    """Resuming a batch of the history.
+    """The wish to resume a batch of the history.
 
-    `batch` is its number or name, by default the latest one with missing runs. `anyway` resumes it although models are
-    reached in another way than they were then.
+    `batch` is its number or name, by default the latest batch with missing runs. `anyway` resumes it although models
+    have another address or other settings than before.
     """
 
     batch: str | None = None
@@ -77,18 +73,18 @@ class Resume:
 
 @dataclass(frozen=True, kw_only=True)
 class Stop:
-    """Stopping once it is decided which model is better, or whether a pass rate is reached.
+    """The wish to stop once it is decided which model is better, or whether a pass rate is reached.
 
     Runs are in random order by `seed`, which by default follows from the plan.
     """
 
     seed: int | None = None
     looks: int | None = None
-    """The number of times a comparison is tested; by default after each case."""
+    """Number of times that a comparison is tested; by default after each case."""
     gate: float | None = None
-    """The pass rate that each model must reach, instead of those of the suites."""
+    """Pass rate that each model must reach, instead of those of the suites."""
     worse: float | None = None
-    """The pass rate treated as clearly too low; by default 0.1 below the gate."""
+    """Pass rate treated as clearly too low; by default 0.1 below the gate."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,56 +95,56 @@ class Shard:
     """
 
     index: int
-    """Its number, from 1."""
+    """The number of the shard, from 1."""
     of: int
-    """The number of shards."""
+    """Number of shards of the plan."""
     plan_id: str | None = None
-    """Identifies one batch of the plan, the same for all of its shards."""
+    """Identifies one batch of the plan; the same for all of its shards."""
     costs: Path | None = None
-    """The history by whose latencies runs are shared out; by default, shards take them in turn."""
+    """The history by whose latencies runs are divided; by default, shards take them in turn."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """Which cases of which suites run on which models, how often, and how."""
+    """The choice of cases, suites and models, the number of runs of each, and how they are made."""
 
     suites: tuple[str | Path | SuiteFile, ...] = ()
-    """Suite files, folders that hold them, or loaded suites."""
+    """Suite files, folders with suites, or loaded suites."""
     models: tuple[str | OwnModel, ...] = ()
-    """Instead of those that the suites name."""
+    """The models to run, instead of those that the suites name."""
     base_url: str | None = None
     """The endpoint of `models`."""
     api_key_env: str | None = None
-    """The variable with the key for them."""
+    """The variable with the key for `models`."""
     params: Mapping[str, JsonValue] = field(default_factory=dict)
-    """Added to each request to them."""
+    """Parameters added to each request to `models`."""
     cases: tuple[str, ...] = ()
-    """Ids of the cases to run; all of them without any."""
+    """Ids of the cases to run; without any, all cases."""
     tags: tuple[str, ...] = ()
-    """Only cases with one of these tags."""
+    """Tags of which a case must have one; without any, all cases."""
     variants: Variants = NO_VARIANTS
     """The variants of the suites to run."""
     added_variants: tuple[AddedVariants, ...] = ()
-    """Variants for this batch alone, which run whatever `variants` says."""
+    """Variants for this batch alone, which run regardless of `variants`."""
     cells: frozenset[CellKey] | None = None
-    """The only cases and models to run, of those that the other options select."""
+    """The only cases and models to run, among those that the other options select."""
     repeats: int | None = None
-    """The number of runs of each case, whatever the suites say."""
+    """Number of runs of each case, regardless of the suites."""
     by: GraderName | None = None
-    """The grader that decides, whatever the cases say."""
+    """The grader that decides, regardless of the cases."""
     repeat_rule: RepeatRule | None = None
-    """The rule that joins the repeats of a case to one status, whatever the cases say."""
+    """The rule that joins the repeats of a case to one status, regardless of the cases."""
     concurrency: int = DEFAULT_CONCURRENCY
-    """The number of runs at a time on each endpoint whose model does not say."""
+    """Number of runs at a time on each endpoint whose model sets no other number."""
     processes: int = 1
-    """The number of processes that make the runs.
+    """Number of processes that make the runs.
 
-    More than one helps where the interpreter, not the endpoint, is the bottleneck.
+    More than one helps if the interpreter, not the endpoint, is the bottleneck.
     """
     cluster: str | None = None
     """The cluster that makes the runs: `local:8`, or the address of a dask scheduler."""
     execute: bool | None = None
-    """Whether tools marked read-only are really executed; `None` is as each case says."""
+    """Whether tools marked read-only are really executed; with `None`, each case decides."""
     execute_all: bool = False
     """Whether all tools are really executed, including those that are not read-only."""
     judge: str | None = None
@@ -156,15 +152,15 @@ class RunOptions:
     judge_anew: bool = False
     """Whether judges are asked about values that they have judged before."""
     own_pace: bool = False
-    """Whether recordings play at the pace of the original, and not at once."""
+    """Whether recordings play at the original pace instead of at once."""
     min_score: float | None = None
-    """The mean score to reach, 0 to 1. It decides instead of statuses and gates."""
+    """Mean score to reach, 0 to 1. It decides instead of statuses and gates."""
     max_cost_usd: float | None = None
-    """The cost limit of the batch in US dollars, judges included, whatever the suites say."""
+    """Cost limit of the batch in US dollars, judges included, regardless of the suites."""
     compares: bool = False
     """Whether the history shows the batch as a comparison of its models."""
     until: Stop | None = None
-    """Whether the batch may stop before all runs are made."""
+    """The rule by which the batch may stop before all runs are made."""
     shard: Shard | None = None
     """The part of the plan to make, by default all of it."""
     resume: Resume | None = None
@@ -187,8 +183,10 @@ class RunOptions:
     @property
     def all_variants(self) -> Variants:
         """The variants to run, including added ones."""
-        tables = chain.from_iterable(added.tables for added in self.added_variants)
-        return replace(self.variants, names=self.variants.names.union(str(table.get("name")) for table in tables))
+        names = set(self.variants.names)
+        for added in self.added_variants:
+            names.update(str(table.get("name")) for table in added.tables)
+        return replace(self.variants, names=frozenset(names))
 
     @property
     def own_models(self) -> dict[str, OwnModel]:
@@ -214,7 +212,7 @@ class RunOptions:
         if not self.suites and self.resume is None:
             yield "no suite is given"
         if "" in self.suites:
-            # Path("") is the current folder, and an unset variable in a script does not mean that.
+            # `Path("")` is the current folder, which an unset variable in a script does not mean.
             yield "an empty path is not allowed: write '.' for the current folder"
         if "" in self.model_names:
             yield "a model has no name"
@@ -279,7 +277,7 @@ Opened = Literal["run", "compare"]
 
 @dataclass(frozen=True)
 class Begin:
-    """The runs that the app begins with, as `workbench run --break` and `workbench compare` ask.
+    """The runs with which the app begins, as `workbench run --break` and `workbench compare` request them.
 
     Runs are held at `breakpoints`. `opens` is the view: the first held run, or the models side by side, perhaps with
     `only_differences`. `judge_anew` and `own_pace` of the options hold for as long as the app is open.
@@ -292,7 +290,9 @@ class Begin:
 
 
 def _name(model: str | OwnModel) -> str:
-    return model if isinstance(model, str) else model.name
+    if isinstance(model, str):
+        return model
+    return model.name
 
 
 _SCHEDULER = re.compile(r"(?:tcp|tls)://[^\s/@]+:(\d{1,5})")
@@ -313,10 +313,7 @@ class ClusterAddress:
 
 
 def cluster_address(text: str) -> ClusterAddress:
-    """Parse `local:8` or `tcp://scheduler:8786`.
-
-    Raises ValueError for anything else.
-    """
+    """Return the cluster of `local:8` or `tcp://scheduler:8786`; raise ValueError for any other text."""
     if text.startswith(_LOCAL):
         number = text.removeprefix(_LOCAL)
         if number.isdecimal() and 1 <= int(number) <= MAX_CLUSTER_WORKERS:

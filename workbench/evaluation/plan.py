@@ -33,22 +33,28 @@ if TYPE_CHECKING:
 NOT_IN_A_CLUSTER = "a limit on cost is kept by one program: leave out --cluster, or the limit"
 
 
+Severity = Literal["error", "warning", "detail"]
+
+
 @dataclass(frozen=True)
 class Notice:
     """One sentence to the caller about a plan."""
 
     text: str
-    severity: Literal["error", "warning", "detail"] = "error"
-    """A quiet output leaves out details."""
+    severity: Severity = "error"
+    """The severity; a quiet output omits details."""
 
 
-def notices(texts: Iterable[str], severity: Literal["error", "warning", "detail"]) -> list[Notice]:
+def notices(texts: Iterable[str], severity: Severity) -> list[Notice]:
     """Return a notice for each text."""
     return [Notice(text, severity) for text in texts]
 
 
 class PlanError(Exception):
-    """The options cannot be planned. `notices` hold the errors and every other notice, in order."""
+    """Options that cannot be planned.
+
+    `notices` are the errors and all other notices, in order.
+    """
 
     def __init__(self, *notices: Notice) -> None:
         super().__init__("\n".join(notice.text for notice in notices if notice.severity == "error"))
@@ -56,9 +62,10 @@ class PlanError(Exception):
 
 
 class ClusterError(Exception):
-    """A cluster cannot make the runs of a plan; nothing was run.
+    """A cluster that cannot make the runs of a plan; nothing was run.
 
-    Each of `problems` is one sentence."""
+    Each of `problems` is one sentence.
+    """
 
     def __init__(self, *problems: str) -> None:
         super().__init__("\n".join(problems))
@@ -86,7 +93,7 @@ class FinishedRun:
 
 
 class LazyRuns(Lazy[FinishedRun]):
-    """Runs that are over, in the order of their batch's plan; possibly too many to keep all in memory."""
+    """Runs that are over, in the order of their batch's plan; perhaps too many for memory."""
 
     @property
     def results(self) -> Sequence[RunResult]:
@@ -101,7 +108,7 @@ class LazyRuns(Lazy[FinishedRun]):
 class PlannedRuns(LazyRuns):
     """The runs of a plan's batch that are over, in the order of the plan.
 
-    `results` came in now; the runs in `before` were over when the batch was resumed.
+    `results` were made by this plan; the runs in `before` were over when the batch was resumed.
     """
 
     def __init__(self, plan: Plan, results: Sequence[RunResult], before: Sequence[FinishedRun] = ()) -> None:
@@ -109,7 +116,7 @@ class PlannedRuns(LazyRuns):
         self._planned = {run.run_id: index for index, run in enumerate(plan.runs)}
         self._cases_before = {run.result.run_id: run.case for run in self._before}
         places = plan.places
-        # Arrays of places, not lists of runs: a batch may have a million of them.
+        # Arrays of places instead of lists of runs: a batch may have a million of them.
         unordered = array("L", (run.place for run in self._before))
         unordered.extend(places[result.run_id] for result in results)
         self._order = array("L", sorted(range(len(unordered)), key=unordered.__getitem__))
@@ -141,7 +148,10 @@ class PlannedRuns(LazyRuns):
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The runs to make, in order, and the settings they share. See `approval.Needs` for their use of this machine."""
+    """The runs to make, in order, and the settings that they share.
+
+    `approval.Needs` reads their needs on this machine.
+    """
 
     runs: tuple[PlannedRun, ...]
     program: Program = field(repr=False)
@@ -150,12 +160,12 @@ class Plan:
     execution: Execution = AS_CASES_SAY
     concurrency: int = DEFAULT_CONCURRENCY
     processes: int = 1
-    """How many processes make the runs."""
+    """Number of processes that make the runs."""
     cluster: str | None = None
     """The cluster that makes the runs instead: `local:N`, or the address of a scheduler."""
     compares: bool = False
     specs: Specs | None = field(default=None, repr=False)
-    """The models and endpoints resolved while planning."""
+    """The models and endpoints that were resolved while planning."""
     resumed: ResumedBatch | None = None
     shard: PlannedShard | None = None
     """The whole plan, if these are the runs of one shard."""
@@ -172,7 +182,7 @@ class Plan:
     history_named: bool = False
     """Whether the user named that history."""
     notices: tuple[Notice, ...] = ()
-    """Shown before the first run."""
+    """Notices that are shown before the first run."""
 
     @classmethod
     def of(
@@ -184,7 +194,7 @@ class Plan:
         concurrency: int = DEFAULT_CONCURRENCY,
         compares: bool = False,
     ) -> Plan:
-        """Plan runs that were chosen one by one."""
+        """Return a plan of runs that were chosen one by one."""
         runs = tuple(runs)
         files = tuple({run.file.path: run.file for run in runs}.values())
         return cls(
@@ -205,7 +215,9 @@ class Plan:
         """The shard of a plan that the batch is, if it is one."""
         if self.resumed is not None:
             return self.resumed.batch.shard
-        return self.shard.ref if self.shard is not None else None
+        if self.shard is None:
+            return None
+        return self.shard.ref
 
     @property
     def needs_history(self) -> bool:
@@ -234,21 +246,22 @@ class Plan:
 
     @property
     def over(self) -> Mapping[int, RunSummary]:
-        """The figures of runs that were over before the batch was resumed, by place. Raises HistoryError."""
+        """The figures of runs that were over before the batch was resumed, by place; raises HistoryError."""
         if self.resumed is not None:
             return self.resumed.over
         return {}
 
     def abandon(self) -> None:
-        """Release the batch that an unused plan would have resumed, so that another program can resume it."""
+        """Release the batch that this plan would have resumed, so that another program can resume it."""
         if self.resumed is not None:
             self.resumed.handle.release()
 
     def only(self, suites: Iterable[Path]) -> Plan:
-        """Return the plan with the runs of these suites alone."""
+        """Return the plan with only the runs of these suites."""
         paths = set(suites)
         files = tuple(file for file in self.files if file.path in paths)
-        return replace(self, runs=tuple(run for run in self.runs if run.file.path in paths), files=files)
+        runs = tuple(run for run in self.runs if run.file.path in paths)
+        return replace(self, runs=runs, files=files)
 
 
 def gates_of(files: Iterable[SuiteFile]) -> dict[str, Gate]:
@@ -262,6 +275,8 @@ def cases_of(runs: Iterable[PlannedRun]) -> Collection[tuple[SuiteFile, Case]]:
 
 
 def execution_of(options: RunOptions, folders: Folders) -> Execution:
-    """Return the tool executions that the options allow."""
-    wanted = True if options.execute_all else options.execute
+    """Return the executions of tools that the options allow."""
+    wanted = options.execute
+    if options.execute_all:
+        wanted = True
     return Execution(wanted, options.execute_all, trust_store(folders).is_exempt)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ from workbench.evaluation.plan import (
     Notice,
     Plan,
     PlanError,
+    Severity,
     cases_of,
     execution_of,
     notices,
@@ -42,12 +42,12 @@ MAX_KNOWN_SHOWN = 20
 
 
 def plan(options: RunOptions, program: Program, search: Search | None = None) -> Plan:
-    """Plan an evaluation: load its suites, choose cases, resolve models.
+    """Return the plan of an evaluation: load its suites, choose cases, resolve models.
 
     Starts and imports nothing. `search` is passed on to the search for suites. Raises PlanError.
     """
     if options.resume is not None:
-        # On use: a run that resumes nothing needs no history.
+        # Imported on use: a run that resumes nothing needs no history.
         from workbench.evaluation.resume import plan_resumption
 
         return plan_resumption(options, program, search)
@@ -58,8 +58,12 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
     listings = Listings(program.folders.listings)
     files = tuple(with_unmeetable(file, listings) for file in loaded)
     problems = []
-    for problem in chain.from_iterable(file.problems for file in files):
-        problems.append(Notice(str(problem), "error" if problem.severity == "error" else "detail"))
+    for file in files:
+        for problem in file.problems:
+            severity: Severity = "detail"
+            if problem.severity == "error":
+                severity = "error"
+            problems.append(Notice(str(problem), severity))
     if any(file.suite is None for file in files):
         raise PlanError(*problems, Notice("nothing was run: correct these suites first"))
     for added in options.added_variants:
@@ -81,8 +85,9 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
     )
     wrong = [*_unknown_words(options, files)]
     if not wrong and not runs:
-        there_are = any(suite.cases for suite in suites_of(files).values())
-        why = "no case matches all of the options" if there_are else "there are no cases"
+        why = "there are no cases"
+        if any(suite.cases for suite in suites_of(files).values()):
+            why = "no case matches all of the options"
         wrong.append(f"no case selected: {why}")
     # One kind of mistake at a time: models of cases that were not selected may be wrong on purpose.
     wrong = wrong or [*unresolved_models(options, files, program), *unknown_judge(options.judge, files, program)]
@@ -101,7 +106,7 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
         problems += notices_of(options.shard, shard)
     until = None
     if options.until is not None:
-        # On use: the app plans before its first screen, without early stopping.
+        # Imported on use: the app plans before its first screen, without early stopping.
         from workbench.evaluation.early_stop import StopError, in_random_order, out_of_reach, until_of
 
         try:
@@ -146,15 +151,17 @@ def limit_usd(runs: Iterable[PlannedRun], wanted_usd: float | None = None) -> fl
 def _limited(
     options: RunOptions, runs: Sequence[PlannedRun], specs: Specs, program: Program
 ) -> tuple[CostLimit | None, list[Notice]]:
-    """Return the cost limit of a plan, or of a shard's part, with notices; `None` with errors if it cannot be kept."""
+    """Return the cost limit of a plan or of a shard's part, with notices; `None` with errors if it cannot be kept."""
     usd = limit_usd(runs, options.max_cost_usd)
     if usd is None:
         return None, []
     if options.cluster is not None:
         return None, [Notice(NOT_IN_A_CLUSTER)]
-    from workbench.evaluation.cost_limit import CostLimitError, cost_limit  # on use: few batches have a limit
+    # Imported on use: few batches have a limit.
+    from workbench.evaluation.cost_limit import CostLimitError, cost_limit
 
     if options.shard is not None:
+        # Each shard spends its part of the limit, as none of them sees the costs of the others.
         usd /= options.shard.of
     try:
         limit = cost_limit(usd, runs, specs, program, options.history)
@@ -166,9 +173,9 @@ def _limited(
 
 
 def _unknown_words(options: RunOptions, files: Sequence[SuiteFile]) -> Iterator[str]:
-    """Yield why words in the options match nothing.
+    """Yield the words of the options that match nothing.
 
-    A renamed case must not drop out of a check unnoticed, so every word has to match.
+    A renamed case must not drop out of a check unnoticed, so every word must match.
     """
     ids: set[str] = set()
     tags: set[str] = set()
@@ -189,12 +196,14 @@ def _unknown(kind: str, wanted: Sequence[str], known: set[str]) -> Iterator[str]
     for word in wanted:
         if word not in known:
             some = ", ".join(sorted(known)[:MAX_KNOWN_SHOWN]) or "none"
-            more = ", …" if len(known) > MAX_KNOWN_SHOWN else ""
+            more = ""
+            if len(known) > MAX_KNOWN_SHOWN:
+                more = ", …"
             yield f"no case selected: there is no {kind} {word!r}; there are {some}{more}"
 
 
 def unresolved_models(options: RunOptions, files: Sequence[SuiteFile], program: Program) -> Iterator[str]:
-    """Yield why chosen models cannot be reached."""
+    """Yield the reasons for which chosen models cannot be reached."""
     problems: list[str] = []
     built_in = BuiltInModels()
     for name in options.models:
@@ -211,7 +220,8 @@ def unresolved_models(options: RunOptions, files: Sequence[SuiteFile], program: 
                 program.models.resolve(name, folder, by_suite=False)
             except ConfigError as error:
                 problems += error.problems
-    yield from dict.fromkeys(problems)  # several suites may lack the same model
+    # Several suites may lack the same model.
+    yield from dict.fromkeys(problems)
 
 
 def has_subject(file: SuiteFile, name: str) -> bool:
@@ -220,11 +230,8 @@ def has_subject(file: SuiteFile, name: str) -> bool:
 
 
 def part_of(shard: Shard, runs: Sequence[PlannedRun], program: Program, specs: Specs) -> PlannedShard:
-    """Return the part of a plan that a shard runs.
-
-    Raises HistoryError when the history of its costs cannot be read.
-    """
-    # Of the whole plan, not of this part: all shards must redact alike, so that their batches can be merged.
+    """Return the part of a plan that a shard runs; raise HistoryError if the history of costs cannot be read."""
+    # The secrets of the whole plan: all shards must redact alike, so that their batches can be merged.
     learn_secrets_of_runs(program, runs, specs)
     if shard.costs is None:
         places = places_in_turn(len(runs), shard.index, shard.of)
@@ -241,7 +248,7 @@ def part_of(shard: Shard, runs: Sequence[PlannedRun], program: Program, specs: S
 
 
 def notices_of(shard: Shard, part: PlannedShard) -> Iterator[Notice]:
-    """Yield notices about a shard, shown before its first run."""
+    """Yield notices about a shard, which are shown before its first run."""
     yield Notice(f"{part.ref}: {of_text(len(part.places), len(part.whole))} runs", "detail")
     if shard.plan_id is None:
         yield Notice(

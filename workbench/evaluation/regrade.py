@@ -1,6 +1,6 @@
-"""Grading runs again without running them: those of recordings, of files of calls and of the history.
+"""Regrading: recordings, files of calls and stored runs are graded without running them.
 
-Each is read as a `RunToGrade`, which `regrade` grades. `graded_anew` grades a run that is still in memory.
+Each run is read as a `RunToGrade`, which `regrade` grades. `graded_anew` grades a run that is still in memory.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from workbench.engine.recordings import case_of_recording, result_of_recording, 
 from workbench.engine.redaction import shown_result, why_not_regraded
 from workbench.engine.suite_secrets import learn_secrets
 from workbench.evaluation.approval import Approval, Needs
-from workbench.evaluation.plan import FinishedRun, Notice
+from workbench.evaluation.plan import FinishedRun, Notice, notices
 from workbench.evaluation.report import Report
 from workbench.grading.grade import WHY_NOT_GRADED, GradingError, Judgement, RunResult
 from workbench.grading.lazy import Chosen, Lazy
@@ -56,10 +56,10 @@ _logger = logging.getLogger(__name__)
 
 
 class RegradingJudges:
-    """The judges of regraded runs.
+    """The judges of regraded runs, for one event loop, on which they are also closed.
 
     With a model `chosen`, that model and those that checks name are asked for judgements that are unknown; without it,
-    no model is asked. Use it on one event loop, and close it there.
+    no model is asked.
     """
 
     def __init__(self, program: Program, approval: Approval, chosen: str | None = None) -> None:
@@ -81,7 +81,9 @@ class RegradingJudges:
                 raise ModelError(why_not)
             return self._endpoints.open(spec, specs.environment_at(path))
 
-        asking = Asking(open_model, under_way=self._under_way) if self.asks else None
+        asking = None
+        if self.asks:
+            asking = Asking(open_model, under_way=self._under_way)
         return RunJudge(partial(specs.judge_of, path), self._cache, asking, recorded=recorded, chosen=self._chosen)
 
     async def close(self) -> None:
@@ -91,9 +93,9 @@ class RegradingJudges:
 
 @dataclass(frozen=True)
 class RunToGrade:
-    """A recording, its stored result, and the valid suite and case to grade it by.
+    """A recording, its stored result, and the valid suite and case that grade it.
 
-    `given`: the recording was built from a file of calls and was never graded.
+    `given` is true if the recording was built from a file of calls and was never graded.
     """
 
     recording: Recording
@@ -104,7 +106,7 @@ class RunToGrade:
 
 
 async def regrade(runs: Iterable[RunToGrade], judges: RegradingJudges) -> list[RunResult]:
-    """Grade recorded runs and return their results in the same order.
+    """Return the results of recorded runs, graded again, in the same order.
 
     A run that ended in an error keeps its error. Closes the judges at the end.
     """
@@ -121,8 +123,10 @@ async def regrade(runs: Iterable[RunToGrade], judges: RegradingJudges) -> list[R
                 raise asyncio.CancelledError
 
     try:
-        # Waiting for judges overlaps. Grading itself does not, and side by side it would only eat the time limits.
-        workers = DEFAULT_CONCURRENCY if judges.asks else 1
+        # Waits for judges overlap. Grading does not: side by side, runs would only use up each other's time limits.
+        workers = 1
+        if judges.asks:
+            workers = DEFAULT_CONCURRENCY
         await asyncio.gather(*(work() for _ in range(workers)))
     finally:
         await judges.close()
@@ -133,9 +137,13 @@ async def _regrade(run: RunToGrade, judges: RegradingJudges, functions: dict[Pat
     header, trajectory = run.recording.header, run.recording.trajectory
     planned = PlannedRun(header.run, run.file, run.case, header.model, header.repeat)
     grant = judges.approval.grant(run.file.path)
-    python = functions.setdefault(run.file.path, PythonFunctions(grant.code if grant is not None else None))
+    code = None
+    if grant is not None:
+        code = grant.code
+    python = functions.setdefault(run.file.path, PythonFunctions(code))
     recorded = run.recorded
-    if recorded.status == Status.SKIPPED:  # it was never made
+    # A skipped run has nothing that could be graded.
+    if recorded.status == Status.SKIPPED:
         return replace(recorded, grading=planned.settings.grading)
     why_not = why_not_regraded(recorded, run.case, as_stored=run.file.path == run.recording.path)
     if why_not is not None:
@@ -146,7 +154,7 @@ async def _regrade(run: RunToGrade, judges: RegradingJudges, functions: dict[Pat
 
 
 def graded_anew(result: RunResult, planned: PlannedRun, context: CheckContext) -> RunResult:
-    """Grade a finished run by the case of `planned`, without asking a model or a tool.
+    """Return a finished run, graded by the case of `planned` without asking a model or a tool.
 
     A run that was stopped, timed out or broke keeps its result. Blocks while the checks run.
     """
@@ -161,11 +169,13 @@ def graded_anew(result: RunResult, planned: PlannedRun, context: CheckContext) -
         graded = graded_run(planned.suite, planned.case, result.trajectory, context=context)
     except (CheckError, GradingError) as error:
         return _not_graded(result, str(error))
-    # A grader of the program may have a bug. The other runs are still worth regrading.
     except Exception as error:
+        # A grader may have a bug; the other runs are still worth regrading.
         _logger.exception("regrading run %s of case %s", planned.run_id, planned.case.id)
         return _not_graded(result, f"grading: unexpected {type(error).__name__}: {error}; the log holds the details")
-    why_not = WHY_NOT_GRADED if graded.status == Status.NOT_GRADED else None
+    why_not = None
+    if graded.status == Status.NOT_GRADED:
+        why_not = WHY_NOT_GRADED
     return replace(result, **graded._asdict(), error=why_not)
 
 
@@ -175,11 +185,11 @@ def _not_graded(result: RunResult, error: str) -> RunResult:
 
 @dataclass(frozen=True, kw_only=True)
 class GradeOptions:
-    """Which recordings are regraded, and by which rules.
+    """The recordings to regrade, and the rules for it.
 
-    `suite` replaces the suites in them, `by` is the grader that decides, and `repeat_rule` joins repeats. `judge` is
-    the model for judgements that are unknown; without it no model is asked. `calls` are files of calls, graded by the
-    cases of `suite`.
+    `suite` replaces the suites of the recordings, `by` is the grader that decides, and `repeat_rule` joins repeats.
+    `judge` is the model for judgements that are unknown; without it no model is asked. `calls` are files of calls,
+    graded by the cases of `suite`.
     """
 
     paths: tuple[Path, ...] = ()
@@ -192,7 +202,7 @@ class GradeOptions:
 
 
 class BrokenSuiteError(RecordingError):
-    """The suite to grade recordings by has errors; `problems` has them."""
+    """The suite that grades recordings has errors, which are in `problems`."""
 
     def __init__(self, file: SuiteFile) -> None:
         super().__init__(f"correct the suite of {file.path} first")
@@ -201,9 +211,9 @@ class BrokenSuiteError(RecordingError):
 
 @dataclass(frozen=True)
 class RegradePlan:
-    """The recordings to grade again, each once.
+    """The recordings to regrade, each once.
 
-    `problems` say why others cannot be graded.
+    `problems` are the reasons for which others cannot be graded.
     """
 
     runs: tuple[RunToGrade, ...]
@@ -213,17 +223,17 @@ class RegradePlan:
 
     @property
     def files(self) -> tuple[SuiteFile, ...]:
-        """The suites that recordings are graded by, each once."""
+        """The suites that grade the recordings, each once."""
         return tuple({id(run.file): run.file for run in self.runs}.values())
 
     def needs(self) -> Needs:
-        """Read the needs of grading: the functions it calls and the judges it asks."""
+        """Return the needs of grading: the functions that it calls and the judges that it asks."""
         cases = ((run.file, run.case) for run in self.runs)
         return Needs.of_grading(cases, self.program, judges=self.options.judge is not None)
 
 
 def plan_grading(options: GradeOptions, program: Program) -> RegradePlan:
-    """Read the recordings and the files of calls.
+    """Return the plan of grading recordings and files of calls, all of which are read.
 
     Raises RecordingError if the chosen suite cannot be used.
     """
@@ -246,12 +256,14 @@ def plan_grading(options: GradeOptions, program: Program) -> RegradePlan:
             case = with_grader(case_of_recording(recording, file), options.by, options.repeat_rule)
             runs.append(RunToGrade(recording, recorded, file, case))
         except BrokenSuiteError as error:
-            problems += [Notice(str(each), "warning") for each in error.problems]
+            for each in error.problems:
+                problems.append(Notice(str(each), "warning"))
             problems.append(Notice(str(error)))
         except RecordingError as error:
             problems.append(Notice(str(error)))
     if options.calls and now is not None:
-        from workbench.evaluation.calls_file import read_calls, runs_given  # on use: its models take time to build
+        # Imported on use: its models take time to build.
+        from workbench.evaluation.calls_file import read_calls, runs_given
 
         for path in options.calls:
             try:
@@ -259,15 +271,16 @@ def plan_grading(options: GradeOptions, program: Program) -> RegradePlan:
             except RecordingError as error:
                 problems.append(Notice(str(error)))
                 continue
-            runs += [RunToGrade(each.recording, each.recorded, now, each.case, given=True) for each in made]
-            problems += [Notice(f"{path}: {each}") for each in wrong]
+            for given in made:
+                runs.append(RunToGrade(given.recording, given.recorded, now, given.case, given=True))
+            problems += notices((f"{path}: {each}" for each in wrong), "error")
     return RegradePlan(tuple(runs), options, program, tuple(problems))
 
 
 def grade_recordings(plan: RegradePlan, approval: Approval) -> Report:
-    """Grade the recordings on an event loop of this thread.
+    """Return the report on regraded recordings, graded on an event loop of this thread.
 
-    Returns the report, with the verdicts on each run before and after.
+    It has the verdicts on each run before and after.
     """
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     judges = RegradingJudges(plan.program, approval, plan.options.judge)
@@ -278,7 +291,9 @@ def grade_recordings(plan: RegradePlan, approval: Approval) -> Report:
     for place, (run, result) in enumerate(zip(plan.runs, results, strict=True)):
         finished.append(FinishedRun(place, run.case, result))
         if not run.given:
-            before = run.recorded if run.recording.complete else None
+            before = None
+            if run.recording.complete:
+                before = run.recorded
             regraded.append(Regraded(str(run.recording.path), before, shown_result(result, secrets)))
     return Report(
         runs=tuple(finished),
@@ -294,12 +309,11 @@ def grade_recordings(plan: RegradePlan, approval: Approval) -> Report:
 
 
 def _files(path: Path) -> list[Path]:
-    """Return the file of a path, or the recordings in a folder.
-
-    Raises RecordingError when there are none.
-    """
+    """Return the file of a path, or the recordings in a folder; raise RecordingError if there are none."""
     try:
-        found = recordings_in(path) if path.is_dir() else [path]
+        found = [path]
+        if path.is_dir():
+            found = recordings_in(path)
     except OSError as error:
         raise RecordingError(f"{path} cannot be read: {error.strerror}") from error
     if not found:
@@ -308,9 +322,10 @@ def _files(path: Path) -> list[Path]:
 
 
 def _by_suite(runs: Sequence[RunToGrade], results: Sequence[RunResult]) -> tuple[list[RunResult], dict[str, Suite]]:
-    """Return the results under one path per recorded suite, and each suite by that path.
+    """Return the results with one path per recorded suite, and each suite by that path.
 
-    Each recording has a path of its own and holds only one case of its suite, so the first path stands for all.
+    Each recording has a path of its own and holds only one case of its suite, so the first path stands for all of
+    them.
     """
     paths: dict[tuple[str, str], str] = {}
     suites: dict[str, Suite] = {}
@@ -318,7 +333,7 @@ def _by_suite(runs: Sequence[RunToGrade], results: Sequence[RunResult]) -> tuple
     under_paths: list[RunResult] = []
     for run, result in zip(runs, results, strict=True):
         assert run.file.suite is not None
-        # Graded by the suite in the recording itself, or by one suite given for all.
+        # The key is the suite in the recording itself, or the one suite that grades all.
         key = ("", result.suite)
         if run.file.path == run.recording.path:
             key = (_recorded_suite(result), "")
@@ -345,17 +360,17 @@ def _valid(file: SuiteFile) -> SuiteFile:
     return file
 
 
-# Regrading a batch of the history by today's suites. The new grades are stored beside the old ones.
+# Regrading of a batch of the history by today's suites. The new grades are stored beside the old ones.
 
 _AT_A_TIME = 256
-"""The number of runs read from the history at a time: the events of thousands would fill the memory."""
+"""Number of runs read from the history at a time: the events of thousands would fill the memory."""
 
 
 @dataclass(frozen=True)
 class StoredRun:
     """A finished run of the history, with its suite and case of today.
 
-    `asked_otherwise` is whether the case asks for something else today than it did when it ran.
+    `asked_otherwise` is true if the case asks something else today than when it ran.
     """
 
     row: RunRow
@@ -368,8 +383,8 @@ class StoredRun:
 class RegradingPlan:
     """The `runs` of a batch that can be regraded.
 
-    `gone` are runs of cases that today's suites lack, and `problems` say which suites cannot be used and why. Runs that
-    never finished are in neither.
+    `gone` are runs of cases that today's suites lack, and `problems` are the reasons for which suites cannot be used.
+    Runs that never finished are in neither.
     """
 
     batch: BatchRow
@@ -379,11 +394,11 @@ class RegradingPlan:
 
 
 _Today = tuple[SuiteFile, Case, bool]
-"""The suite and case that grade a run today, and whether it asks for something else than it did when it ran."""
+"""The suite and case that grade a run today, and whether the case asks something else than when it ran."""
 
 
 class StoredRunsToGrade(Lazy[StoredRun]):
-    """Runs of a batch with their suites and cases of today, in some bytes each."""
+    """Runs of a batch with their suites and cases of today, in a few bytes each."""
 
     def __init__(self, rows: Sequence[RunRow]) -> None:
         self._rows = rows
@@ -431,10 +446,10 @@ def plan_regrading(
     by: GraderName | None = None,
     load: Callable[[Path], SuiteFile] = load_suite,
 ) -> RegradingPlan:
-    """Find today's suites and cases for the runs of a batch.
+    """Return today's suites and cases for the runs of a batch.
 
-    Each suite is looked for at its old path. `suite` replaces the one that has its path, else the only one of the
-    batch, else the one whose file has the same name. `by` is the grader that decides instead of the cases' own, and
+    Each suite is read at its old path. `suite` replaces the suite that has its path, or else the only suite of the
+    batch, or else the one whose file has the same name. `by` is the grader that decides instead of the cases' own, and
     `load` reads a suite. The program learns the secrets of the suites.
 
     Raises HistoryError, also while the batch is still running: its later runs would be graded by other rules.
@@ -443,9 +458,13 @@ def plan_regrading(
         raise HistoryError(f"batch {batch.number} is still running: regrade it when it is finished, or stop it first")
     today: dict[int, tuple[SuiteFile, dict[str, Case]]] = {}
     problems: list[str] = []
-    replaced = _replaced_by(suite, batch.suites) if suite is not None else set()
+    replaced = set[SuiteRef]()
+    if suite is not None:
+        replaced = _replaced_by(suite, batch.suites)
     for ref in batch.suites:
-        file = suite if suite is not None and ref in replaced else load(ref.file)
+        file = suite
+        if file is None or ref not in replaced:
+            file = load(ref.file)
         if file.suite is not None:
             try:
                 learn_secrets(program, file.path.parent, file.suite, file.text)
@@ -461,7 +480,7 @@ def plan_regrading(
     runs, gone = StoredRunsToGrade(rows), array("L")
     then = _OldSuites(history)
     rule = rule_named(batch.settings.get("repeat_rule"))
-    # A batch may have a million runs but has few kinds of them: each kind is matched with today's suites once.
+    # A batch may have a million runs but few kinds of them: each kind is matched with today's suites once.
     kinds: dict[tuple[int, str, str | None, str | None], int | None] = {}
     for place, row in enumerate(rows):
         if row.missing or row.suite.id not in today:
@@ -483,7 +502,7 @@ def plan_regrading(
 
 
 def _replaced_by(suite: SuiteFile, batch_suites: Sequence[SuiteRef]) -> set[SuiteRef]:
-    """Return the suites of a batch for which a given one stands."""
+    """Return the suites of a batch that a given suite replaces."""
     if same_path := {ref for ref in batch_suites if ref.file == suite.path.resolve()}:
         return same_path
     if len(batch_suites) == 1:
@@ -497,9 +516,9 @@ def grade_again(
     judges: Callable[[], RegradingJudges],
     damaged: Say,
 ) -> Iterator[GradedAgain]:
-    """Grade stored runs in their order, on event loops of this thread.
+    """Yield stored runs with their new grades, in order, graded on event loops of this thread.
 
-    `judges` is called for each portion of runs. Damaged runs are left out; `damaged` is called with the reason.
+    `judges` is called for each portion of runs. Damaged runs are omitted; `damaged` is called with the reason.
 
     Raises HistoryError, and RecordingError for a result that cannot be read.
     """
@@ -530,7 +549,7 @@ def store_grades(
 
 
 def _small(result: RunResult, run: StoredRun) -> RunResult:
-    """Return a result without its trajectory, under the key that the history has for its suite."""
+    """Return a result without its trajectory, with the key of its suite in the history."""
     return replace(result, suite=run.row.suite.key, trajectory=Trajectory(result.run_id))
 
 
@@ -544,9 +563,9 @@ class _OldSuites:
         self._known: dict[tuple[int, str, str | None], bool] = {}
 
     def with_variant(self, row: RunRow, file: SuiteFile) -> SuiteFile | None:
-        """Return today's suite with the variant that a run names, `None` if that cannot be found.
+        """Return today's suite with the variant that a run names; `None` if there is no such variant.
 
-        It is today's variant of that name, else the one of then, which may have come from another file.
+        It is today's variant of that name, or else the earlier one, which may have come from another file.
         """
         assert file.suite is not None
         name = variant_name_of(row.model)
@@ -556,15 +575,16 @@ class _OldSuites:
         if key not in self._varied:
             self._varied[key] = None
             then = self._read(row)[0].suite
-            variants = then.variants if then is not None else ()
-            old = [variant for variant in variants if variant.name == name]
+            old = []
+            if then is not None:
+                old = [variant for variant in then.variants if variant.name == name]
             if old:
                 suite = file.suite.model_copy(update={"variants": (*file.suite.variants, *old)})
                 self._varied[key] = replace(file, suite=suite)
         return self._varied[key]
 
     def asked_otherwise(self, row: RunRow, file: SuiteFile, case: Case) -> bool:
-        """Return whether a run's case asks for something else in today's suite.
+        """Return whether a run's case asks something else in today's suite.
 
         `False` if the old suite cannot be read because a secret was redacted in it.
         """

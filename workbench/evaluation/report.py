@@ -43,9 +43,10 @@ from workbench.suite.rules import MEASURES, NAMED_MEASURE
 from workbench.suite.suite_file import LineOf, no_line
 from workbench.version import __version__
 
-if TYPE_CHECKING:  # imported where they are used: not every report is compared, or becomes JSON
+# Imported where they are used: not every report is compared, or becomes JSON.
+if TYPE_CHECKING:
     from workbench.analysis.early_stop import Watch
-    from workbench.analysis.watched import PairWatched
+    from workbench.analysis.watched import GateWatched, PairWatched
     from workbench.history.records import ShardRef
     from workbench.show.json.records import Records
     from workbench.show.json.report import BatchFacts, ReportDocument
@@ -79,9 +80,9 @@ class CaseResults(Lazy[CaseResult]):
         return repr(tuple(self))
 
     def of(self, case_id: str, *, model: str | None = None, suite: str | Path | None = None) -> CaseResult:
-        """Return the result of a case; name the model and the suite where several were run.
+        """Return the result of a case; the model and the suite are needed if several were run.
 
-        Raises KeyError when there is none, LookupError when there are several.
+        Raises KeyError if there is none, LookupError if there are several.
         """
         found: list[CaseResult] = []
         for case in self:
@@ -103,30 +104,27 @@ class CaseResults(Lazy[CaseResult]):
 class Report:
     """The runs of an evaluation in the order of its plan, and everything derived from them.
 
-    Holds the unredacted results; `text`, `document` and `json` leave secrets out.
+    The results are not redacted; `text`, `document` and `json` hold no secrets.
     """
 
     runs: tuple[FinishedRun, ...] | LazyRuns
-    """In memory, or read from the history one by one."""
+    """The runs in memory, or read from the history one by one."""
     suites: Mapping[str, Suite] = field(repr=False)
     """The suites of the runs, by path."""
     started_at: str
-    """ISO 8601, UTC."""
+    """The start of the batch, ISO 8601 in UTC."""
     min_score: float | None = None
     interrupted: bool = False
     incomplete: bool = False
     """Whether a run or a suite is missing, so that it is unknown whether the demands are met."""
     shard: ShardRef | None = None
-    """The shard of a plan that these runs are.
-
-    Demands on all runs are not decided by some of them.
-    """
+    """The shard of a plan that these runs are; demands on all runs are then undecided."""
     missing: tuple[MissingRuns, ...] = ()
     """Cases of the plan with missing runs."""
     batch: int | None = None
     """The number of the batch in the history, if it is recorded there."""
     unrecorded: int = 0
-    """The number of its runs that the history lacks."""
+    """Number of runs that the history lacks."""
     timing: Timing | None = None
     """The timing of the batch; `None` for runs that were made earlier."""
     watch: Watch | None = field(default=None, repr=False)
@@ -136,7 +134,7 @@ class Report:
     regraded: tuple[Regraded, ...] | None = field(default=None, repr=False)
     """The earlier grades, if the runs are regraded."""
     suite_of: Callable[[RunResult], str] = field(default=path_of_suite, repr=False)
-    """The suite that a run counts for; it decides which runs belong to one case."""
+    """The suite for which a run counts; it decides which runs belong to one case."""
     program_version: str = __version__
     """The version of the program that made the runs."""
     line_of: LineOf = field(default=no_line, repr=False)
@@ -156,7 +154,7 @@ class Report:
 
     @cached_property
     def quality(self) -> Quality:
-        """The verdict on the runs and its grounds.
+        """The verdict on the runs, and its reasons.
 
         Forks count only if all runs are forks.
         """
@@ -166,13 +164,17 @@ class Report:
             without_gates = tuple(replace(each, gates=()) for each in aggregates)
             return quality_of(results, {}, suite_of=of, aggregates=without_gates)
         gates = {path: suite.gate for path, suite in self.suites.items()}
-        watched = self.watch.gates if self.watch is not None else ()
+        watched: tuple[GateWatched, ...] = ()
+        if self.watch is not None:
+            watched = self.watch.gates
         return quality_of(results, gates, self.min_score, suite_of=of, aggregates=aggregates, watched=watched)
 
     @property
     def watched(self) -> tuple[PairWatched, ...]:
         """The evidence about the models of a comparison that may stop early."""
-        return self.watch.pairs if self.watch is not None else ()
+        if self.watch is None:
+            return ()
+        return self.watch.pairs
 
     @property
     def cases(self) -> CaseResults:
@@ -181,7 +183,7 @@ class Report:
 
     @property
     def gates(self) -> tuple[GateResult, ...]:
-        """The demands of the suites, or that of `min_score`, with the rates that were reached."""
+        """The gates of the suites, or that of `min_score`, with the rates that were reached."""
         return self.quality.gates
 
     @property
@@ -211,9 +213,9 @@ class Report:
     def mean(self, of: str) -> float | None:
         """Return the mean of a measure over the graded runs that have it.
 
-        Measures are named as in a suite's `[[aggregates]]`: the score of a grader (`"trajectory"`), a quantity of its
-        formula (`"trajectory.all_pass"`), `"score"`, `"latency_ms"`, `"tokens"`, `"cost_usd"`, `"valid_arguments"`, or
-        a named check of answers (`"response.NAME"`). Raises KeyError for anything else.
+        Measures have the names of a suite's `[[aggregates]]`: the score of a grader (`"trajectory"`), a quantity of
+        its formula (`"trajectory.all_pass"`), `"score"`, `"latency_ms"`, `"tokens"`, `"cost_usd"`,
+        `"valid_arguments"`, or a named check of answers (`"response.NAME"`). Raises KeyError for any other name.
         """
         named = dict.fromkeys(f"{NAMED_MEASURE}{metric.name}" for run in self.results for metric in run.metrics)
         if of not in (measures := (*MEASURES, *named)):
@@ -226,10 +228,7 @@ class Report:
         return self.exit_code == OK
 
     def assert_passed(self) -> None:
-        """Raise AssertionError unless everything passed.
-
-        Its text is the report on the failures, without secrets.
-        """
+        """Raise AssertionError unless everything passed; its text is the report on the failures, without secrets."""
         if not self.passed:
             raise AssertionError(f"not everything passed\n{self.text(amount='little')}")
 
@@ -237,10 +236,12 @@ class Report:
     def exit_code(self) -> int:
         """The exit code of a command with this report.
 
-        That of a shard says only whether its runs could be made.
+        The exit code of a shard only tells whether its runs could be made.
         """
         # The worst outcome decides: an interrupt, then missing data, then errors, then missed demands.
-        confirmed = self.against.confirmed if self.against is not None else None
+        confirmed = None
+        if self.against is not None:
+            confirmed = self.against.confirmed
         if self.interrupted or (confirmed is not None and confirmed.interrupted):
             return INTERRUPTED
         if self.incomplete:
@@ -263,7 +264,7 @@ class Report:
 
     @property
     def nothing_graded(self) -> str | None:
-        """Why nothing was graded, or compared where a comparison decides; `None` if something was."""
+        """The reason for which nothing was graded, or compared if a comparison decides; `None` if something was."""
         if self.shard is not None and not self.results:
             return None
         if self.against is not None and self.against.fail_on is not None and self.against.is_empty:
@@ -272,7 +273,7 @@ class Report:
 
     @property
     def recorded_as(self) -> str | None:
-        """Where the batch is recorded, or how many of its runs are not; `None` if it is not recorded."""
+        """The record of the batch in the history, or the number of runs that it lacks; `None` without a record."""
         return recorded_as(self.batch, self.unrecorded)
 
     def document(self) -> ReportDocument:
@@ -295,19 +296,16 @@ class Report:
         return pieces_of(form, "run", self)
 
     def write(self, path: str | Path, *, form: str | None = None) -> None:
-        """Write the report into a file, without secrets, replacing the file as a whole.
+        """Write the report into a file, without secrets; the file is replaced as a whole.
 
-        The ending of its name decides on the form: `.json`, `.xml` (JUnit), `.md`, `.html`, `.csv`, `.jsonl` or `.txt`;
-        `form` names another one. Raises ValueError for an unknown form, and OSError.
+        The ending of its name decides on the form: `.json`, `.xml` (JUnit), `.md`, `.html`, `.csv`, `.jsonl` or
+        `.txt`; `form` names another one. Raises ValueError for an unknown form, and OSError.
         """
         write_report(Path(path), self.pieces(self.form_of(path, form)))
 
     @staticmethod
     def form_of(path: str | Path, form: str | None = None) -> str:
-        """Return the form in which `write` writes a file.
-
-        Raises ValueError for an unknown one.
-        """
+        """Return the form in which `write` writes a file; raise ValueError for an unknown one."""
         file, known = Path(path), forms_of("run", beside=True)
         form = form or form_of_file(file, "run", beside=True)
         if form not in known:
@@ -326,7 +324,7 @@ class Report:
         return document_pieces(self.document_without_records(), self.json_records(), self.secrets)
 
     def document_without_records(self) -> ReportDocument:
-        """Return the document without its runs and cases, which `json_records` has."""
+        """Return the document without its runs and cases, which are in `json_records`."""
         from workbench.show.json.report import report_without_records
 
         return report_without_records(self.results, self.quality, self.failures, self._facts)
@@ -370,7 +368,8 @@ class Report:
         )
 
     @property
-    def _suite_names(self) -> dict[str, str]:
+    def suite_names(self) -> dict[str, str]:
+        """The names of the suites by the paths that runs have."""
         return {path: suite.name for path, suite in self.suites.items()}
 
     def _case_of(self, result: RunResult) -> Case | None:
@@ -390,7 +389,7 @@ class Report:
         paint: Paint | None = None,
         amount: Amount = "normal",
     ) -> str:
-        """Return the report as text, with long lists cut at `cut_at` columns if that is given."""
+        """Return the report as text; `cut_at` is the width in columns at which long lists are cut."""
         paint = paint or Paint(False)
         lines = [*self.summary_lines(width=width, paint=paint, amount=amount)]
         if self.against is not None:
@@ -413,19 +412,17 @@ class Report:
         return self.secrets.redact("\n".join(lines) + "\n")
 
     def failure_text(self, *, width: int = PLAIN_WIDTH) -> str:
-        """Return why cases did not pass, as the message of a failed test, without secrets.
+        """Return the reasons for which cases did not pass, as the message of a failed test, without secrets.
 
         It has the reason of each case, its runs with their issues, and advice on the most frequent cause.
         """
-        plain, names = Paint(False), self._suite_names
+        plain, names = Paint(False), self.suite_names
         failed = (run for run in self.results if not run.passed and run.status.owed)
-        # Redaction copies a result, so only those that are printed are redacted.
-        bad = []
-        for result in islice(failed, LINES_MAX):
-            bad.append(shown_result(result, self.secrets))
+        # Redaction copies a result, so only results that are printed are redacted.
+        bad = [shown_result(result, self.secrets) for result in islice(failed, LINES_MAX)]
         reasons = dict.fromkeys(case.reason for case in self.cases if not case.passed and case.reason)
         lines = [
-            *(one_line(reason) for reason in reasons),
+            *map(one_line, reasons),
             *run_lines(bad, self.quality.cases, names, width, plain, in_full=False),
             *failure_lines(self.secrets.redacted(self.failures), plain),
         ]
@@ -436,7 +433,7 @@ class Report:
         return [
             *text_report(
                 *(self.results, self.quality),
-                suite_names=self._suite_names,
+                suite_names=self.suite_names,
                 width=width,
                 paint=paint,
                 amount=amount,
@@ -461,17 +458,22 @@ class Report:
         all_forks = self._counting is self.results
         for run in results:
             counts = all_forks or not run.is_fork
-            yield run, self._case_of(run) if counts else None
+            if counts:
+                yield run, self._case_of(run)
+            else:
+                yield run, None
 
 
 def shard_line(shard: ShardRef, runs: int) -> str:
-    """Return a sentence on a shard's part in its plan, and where the whole plan is decided."""
-    share = counted_of(runs, shard.planned, "run") if runs else "no run is left for it"
+    """Return a sentence on a shard's part in its plan, and the command that decides the whole plan."""
+    share = "no run is left for it"
+    if runs:
+        share = counted_of(runs, shard.planned, "run")
     return f"{shard}: {share}; demands on all of them are decided by 'workbench history merge'"
 
 
 def recorded_as(batch: int | None, unrecorded: int) -> str | None:
-    """Return where a batch is recorded, or how many of its runs are not; `None` if it is not recorded."""
+    """Return the record of a batch in the history, or the number of runs that it lacks; `None` without a record."""
     if batch is None:
         return None
     if unrecorded:

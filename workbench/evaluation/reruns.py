@@ -1,4 +1,4 @@
-"""Reruns of cases until it is decided whether they broke: the planned runs, and the ones skipped."""
+"""Reruns of cases until it is decided whether they broke: the planned runs, and the skipped ones."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from workbench.numerals import count_text
 class Rerun:
     """A case with a model to rerun, like its planned `run`.
 
-    `typical` is the least share of runs that it passes if it did not break; `writes` allows it to execute tools again
-    that are not read-only.
+    `typical` is the least share of runs that the case passes if it did not break; `writes` allows it to execute tools
+    again that are not read-only.
     """
 
     run: PlannedRun
@@ -34,12 +34,12 @@ class Rerun:
 class Reruns:
     """The cases to rerun, with at most `most` runs together.
 
-    `batch` is the one in which they failed, if it is recorded.
+    `batch` is the batch in which they failed, if it is recorded.
     """
 
     cases: tuple[Rerun, ...]
     among: int
-    """The number of broken cases, including those that are not rerun."""
+    """Number of broken cases, including those that are not rerun."""
     most: int
     batch: int | None
     place_of: Mapping[str, int] = field(default_factory=dict)
@@ -47,11 +47,11 @@ class Reruns:
 
     @property
     def at_once(self) -> int:
-        """The number of cases rerun at the same time: as many as `most` runs could all confirm."""
+        """Number of cases rerun at the same time: as many as `most` runs could all confirm."""
         return max(1, self.most // fewest_reruns(self.among))
 
     def planned(self) -> tuple[Reruns, tuple[PlannedRun, ...]]:
-        """Return these reruns with the runs they may take.
+        """Return these reruns with the runs that they may take.
 
         Cases of one round take turns: each once, then each a second time, and so on.
         """
@@ -83,15 +83,15 @@ class RerunCourse:
         self._left = reruns.most
         self.evidence = [Evidence(reruns.among, case.typical) for case in reruns.cases]
         self.over = Counter[int]()
-        """The number of finished reruns of each case, with or without a verdict."""
+        """Number of finished reruns of each case, with or without a verdict."""
         self.writing: dict[int, str] = {}
-        """Cases that executed a tool that must not be executed again, with the tool."""
+        """Cases that executed a tool which must not be executed again, with the tool."""
         self.cost_limit: str | None = None
-        """Why no more reruns begin, once the cost limit was reached."""
+        """The reason for which no more reruns begin, once the cost limit was reached."""
         self._news = asyncio.Event()
 
     def take(self, event: BatchEvent) -> None:
-        """Count a finished run and wake the reruns that wait for it."""
+        """Count a finished run, and wake the reruns that wait for it."""
         if isinstance(event, RunDone):
             self.take_result(event.result)
             self._news.set()
@@ -102,7 +102,7 @@ class RerunCourse:
         place = self._reruns.place_of[result.run_id]
         if is_cost_limited(result):
             self.cost_limit = result.reason
-        # Neither says anything about the case, and neither counts as a rerun.
+        # A skipped or a stopped run tells nothing about the case, and is no rerun.
         if result.status in (Status.SKIPPED, Status.STOPPED):
             return
         self.over[place] += 1
@@ -112,9 +112,7 @@ class RerunCourse:
             self.writing.setdefault(place, tool)
 
     async def why_not(self, planned: PlannedRun) -> str | None:
-        """Return why a rerun is skipped, or `None` to start it now.
-
-        Wait while earlier reruns can still decide."""
+        """Return why a rerun is skipped, or `None` to start it now; waits while earlier reruns can still decide."""
         place = self._reruns.place_of[planned.run_id]
         evidence = self.evidence[place]
         # Every finished rerun may settle the case, so all conditions are checked again after each.
@@ -133,7 +131,7 @@ class RerunCourse:
             await self._news.wait()
 
     def _is_next(self, place: int) -> bool:
-        """Return whether all cases before this one's round are settled."""
+        """Return whether all cases of earlier rounds are settled."""
         return all(map(self._is_settled, range(place - place % self._reruns.at_once)))
 
     def _is_settled(self, place: int) -> bool:
@@ -143,15 +141,12 @@ class RerunCourse:
 
 
 def executed_write(result: RunResult) -> str | None:
-    """Return a tool that a run really executed without its being marked read-only; `None` without one.
+    """Return a tool that a run really executed without a mark as read-only; `None` without one.
 
     Executions that an agent reports count too.
     """
     tools = result.trajectory.offered
-    read_only = set()
-    for tool in tools:
-        if tool.annotations.get("readOnlyHint") is True:
-            read_only.add(tool.name)
+    read_only = {tool.name for tool in tools if tool.annotations.get("readOnlyHint") is True}
     for call in result.trajectory.calls:
         executed = call.server is not None or (call.result and call.result.source == "reported")
         if executed and call.tool not in read_only:

@@ -1,4 +1,4 @@
-"""Plans to resume a batch of the history: the batch, its missing runs, and changes in how models are reached."""
+"""Plans that resume a batch of the history: the batch, its missing runs, and changes of models since then."""
 
 from __future__ import annotations
 
@@ -60,9 +60,10 @@ class CompleteBatch:
 
 
 def plan_resumption(options: RunOptions, program: Program, search: Search | None = None) -> Plan:
-    """Plan the missing runs of the batch that `options.resume` names, and claim the batch.
+    """Return the plan of the missing runs of the batch that `options.resume` names, and claim the batch.
 
-    Without `compares`, the report includes the runs that are over, which are read when it is made. Raises PlanError.
+    Without `compares`, the report includes the runs that are over, which are read when the report is made. Raises
+    PlanError.
     """
     resume, file = options.resume, options.history
     assert resume is not None
@@ -83,8 +84,8 @@ def _planned(options: RunOptions, resume: Resume, file: Path, program: Program, 
         resumption = claim_and_read(history, chosen.number, program, options.model_names, options.own_openers)
         try:
             return _plan_of(resumption, options, resume, history, program, in_full=in_full)
-        # Also on Ctrl+C: a claim that stays would block the batch until this process ends.
         except BaseException:
+            # Also on Ctrl+C: a claim that stays would block the batch until this process ends.
             resumption.handle.release()
             raise
 
@@ -112,7 +113,9 @@ def _plan_of(
         raise PlanError(*shown, *map(Notice, error.problems)) from error
     if limit is not None and options.cluster is not None:
         raise PlanError(*shown, Notice(NOT_IN_A_CLUSTER))
-    which = called(batch) if resume.batch else f"{called(batch)} of {_when(batch)}"
+    which = called(batch)
+    if not resume.batch:
+        which += f" of {_when(batch)}"
     missing = f"{of_text(len(resumption.runs), batch.planned)} runs are missing"
     details = [f"resuming batch {which}: {missing}"]
     if limit is not None:
@@ -164,7 +167,7 @@ def _cases_of(files: Mapping[SuiteRef, SuiteFile], program: Program) -> dict[Sui
 def cost_limit_of(
     resumption: Resumption, before: RunsBefore, history: History, program: Program, wanted_usd: float | None = None
 ) -> CostLimit | None:
-    """Return the cost limit of a resumed batch: `wanted_usd`, else its stored limit; `None` without either.
+    """Return the cost limit of a resumed batch: `wanted_usd`, or else its stored limit; `None` without either.
 
     The cost of its earlier runs counts. Raises CostLimitError and HistoryError.
     """
@@ -202,8 +205,7 @@ def spent_before(history: History, batch: int, before: RunsBefore) -> float:
 def plan_of(resumption: Resumption, program: Program, exempt: Callable[[SuiteFile], bool]) -> Plan:
     """Return the plan of a resumption whose differences the user has seen.
 
-    `exempt` returns whether a suite may execute tools without being asked about. Raises CostLimitError and
-    HistoryError.
+    `exempt` returns whether a suite may execute tools without a question. Raises CostLimitError and HistoryError.
     """
     limit = None
     if resumption.batch.settings.get("cost_limit_usd") is not None:
@@ -224,10 +226,7 @@ def plan_of(resumption: Resumption, program: Program, exempt: Callable[[SuiteFil
 
 
 def complete_batch(options: RunOptions, program: Program) -> CompleteBatch | None:
-    """Return the batch that `options.resume` names, if it lacks no run.
-
-    Raises PlanError.
-    """
+    """Return the batch that `options.resume` names, if it lacks no run; raise PlanError if it cannot be used."""
     resume, file = options.resume, options.history
     if file is None or resume is None or not resume.batch:
         return None
@@ -258,13 +257,11 @@ def _named(history: History, which: str) -> BatchRow:
 def _lacking(history: History, suites: Sequence[Path], program: Program) -> BatchRow:
     """Return the latest batch with missing runs of these suites.
 
-    Without suites, the user's own history is searched for batches of the current project, since it has those of others
-    too. Raises HistoryError if there is none.
+    Without suites, the user's own history is searched for batches of the current project, since it has batches of
+    others too. Raises HistoryError if there is none.
     """
-    lacking = []
-    for batch in history.each_batch(forks=False, lacking=True):
-        if batch.damage is None:
-            lacking.append(batch)
+    batches = history.each_batch(forks=False, lacking=True)
+    lacking = [batch for batch in batches if batch.damage is None]
     found, place = lacking, str(history.file)
     if suites:
         found = [batch for batch in lacking if _has(batch, suites)]
@@ -273,7 +270,7 @@ def _lacking(history: History, suites: Sequence[Path], program: Program) -> Batc
         project = project_folder(Path(), program.environment.home)
         found = [batch for batch in lacking if _is_of(batch, project)]
         place = str(project)
-    # Newest first.
+    # The newest is the first.
     for batch in found:
         if not claimed(history.file, batch.number):
             return batch
@@ -300,7 +297,10 @@ def _when(batch: BatchRow) -> str:
 def _suites_at(options: RunOptions, search: Search | None = None) -> Sequence[Path]:
     paths = []
     for suite in options.suites:
-        paths.append(suite.path if isinstance(suite, SuiteFile) else Path(suite))
+        if isinstance(suite, SuiteFile):
+            paths.append(suite.path)
+        else:
+            paths.append(Path(suite))
     found = find_suites(paths, search)
     if paths and not found:
         raise NoSuitesError(f"no suite at {', '.join(map(str, paths))}")
@@ -325,9 +325,10 @@ def _complete_suites(
     program: Program,
     left_out: Say,
 ) -> Iterator[tuple[SuiteRef, SuiteFile]]:
-    """Yield the suites without missing runs as they were.
+    """Yield the suites without missing runs, as they were.
 
-    Calls `left_out` about each that can no longer be read. They are not run, so their text may lack redacted secrets.
+    Calls `left_out` about each suite that can no longer be read. The suites are not run, so their text may lack
+    redacted secrets.
     """
     specs, used = Specs(program.models, program.environment), history.models_of(batch.number)
     for suite in batch.suites:
@@ -351,9 +352,9 @@ def _complete_suites(
 
 
 def _why_not(options: RunOptions, resume: Resume, resumption: Resumption) -> Iterator[str]:
-    """Yield why a batch cannot be resumed as the options are.
+    """Yield the reasons for which a batch cannot be resumed with these options.
 
-    Executing all tools is a person's decision, so each resumption asks for it again.
+    The user decides on executing all tools, so each resumption must request it again.
     """
     number = resumption.batch.number
     if resumption.execute_all and not options.execute_all:

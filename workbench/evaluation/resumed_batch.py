@@ -29,20 +29,17 @@ class ResumedBatch:
 
     batch: BatchRow
     handle: BatchHandle = field(repr=False)
-    """The writer's handle on the batch. A caller that does not run the plan releases its claim."""
+    """The writer's handle on the batch, whose claim a caller releases if it does not run the plan."""
     before: RunsBefore
     """The runs that are over already."""
     in_full: bool = False
-    """Whether the report is on these runs too."""
+    """Whether the report includes these runs."""
     left_out: bool = False
-    """Whether some of them cannot be reported because their suite can no longer be read."""
+    """Whether some of these runs cannot be reported because their suite can no longer be read."""
 
     @property
     def over(self) -> Mapping[int, RunSummary]:
-        """The figures of the runs that are over, by place.
-
-        Raises HistoryError.
-        """
+        """The figures of the runs that are over, by place; raises HistoryError."""
         return self.before.figures
 
 
@@ -50,7 +47,7 @@ class ResumedBatch:
 class RunsBefore:
     """The runs of a batch that were over when `missing` of its places were not.
 
-    `cases` are those of its suites by their ids in the history. Each part is read on demand, because reading takes
+    `cases` are the cases of its suites by their ids in the history. Each part is read on demand, because reading takes
     longer than planning the missing runs.
     """
 
@@ -63,20 +60,14 @@ class RunsBefore:
 
     @property
     def tallies(self) -> list[Tally]:
-        """The counts of their statuses, until another run of the batch is over.
-
-        Raises HistoryError.
-        """
+        """The counts of the runs' statuses, until another run of the batch is over; raises HistoryError."""
         with History(self.file) as history:
             return history.tallies(self.batch)
 
     @property
     def figures(self) -> Mapping[int, RunSummary]:
-        """Their figures by place, with the paths of suites and the ids of cases of today.
-
-        Raises HistoryError.
-        """
-        # Cached: planning, progress and the report all need them.
+        """The figures of the runs by place, with today's paths of suites and ids of cases; raises HistoryError."""
+        # Cached, because planning, progress and the report all need them.
         if not self._figures:
             with History(self.file) as history:
                 for row in self._over(history.each_run(self.batch)):
@@ -84,11 +75,12 @@ class RunsBefore:
         return self._figures
 
     def read(self, left_out: Say) -> Iterator[tuple[int, Case, RunResult]]:
-        """Yield place, case and packed result of each run, as if it had been run now.
+        """Yield place, case and packed result of each run, as if it had been made now.
 
         Calls `left_out` about each damaged run. Raises HistoryError.
         """
-        from workbench.grading.packed import InCommon  # on use: it loads pickle, and most plans continue no batch
+        # Imported on use: it loads pickle, and most plans resume no batch.
+        from workbench.grading.packed import InCommon
 
         in_common = InCommon()
         with History(self.file) as history:
@@ -107,7 +99,7 @@ class RunsBefore:
                     left_out(f"{damage}: {row.suite.file} has no case {row.case_id!r}")
                     continue
                 figures = row.figures
-                # Under today's id and name, so that the runs of before and of now form one case.
+                # With today's id and name, so that earlier and new runs form one case.
                 result = replace(
                     result,
                     case_id=case.id,
@@ -134,5 +126,7 @@ def runs_before(
 def figures_of(row: RunRow, cases: Mapping[str, Case] = MappingProxyType({})) -> RunSummary:
     """Return the figures of a run that is over, with the suite's path and the case's id of today."""
     assert row.figures is not None
-    case_id = cases[row.case_id].id if row.case_id in cases else row.case_id
+    case_id = row.case_id
+    if case_id in cases:
+        case_id = cases[case_id].id
     return replace(row.figures, suite=str(row.suite.file), case_id=case_id)

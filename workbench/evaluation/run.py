@@ -40,16 +40,16 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 WHOLE_RUNS = 256
-"""The number of finished runs of a batch that stay unpacked, which makes small batches fast to read."""
+"""Number of finished runs of a batch that stay unpacked, which makes small batches fast to read."""
 
 KEPT_RUNS = 5_000
-"""The number of packed runs that stay in memory if the history has the others."""
+"""Number of packed runs that stay in memory if the history has the others."""
 
 _NEVER = float("nan")
 
 
 class Results(Lazy[RunResult]):
-    """The results of a batch in the order in which they came in, all but the first ones packed.
+    """The results of a batch in the order in which they arrived, all but the first ones packed.
 
     After `read_from`, no more than `KEPT_RUNS` stay in memory, besides those that the history does not have yet.
     """
@@ -60,8 +60,9 @@ class Results(Lazy[RunResult]):
         self._in_common: InCommon | None = None
 
     def read_from(self, file: Path, handle: BatchHandle) -> None:
-        """From now on, read runs from the history once they are written there, without their secrets."""
-        from workbench.evaluation.stored_runs import LetGo  # on use, as below
+        """Read runs from the history, once they are written there, from now on; they are then without their secrets."""
+        # Imported on use, as below.
+        from workbench.evaluation.stored_runs import LetGo
 
         self._let_go = LetGo(file, handle)
 
@@ -71,7 +72,8 @@ class Results(Lazy[RunResult]):
             self._kept.append(result)
             return
         if self._in_common is None:
-            from workbench.grading.packed import InCommon  # on use: most batches are smaller
+            # Imported on use: most batches are smaller.
+            from workbench.grading.packed import InCommon
 
             self._in_common = InCommon()
         # Packed results share equal values, which saves most of the memory.
@@ -103,28 +105,28 @@ class Outcome:
     results: Results = field(default_factory=Results)
     interrupted: bool = False
     started_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
-    """The start of the batch, as its history has it if it is recorded: ISO 8601, UTC."""
+    """The start of the batch, or the start in its history if it is recorded: ISO 8601, UTC."""
     batch: int | None = None
-    """Its number in the history, if it is recorded."""
+    """The number of the batch in the history, if it is recorded."""
     unrecorded: int = 0
-    """The number of these runs that the history lacks."""
+    """Number of these runs that the history lacks."""
     times_ms: tuple[array[float], array[float]] = field(default_factory=lambda: (array("d"), array("d")))
     """The start and end of each run in milliseconds since 1970, in the order of `results`."""
     left_out: tuple[str, ...] = ()
-    """Why runs that were over before are left out of the report."""
+    """The reasons for which earlier runs of a resumed batch are omitted from the report."""
     took_s: float = 0.0
     start_up_s: float = 0.0
-    """The part of that time in which something was starting up."""
+    """The part of `took_s` in which servers or models were starting."""
     _began_s: float = field(default_factory=time.monotonic)
     _starting: set[int] = field(default_factory=set)
     _starting_since_s: float = 0.0
 
     def begin(self) -> None:
-        """Note that the batch begins now."""
+        """Record the beginning of the batch."""
         self._began_s = time.monotonic()
 
     def over(self) -> None:
-        """Note that the batch is over now."""
+        """Record the end of the batch."""
         self.took_s = time.monotonic() - self._began_s
 
     def take(self, event: BatchEvent) -> None:
@@ -133,9 +135,11 @@ class Outcome:
             case RunDone(result=result, began_ms=began_ms, ended_ms=ended_ms):
                 self.results.append(result)
                 for column, time_ms in zip(self.times_ms, (began_ms, ended_ms), strict=True):
-                    column.append(_NEVER if time_ms is None else time_ms)
+                    if time_ms is None:
+                        time_ms = _NEVER
+                    column.append(time_ms)
             case StartUp(number=number, took_ms=took_ms):
-                # Several things that start up at the same time count once.
+                # Several things that start at the same time count once.
                 now = time.monotonic()
                 if self._starting:
                     self.start_up_s += now - self._starting_since_s
@@ -152,7 +156,7 @@ class Outcome:
                 pass
 
     def end(self, runtime: Runtime, name: str) -> None:
-        """Read the batch's number and missing runs once the runtime is closed or the history has settled."""
+        """Read the batch's number and missing runs, once the runtime is closed or the history has settled."""
         self.unrecorded = runtime.missing_in_history(name)
         self.batch, self.started_at = runtime.number_of(name), runtime.began_at(name) or self.started_at
 
@@ -177,14 +181,15 @@ class Outcome:
 
     @property
     def recorded_as(self) -> str | None:
-        """Where the batch is recorded, or how many of its runs are not; `None` if it is not recorded."""
+        """The record of the batch in the history, or the number of runs that it lacks; `None` without a record."""
         return recorded_as(self.batch, self.unrecorded)
 
     def watch(self, plan: Plan) -> Watch | None:
-        """Return the watch of the plan's batch, if it may stop early."""
+        """Return the watch of the plan's batch; `None` if the batch makes all runs."""
         if plan.until is None:
             return None
-        from workbench.evaluation.early_stop import watch_of  # on use: most plans make all their runs
+        # Imported on use: most plans make all their runs.
+        from workbench.evaluation.early_stop import watch_of
 
         watch, places = watch_of(plan), plan.places
         for run_id, run in self.figures_by_run:
@@ -204,9 +209,12 @@ class Outcome:
             read = resumed.before.read(lambda why: damaged.update({why: None}))
             before = tuple(FinishedRun(*each) for each in read)
         self.left_out = tuple(damaged)
-        runs = PlannedRuns(plan, self.results, before)
+        planned = PlannedRuns(plan, self.results, before)
+        runs: tuple[FinishedRun, ...] | PlannedRuns = planned
+        if self.results.are_in_memory:
+            runs = tuple(planned)
         return Report(
-            runs=tuple(runs) if self.results.are_in_memory else runs,
+            runs=runs,
             suites=suites_of(plan.files),
             started_at=self.started_at,
             min_score=plan.min_score,
@@ -224,7 +232,9 @@ class Outcome:
 
 
 def _known(time_ms: float) -> float | None:
-    return None if math.isnan(time_ms) else time_ms
+    if math.isnan(time_ms):
+        return None
+    return time_ms
 
 
 class Evaluation:
@@ -235,8 +245,8 @@ class Evaluation:
     Iterating over it yields the events as they happen; to ignore them, await `report()`. Each run has a future in
     `runs`. Leaving the block stops the remaining runs, and so does cancelling the task that waits.
 
-    Without a `runtime` it creates one and closes it at the end, so that several evaluations may run at the same time in
-    one event loop. With one, start-ups of its servers are reported to the runtime's own listener. Without
+    Without a `runtime` it creates one and closes it at the end, so that several evaluations may run at the same time
+    in one event loop. With one, start-ups of its servers are reported to the runtime's own listener. Without
     `hears_events`, events of runs in other processes are not sent.
     """
 
@@ -266,10 +276,7 @@ class Evaluation:
         self._closed = False
 
     async def __aenter__(self) -> Self:
-        """Begin the runs.
-
-        Raises HistoryError if the history that a resumed batch needs cannot be written.
-        """
+        """Begin the runs; raise HistoryError if the history that a resumed batch needs cannot be written."""
         self._loop = asyncio.get_running_loop()
         self._news = asyncio.Event()
         self._done = asyncio.Event()
@@ -289,11 +296,13 @@ class Evaluation:
         self._runtime = runtime
         try:
             self._outcome.begin()
-            listener = self._inbox.put if self._shared is not None else None
+            listener = None
+            if self._shared is not None:
+                listener = self._inbox.put
             start = partial(runtime.start, self.plan, self._approval, record=self._record, listener=listener)
             self._batch = await _to_its_end(start)
         except BaseException:
-            # Other programs may then resume the batch.
+            # Other programs may resume the batch again.
             self.plan.abandon()
             self._done.set()
             await self._close()
@@ -319,17 +328,15 @@ class Evaluation:
             await self._news.wait()
 
     def stop(self) -> None:
-        """Stop all runs that are not over; they end as `stopped`.
-
-        Returns at once.
-        """
+        """Stop all runs that are not over, which end as `stopped`; returns at once."""
         if not self._done.is_set():
             self._outcome.interrupted = True
             self._runtime.stop_batch(self._batch)
 
     async def report(self) -> Report:
-        """Wait for the end of all runs and return the report."""
+        """Return the report, once all runs are over."""
         if self._is_watched is None:
+            # Without a reader, the events of a large batch would only fill the memory.
             self._is_watched = False
             self._events.clear()
         await self._done.wait()
@@ -339,7 +346,7 @@ class Evaluation:
         return await _to_its_end(partial(outcome.report, self.plan))
 
     async def _close(self) -> None:
-        """Close the runtime, if it was created here; after that the history is complete."""
+        """Close the runtime, if it was created here; then the history is complete."""
         if self._closed:
             return
         self._closed = True
@@ -362,17 +369,18 @@ class Evaluation:
                 future.set_result(self._outcome.results[-1])
             elif isinstance(event, BatchDone):
                 for future in self.runs.values():
-                    future.cancel()  # only affects runs that broke with the batch: the others are done
+                    # Only runs that broke with the batch are affected: the others are done.
+                    future.cancel()
                 self._done.set()
         self._news.set()
 
 
 async def _to_its_end(function: Callable[[], _Result]) -> _Result:
-    """Call a function that blocks, for a bounded time, in a thread.
+    """Call a function that blocks for a bounded time, in a thread.
 
-    A cancelled caller still waits for its end: the function must not go on in the background.
+    A caller that is cancelled still waits for the end, because the function must not go on in the background.
     """
-    # A thread cannot be cancelled, so neither can this wait; the cancellation is raised afterwards.
+    # A thread cannot be cancelled, and so this wait cannot; the cancellation is raised afterwards.
     work = asyncio.ensure_future(in_thread(function, name="evaluation"))
     cancelled: asyncio.CancelledError | None = None
     while not work.done():

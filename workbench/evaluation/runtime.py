@@ -22,7 +22,7 @@ from workbench.config.program import Program
 from workbench.config.read_only import refuse_if_read_only
 from workbench.engine.agent_loop import ExecutionQuestion, Leave
 from workbench.engine.batch import Batch, LaneOf, Spares, lanes_of
-from workbench.engine.checkpoint import Command
+from workbench.engine.checkpoint import Command, RunControl
 from workbench.engine.events import (
     BatchListener,
     CostLimitReached,
@@ -40,7 +40,7 @@ from workbench.engine.history_recorder import HistoryRecorder, settings_of_batch
 from workbench.engine.judges import Asking, JudgementCache, Questions, RunJudge
 from workbench.engine.model_specs import Specs
 from workbench.engine.plan import PlannedRun
-from workbench.engine.planned_run import RunContext, make_run, nothing_to_await
+from workbench.engine.planned_run import RunContext, RunGrading, make_run, nothing_to_await
 from workbench.engine.recordings import Recordings
 from workbench.engine.server_calls import Serving
 from workbench.engine.thread import EngineThread
@@ -119,7 +119,7 @@ class RuntimeModels:
         return judge_of
 
     def hold(self, base_url: str, model: str, seconds: float) -> None:
-        """Send a model no request for this time."""
+        """Send a model no request for some seconds."""
         self._endpoints.hold(base_url, model, seconds)
 
     async def close(self) -> None:
@@ -129,7 +129,8 @@ class RuntimeModels:
 
     @cached_property
     def _endpoints(self) -> Endpoints:
-        from workbench.providers.http.endpoints import Endpoints  # on use: built-in models need no HTTP
+        # Imported on use: built-in models need no HTTP.
+        from workbench.providers.http.endpoints import Endpoints
 
         self._connected = True
         return Endpoints(
@@ -148,7 +149,7 @@ class RuntimeModels:
         environment: Mapping[str, str] = {}
         unread: ConfigError | None = None
         try:
-            # For every model, even a built-in one: secrets of a `.env` must be known before anything is written.
+            # Read for every model, even a built-in one: secrets of a `.env` must be known before anything is written.
             environment = specs.environment_at(planned.file.path)
         except ConfigError as error:
             unread = error
@@ -159,7 +160,9 @@ class RuntimeModels:
         if unread is not None and (spec is not None or needs_trust(planned.suite, planned.file.path).environment):
             raise ModelError(str(unread)) from unread
         if spec is None:
-            folder = planned.file.path.parent if planned.model_of_suite else Path()
+            folder = Path()
+            if planned.model_of_suite:
+                folder = planned.file.path.parent
             model = built_in.open(planned.asked_model, folder, planned.case.id)
             if unread is not None:
                 return ModelWithNotices(model, unread.problems)
@@ -197,17 +200,17 @@ SETTLING_TIMEOUT_S = 1.0
 class Runtime:
     """Runs plans until it is closed.
 
-    Holds the parts that outlive a batch: the engine's thread, connections to endpoints, servers, the cache of
+    It holds the parts that outlive a batch: the engine's thread, connections to endpoints, servers, the cache of
     judgements and the writer of the history. Safe to use from any thread.
 
     `listener` is called on the engine's thread. `pace_ms` slows the offline model down for the eye; 0 is full speed.
-    `own_pace` plays recordings at the pace of the original. With `asks`, the event `ExecutionAsked` asks about real
+    `own_pace` plays recordings at the original pace. With `asks`, the event `ExecutionAsked` asks about real
     executions that nothing covers; without it they are refused. With `judge_anew`, judges are asked about values that
     they have judged before. `history` is the file in which all batches are recorded. Without `hears_events`, the
     listener does without the events of runs that other processes make.
 
-    In a worker process, `share` is the number of workers that divide the limits of endpoints, or `leases` are its parts
-    of them; `on_hold` is called with base URL, model and seconds when an endpoint asks for a pause.
+    In a worker process, `share` is the number of workers that divide the limits of endpoints, or `leases` are its
+    parts of them; `on_hold` is called with base URL, model and seconds when an endpoint asks for a pause.
     """
 
     def __init__(
@@ -231,7 +234,9 @@ class Runtime:
         self._hears_events = hears_events
         self._program = program
         self._retries = retries
-        self._ask = self._asked if asks else None
+        self._ask = None
+        if asks:
+            self._ask = self._asked
         self._questions: dict[tuple[str, str], asyncio.Future[Leave]] = {}
         self._raised: dict[str, asyncio.Future[float | None]] = {}
         """Unanswered questions of batches that have reached their cost limits."""
@@ -248,7 +253,9 @@ class Runtime:
             on_hold=on_hold,
             leases=leases,
         )
-        self._history = HistoryWriter(history, lambda text: listener(HistorySaid(text))) if history else None
+        self._history = None
+        if history:
+            self._history = HistoryWriter(history, lambda text: listener(HistorySaid(text)))
         self._handles: dict[str, BatchHandle] = {}
         self._batches: dict[Batch, asyncio.Task[None]] = {}
         self._batch_numbers = count(1)
@@ -273,18 +280,18 @@ class Runtime:
     ) -> str:
         """Begin a batch and return its name at once.
 
-        Each run ends in one `RunDone`, the batch in one `BatchDone`. Runs use what the approval holds; suites and
-        settings are not read again. `listener` hears of this batch alone, and `record` records its runs. `until` is how
-        far runs go before they are held, which needs `asks`.
+        Each run ends in one `RunDone`, the batch in one `BatchDone`. Runs use the contents of the approval; suites and
+        settings are not read again. `listener` hears of this batch alone, and `record` records its runs. `until` is
+        the stop at which runs are held, which needs `asks`.
 
-        Blocks until the history and the cluster are ready, or until waiting for a cluster is `given_up` (GivenUpError).
-        Raises HistoryError when a resumed batch is already running somewhere or the history cannot be written, and
-        ClusterError when the plan's cluster cannot make its runs.
+        Blocks until the history and the cluster are ready, or until waiting for a cluster is `given_up`
+        (GivenUpError). Raises HistoryError if a resumed batch is already running somewhere or the history cannot be
+        written, and ClusterError if the plan's cluster cannot make its runs.
         """
         name = f"batch-{next(self._batch_numbers)}"
         events = self._hears_events or record is not None or listener is not None
         group = self._worker_group(plan, approval, events=events)
-        # The cluster first: a batch that it cannot make must not stand in the history.
+        # The cluster is first: a batch that it cannot make must not stand in the history.
         members = frozenset[str]()
         if group is not None:
             members = self._engine.submit(group.open_unless(given_up)).result()
@@ -302,49 +309,56 @@ class Runtime:
 
         sparing = _sparing(plan, lane_of)
         spending = self._spending(plan, name)
+        stored = nothing_to_await
+        if recorder is not None:
+            stored = recorder.stored
+        listeners = self._listeners(plan, recorder, record, listener, sparing, spending)
         context = replace(
-            self._context(plan, approval, self._listeners(plan, recorder, record, listener, sparing, spending)),
+            self._context(plan, approval, listeners),
             # Before the first run, so that a program killed during it leaves a plan that can be resumed.
             ready=lambda: asyncio.to_thread(self.settle_history),
-            stored=recorder.stored if recorder is not None else nothing_to_await,
+            stored=stored,
         )
         if group is not None:
-            from workbench.evaluation.cluster.batch import ClusterBatch  # on use, as in `_worker_group`
+            # Imported on use, as in `_worker_group`.
+            from workbench.evaluation.cluster.batch import ClusterBatch
 
             spread = ClusterBatch(name, plan, lane_of, context, group, members, approval)
             self._engine.submit(self._run(spread, until, spread))
             return name
         workers = self._workers(plan, approval, events=events)
-        make = make_run if workers is None else workers.make
+        make = make_run
+        if workers is not None:
+            make = workers.make
         spares: tuple[Spares, ...] = tuple(each for each in (sparing, spending) if each is not None)
         batch = Batch(name, plan.runs, lane_of, context, make, spares)
         self._engine.submit(self._run(batch, until, workers))
         return name
 
     def open(self, plan: Plan, approval: Approval, runs: Sequence[PlannedRun] = (), at_once: int = 1) -> Batch:
-        """Return a batch that waits for `make`, or to be run by itself with `at_once` of its `runs` at a time.
+        """Return a batch that waits for `make`, or that its caller runs with `at_once` of its `runs` at a time.
 
-        Its caller records the runs, if they are recorded.
+        The caller records the runs, if they are recorded.
         """
         context = self._context(plan, approval, timed(self._listener))
         return Batch("", runs, lambda planned: LaneOf("", at_once), context)
 
     def on_engine(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
-        """Run a coroutine on the engine's thread, where runs are made.
+        """Run a coroutine on the engine's thread, on which runs are made, and return its future.
 
-        Any other thread can wait for the future that is returned.
+        Any other thread can wait for the future.
         """
         return self._engine.submit(work)
 
     def make(self, batch: Batch, planned: PlannedRun) -> Future[None]:
-        """Begin one run of an open batch.
-
-        Returns at once; the run ends in one `RunDone`.
-        """
+        """Begin one run of an open batch, which ends in one `RunDone`; returns at once."""
         return self._engine.submit(batch.make(planned))
 
     def _context(self, plan: Plan, approval: Approval, listener: BatchListener) -> RunContext:
         """Return the context that the runs of a plan share."""
+        control_of: Callable[[PlannedRun, RunGrading], RunControl | None] = _no_control
+        if self._ask is not None:
+            control_of = self._steppers.begin
         return RunContext(
             listener=listener,
             servers=self._servers,
@@ -356,19 +370,19 @@ class Runtime:
             retries=self._retries,
             price_of=approval.specs.price_of,
             judge_of=self._models.judges(approval, plan.concurrency),
-            control_of=self._steppers.begin if self._ask is not None else lambda _planned, _grading: None,
+            control_of=control_of,
         )
 
     def _spending(self, plan: Plan, name: str) -> Spending | None:
-        """Return the guard of a plan's cost limit.
-
-        It asks the user, if there is one, before it exceeds the limit.
-        """
+        """Return the guard of a plan's cost limit, which asks the user, if there is one, for more than the limit."""
         if plan.cost_limit is None:
             return None
-        from workbench.evaluation.cost_limit import Spending  # on use: few batches have a limit
+        # Imported on use: few batches have a limit.
+        from workbench.evaluation.cost_limit import Spending
 
-        ask = partial(self._asked_for_more, name) if self._ask is not None else None
+        ask = None
+        if self._ask is not None:
+            ask = partial(self._asked_for_more, name)
         return Spending(plan.cost_limit, ask)
 
     async def _asked_for_more(self, name: str, limit_usd: float, spent_usd: float) -> float | None:
@@ -380,7 +394,7 @@ class Runtime:
     def raise_cost_limit(self, batch: str, usd: float | None) -> None:
         """Answer `CostLimitReached` with a new limit, or with `None` to make no more runs.
 
-        Returns at once. Does nothing when the question is no longer open.
+        Returns at once, and does nothing if the question is no longer open.
         """
 
         async def answered() -> None:
@@ -392,13 +406,14 @@ class Runtime:
             self._engine.submit(answered())
 
     def _workers(self, plan: Plan, approval: Approval, *, events: bool) -> WorkerPool | None:
-        """Return the worker processes of a plan, `None` if this process makes its runs."""
+        """Return the worker processes of a plan; `None` if this process makes its runs."""
         processes = min(plan.processes, len(plan.runs))
         if processes < 2:
             return None
-        from workbench.evaluation.worker_pool import Setup, WorkerPool  # on use: most evaluations have one process
+        # Imported on use: most evaluations have one process.
+        from workbench.evaluation.worker_pool import Setup, WorkerPool
 
-        # These stay here: workers need none of them, and some cannot be pickled.
+        # These parts stay here: workers need none of them, and some cannot be pickled.
         sent = replace(plan, resumed=None, specs=None, shard=None, reruns=None, cost_limit=None)
         setup = Setup(sent, approval, processes, self._retries, self._history is not None, events)
         return WorkerPool(setup, processes, self._listener, self._program.secrets)
@@ -407,7 +422,8 @@ class Runtime:
         """Return the cluster workers of a plan, if it has a cluster."""
         if plan.cluster is None:
             return None
-        from workbench.evaluation.cluster.batch import WorkerGroup  # on use: few batches have a cluster
+        # Imported on use: few batches have a cluster.
+        from workbench.evaluation.cluster.batch import WorkerGroup
 
         return WorkerGroup(plan, approval, self._retries, history=self._history is not None, events=events)
 
@@ -426,15 +442,17 @@ class Runtime:
 
         1. The clock adds the start and end of a run to `RunDone`, before any slow listener.
         2. The steppers forget a finished run, so that no listener can still hold it.
-        3. Early stopping and the cost limit learn first of all that other runs wait for them.
-        4. The history, so that whatever the screen shows as done is on its way to the disk.
+        3. Early stopping and the cost limit are next, because other runs wait for them.
+        4. The history, so that all that the screen shows as done is on its way to the disk.
         5. The recordings, for the same reason.
         6. The listener of the runtime, and that of the batch.
         """
         listeners: list[BatchListener] = []
         if self._ask is not None:
             listeners.append(self._steppers.take)
-        listeners += [each.take for each in (sparing, spending, recorder) if each is not None]
+        for each in (sparing, spending, recorder):
+            if each is not None:
+                listeners.append(each.take)
         if record is not None:
             listeners.append(record.listener(plan.runs))
         listeners.append(self._listener)
@@ -445,9 +463,15 @@ class Runtime:
     def _history_recorder(self, plan: Plan, specs: Specs) -> HistoryRecorder | None:
         if self._history is None:
             return None
-        until = plan.until.settings if plan.until is not None else None
-        confirms = plan.reruns.batch if plan.reruns is not None else None
-        limit_usd = plan.cost_limit.usd if plan.cost_limit is not None else None
+        until = confirms = limit_usd = going_on = None
+        if plan.until is not None:
+            until = plan.until.settings
+        if plan.reruns is not None:
+            confirms = plan.reruns.batch
+        if plan.cost_limit is not None:
+            limit_usd = plan.cost_limit.usd
+        if plan.resumed is not None:
+            going_on = plan.resumed.handle
         settings = settings_of_batch(
             plan.runs,
             specs,
@@ -466,14 +490,16 @@ class Runtime:
             settings,
             self._program.secrets,
             home=self._program.environment.home,
-            going_on=plan.resumed.handle if plan.resumed is not None else None,
+            going_on=going_on,
             shard=plan.shard,
         )
 
     def number_of(self, batch: str) -> int | None:
         """Return the number of a batch in the history; `None` until it is known, and without a history."""
         handle = self._handles.get(batch)
-        return handle.number if handle is not None else None
+        if handle is None:
+            return None
+        return handle.number
 
     def handle_of(self, batch: str) -> BatchHandle | None:
         """Return the history's handle on a batch; `None` without a history."""
@@ -489,42 +515,29 @@ class Runtime:
     def began_at(self, batch: str) -> str | None:
         """Return the start of a batch as the history has it, ISO 8601; `None` without a history."""
         handle = self._handles.get(batch)
-        return handle.started_at if handle is not None else None
+        if handle is None:
+            return None
+        return handle.started_at
 
     def settle_history(self) -> None:
-        """Wait until the history holds everything that has happened so far.
-
-        Blocks for at most a second.
-        """
+        """Wait until the history holds everything that has happened so far; blocks for at most a second."""
         if self._history is not None:
             self._history.settle(SETTLING_TIMEOUT_S)
 
     def stop(self, run_id: str) -> None:
-        """Stop one run, which ends as `stopped`.
-
-        Returns at once.
-        """
+        """Stop one run, which ends as `stopped`; returns at once."""
         self._stop_soon(run_id)
 
     def stop_batch(self, name: str) -> None:
-        """Stop every run of one batch.
-
-        Returns at once.
-        """
+        """Stop every run of one batch; returns at once."""
         self._stop_soon(None, name)
 
     def stop_all(self) -> None:
-        """Stop every run of every batch.
-
-        Returns at once.
-        """
+        """Stop every run of every batch; returns at once."""
         self._stop_soon(None)
 
     def stop_run(self, batch: Batch, run_id: str | None) -> None:
-        """Stop one run of an open batch, or all of them.
-
-        Returns at once.
-        """
+        """Stop one run of an open batch, or all of them; returns at once."""
 
         async def stop() -> None:
             batch.stop(run_id)
@@ -532,7 +545,7 @@ class Runtime:
         self._engine.submit(stop())
 
     def hold_endpoint(self, base_url: str, model: str, seconds: float) -> None:
-        """Send a model no request for this time, because its endpoint has told another process to wait.
+        """Send a model no request for some seconds, because its endpoint has told another process to wait.
 
         Returns at once.
         """
@@ -543,25 +556,19 @@ class Runtime:
         self._engine.submit(hold())
 
     def allow(self, run_id: str, call_id: str, leave: Leave) -> None:
-        """Answer `ExecutionAsked`.
-
-        Returns at once. Does nothing when the question is no longer open.
-        """
+        """Answer `ExecutionAsked`; returns at once, and does nothing if the question is no longer open."""
         if self._engine.alive:
             self._engine.submit(self._answer(run_id, call_id, leave))
 
     def hold_at(self, breakpoints: Sequence[Breakpoint]) -> None:
-        """Hold all runs, including those under way, at these breakpoints and no others.
-
-        Returns at once.
-        """
+        """Hold all runs, including those in progress, at these breakpoints and no others; returns at once."""
         self._steppers.breakpoints = tuple(breakpoints)
 
     def go_on(self, run_id: str, until: Until, hold: int | None) -> Future[str | None]:
         """Let a run continue `until` a stop.
 
-        `hold` is the sequence number of the `Paused` event that the caller has seen, `None` for a run that is not held.
-        The future gives the reason if the run cannot continue, such as being held elsewhere.
+        `hold` is the sequence number of the `Paused` event that the caller has seen, `None` for a run that is not
+        held. The future gives the reason if the run cannot continue, such as being held elsewhere.
         """
 
         async def go_on() -> str | None:
@@ -570,10 +577,7 @@ class Runtime:
         return self._engine.submit(go_on())
 
     def do(self, run_id: str, command: Command, hold: int) -> Future[str | None]:
-        """Apply a command to a run that is held at `hold`.
-
-        The future gives the reason if that is impossible.
-        """
+        """Apply a command to a run that is held at `hold`; the future gives the reason if that is impossible."""
 
         async def do() -> str | None:
             return self._steppers.do(run_id, command, hold)
@@ -629,7 +633,8 @@ class Runtime:
 
     @cached_property
     def _steppers(self) -> Steppers:
-        from workbench.engine.stepper import Steppers  # on use: only where somebody can answer, runs can be held
+        # Imported on use: runs can be held only where a user can answer.
+        from workbench.engine.stepper import Steppers
 
         return Steppers(self._listener)
 
@@ -648,16 +653,21 @@ class Runtime:
             answer.set_result(leave)
 
 
-def _sparing(plan: Plan, lane_of: Callable[[PlannedRun], LaneOf]) -> Sparing | RerunCourse | None:
-    """Return the listener that skips runs of a plan that stops early.
+def _no_control(_planned: PlannedRun, _grading: RunGrading) -> None:
+    return None
 
-    No run begins further ahead than the number of runs that can be under way at the same time.
+
+def _sparing(plan: Plan, lane_of: Callable[[PlannedRun], LaneOf]) -> Sparing | RerunCourse | None:
+    """Return the listener that skips runs of a plan that stops early; `None` if the plan makes all runs.
+
+    No run begins further ahead than the number of runs that can be in progress at the same time.
     """
     if plan.reruns is not None:
         return plan.reruns.course()
     if plan.until is None:
         return None
-    from workbench.evaluation.early_stop import Sparing, watch_of  # on use: most plans make all their runs
+    # Imported on use: most plans make all their runs.
+    from workbench.evaluation.early_stop import Sparing, watch_of
 
     watch = watch_of(plan)
     if watch is None:
@@ -669,7 +679,8 @@ def _lane_of(planned: PlannedRun, specs: Specs, concurrency: int) -> LaneOf:
     try:
         spec = specs.of(planned)
     except ConfigError:
-        return LaneOf("", concurrency)  # the run will report the error
+        # The run itself reports the error.
+        return LaneOf("", concurrency)
     if spec is None:
         return LaneOf(planned.asked_model, concurrency)
     return LaneOf(f"{spec.model} at {spec.base_url}", spec.concurrency or concurrency)

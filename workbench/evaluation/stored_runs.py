@@ -1,4 +1,4 @@
-"""The runs of a stored or a large running batch for a report: figures in columns, all else read on demand."""
+"""The runs of a stored batch, or of a large running one, for a report: figures in columns, all else read on demand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workbench.config.secrets import Secrets
 from workbench.engine.recordings import result_of_recording
 from workbench.evaluation.plan import FinishedRun, LazyRuns, gates_of
 from workbench.evaluation.report import Report
-from workbench.grading.grade import RunResult
+from workbench.grading.grade import Grade, RunResult
 from workbench.grading.lazy import Codes, Mapped
 from workbench.grading.packed import FACTS, KEPT, LazyResult
 from workbench.grading.run_summary import is_cost_limited
@@ -41,7 +41,7 @@ _NUMBERED = re.compile(r"run-(0|[1-9][0-9]{0,17})")
 
 _NUMBERS = ("score", "cost_usd", "latency_ms", "loop_ms", "first_token_ms")
 _ALONE = ("case_id", "case_name", "error", "reason", "metrics")
-"""Texts with many distinct values."""
+"""Fields with many distinct values."""
 _APART = ("run_id", "usage")
 _TOGETHER = tuple(name for name in (*KEPT, *FACTS) if name not in (*_NUMBERS, *_ALONE, *_APART))
 """All other figures, of which there are few combinations: one code stands for each combination."""
@@ -60,15 +60,12 @@ class StoredResult(LazyResult):
 
     @property
     def whole(self) -> RunResult:
-        """The whole stored result.
-
-        The last few stay in memory.
-        """
+        """The whole stored result; the last few stay in memory."""
         return self._runs.whole(self._index)
 
 
 class Columns:
-    """The figures of finished runs in columns, some hundred bytes each.
+    """The figures of finished runs in columns, some hundred bytes for each run.
 
     All else is in the history `file`. Safe to use from any thread.
     """
@@ -80,7 +77,7 @@ class Columns:
         self._numbers = tuple(array("d") for _ in _NUMBERS)
         self._tokens = tuple(array("q") for _ in _TOKENS)
         self._odd_usages: dict[int, Usage] = {}
-        """Counts that columns cannot hold: a provider may report nonsense."""
+        """Usages that columns cannot hold: a provider may report nonsense."""
         self._run_numbers = array("q")
         self._run_ids: dict[int, str] = {}
         """Ids that are not numbered, by index."""
@@ -93,7 +90,9 @@ class Columns:
             codes.append(getattr(result, name))
         for column, name in zip(self._numbers, _NUMBERS, strict=True):
             value = getattr(result, name)
-            column.append(_NOTHING if value is None else value)
+            if value is None:
+                value = _NOTHING
+            column.append(value)
         # -1 among the counts stands for a usage that is missing or in `_odd_usages`.
         counts: tuple[int, ...] = (-1,) * len(_TOKENS)
         if result.usage is not None:
@@ -116,7 +115,7 @@ class Columns:
 
     def result(self, index: int) -> RunResult:
         """Return the result of a run, by its index."""
-        # `__init__` of a frozen data class would want every field: these two are all it has.
+        # `__init__` of a frozen data class demands every field, and a stored result has only these two.
         made: StoredResult = object.__new__(StoredResult)
         object.__setattr__(made, "_runs", self)
         object.__setattr__(made, "_index", index)
@@ -128,14 +127,11 @@ class Columns:
         return Mapped(range(len(self)), self.result)
 
     def whole(self, index: int) -> RunResult:
-        """Return the result of a run with all that is stored.
-
-        Raises HistoryError and RecordingError.
-        """
+        """Return the whole result of a run; raise HistoryError or RecordingError if it cannot be read."""
         for known, result in tuple(self._recent):
             if known == index:
                 return result
-        # One history per thread: an SQLite connection belongs to the thread that opened it.
+        # Each thread has a history of its own: an SQLite connection belongs to the thread that opened it.
         history: History | None = getattr(self._opened, "history", None)
         if history is None:
             history = self._opened.history = History(self._file)
@@ -157,7 +153,9 @@ class Columns:
 
     def _number(self, position: int, index: int) -> float | None:
         value = self._numbers[position][index]
-        return None if math.isnan(value) else value
+        if math.isnan(value):
+            return None
+        return value
 
     def _run_id(self, _: int, index: int) -> str:
         number = self._run_numbers[index]
@@ -173,7 +171,7 @@ class Columns:
 
 
 class StoredRuns(Columns, LazyRuns):
-    """The finished runs of a batch in the order of its plan, each with its case while its suite can be read."""
+    """The finished runs of a batch in the order of its plan, each with its case if its suite can be read."""
 
     def __init__(
         self,
@@ -185,7 +183,7 @@ class StoredRuns(Columns, LazyRuns):
     ) -> None:
         """Read each run once.
 
-        `damaged` is called about each run that is left out. `cases` are those of the suites, by path and id. Raises
+        `damaged` is called about each run that is omitted. `cases` are the cases of the suites, by path and id. Raises
         HistoryError, and RecordingError for a result that cannot be read.
         """
         super().__init__(history.file)
@@ -214,7 +212,7 @@ class StoredRuns(Columns, LazyRuns):
 
 
 class LetGo(Columns):
-    """Runs of a running batch that keep in memory only their figures once the history has the rest."""
+    """Runs of a running batch of which only the figures stay in memory once the history has the rest."""
 
     def __init__(self, file: Path, handle: BatchHandle) -> None:
         super().__init__(file)
@@ -229,6 +227,7 @@ class LetGo(Columns):
         self.add(result)
         self._here[index] = result
         self._unwritten.append(index)
+        # Two for each new run, so that the number of unwritten runs sinks again after a slow moment of the disk.
         for _ in range(min(2, len(self._unwritten))):
             first = self._unwritten.popleft()
             if self._handle.has(self._here[first].run_id):
@@ -238,7 +237,7 @@ class LetGo(Columns):
 
     @property
     def here(self) -> int:
-        """The number of runs kept in memory as a whole."""
+        """Number of runs that are in memory as a whole."""
         return len(self._here)
 
     def whole(self, index: int) -> RunResult:
@@ -251,7 +250,9 @@ class LetGo(Columns):
 
     def _read(self, history: History, index: int) -> RunResult:
         number, place = self._handle.number, self._handle.places[self._run_id(0, index)]
-        row = history.run_at(number, place) if number is not None else None
+        row = None
+        if number is not None:
+            row = history.run_at(number, place)
         if row is None or row.figures is None:
             raise HistoryError(f"the history {self._file} no longer has run {place + 1} of the batch that was recorded")
         # These fields are compared with the plan, in which nothing is redacted.
@@ -275,10 +276,7 @@ for _find, _names in (
 
 
 def result_of_row(run: RunRow, recording: Recording) -> RunResult:
-    """Return the result of a finished run of the history.
-
-    Raises RecordingError.
-    """
+    """Return the result of a finished run of the history; raise RecordingError if it cannot be read."""
     assert run.figures is not None
     result = result_of_recording(recording)
     return replace(
@@ -294,15 +292,15 @@ def stored_report(
     secrets: Secrets,
     damaged: Say,
 ) -> Report:
-    """Return the report on the finished ones of a batch's `runs`, by one of its gradings.
+    """Return the report on the finished runs among `runs` of a batch, by one of its gradings.
 
     Each run is read once for its figures, and again when more of it is needed. Lines refer to the suites as they were.
-    `damaged` is called about each run that is left out.
+    `damaged` is called about each run that is omitted.
     """
     files = _suites(history, batch, damaged)
     suites = suites_of(files)
     cases = {path: cases_by_id(suite) for path, suite in suites.items()}
-    # Runs that the cost limit skipped are missing too, but the batch was not interrupted by that.
+    # Runs that the cost limit skipped are missing too, but that is no interruption of the batch.
     cost_limited = sum(run.figures is not None and is_cost_limited(run.figures) for run in runs)
     return Report(
         runs=StoredRuns(history, runs, grading, cases, damaged),
@@ -338,17 +336,22 @@ def as_graded_by(result: RunResult, by: GraderName) -> RunResult:
     """
     if not result.status.graded or result.grading.by == by:
         return result
-    named = next((grade for grade in result.grades if grade.grader == by), None)
-    grading = replace(result.grading, by=by)
+    grading, others, named = replace(result.grading, by=by), list[Grade](), None
+    for grade in result.grades:
+        if grade.grader != by:
+            others.append(grade)
+        elif named is None:
+            named = grade
     if named is not None and named.status is not None and named.status.graded:
-        others = [grade for grade in result.grades if grade.grader != by]
         return replace(result, status=named.status, grades=(named, *others), grading=grading)
-    why = named.reason if named is not None else f"no grade of {by} is stored"
+    why = f"no grade of {by} is stored"
+    if named is not None:
+        why = named.reason
     return replace(result, status=Status.NOT_GRADED, grades=(), steps=(), error=why, grading=grading)
 
 
 def report_beside(earlier: Report, later: Report, against: AgainstBaseline, same: Mapping[str, str]) -> Report:
-    """Return the report on a batch with the runs of an earlier one, under models named after it.
+    """Return the report on a batch with the runs of an earlier one, under models named after that one.
 
     `same` maps the paths of suites in the earlier batch to those in the later one.
     """
@@ -362,16 +365,14 @@ def report_beside(earlier: Report, later: Report, against: AgainstBaseline, same
             model=f"{run.result.model} ({name})",
         )
         before.append(replace(run, result=result))
-    suites = {}
-    for path, suite in earlier.suites.items():
-        suites[same.get(path, path)] = suite
+    suites = {same.get(path, path): suite for path, suite in earlier.suites.items()}
     return replace(later, runs=(*before, *later.runs), suites={**suites, **later.suites}, against=against)
 
 
 def _suites(history: History, batch: BatchRow, damaged: Say) -> list[SuiteFile]:
-    """Return the suites of a batch as they were, by path, without those that can no longer be read.
+    """Return the suites of a batch as they were, without those that can no longer be read.
 
-    A suite becomes unreadable by damage, of which `damaged` is told, or because a secret was redacted in it.
+    A suite becomes unreadable by damage, about which `damaged` is called, or because a secret was redacted in it.
     """
     files = []
     for suite in batch.suites:

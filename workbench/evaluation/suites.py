@@ -1,4 +1,4 @@
-"""Find and load the suites that a caller names."""
+"""The search for the suites that a caller names."""
 
 from __future__ import annotations
 
@@ -11,21 +11,15 @@ from workbench.trajectory.recording import SUFFIX, RecordingError, read_header
 
 
 class NoSuitesError(Exception):
-    """No suite was found; the message says where."""
+    """No suite was found; the message has the place."""
 
 
 def load_suites(suites: Sequence[str | Path | SuiteFile], search: Search | None = None) -> tuple[SuiteFile, ...]:
-    """Load every suite at or below the paths, and keep loaded ones as they are.
-
-    Raises NoSuitesError when there is none.
-    """
+    """Return every suite at or below the paths, and loaded suites as they are; raise NoSuitesError without any."""
     if "" in suites:
-        # Path("") is the current folder, and an unset variable in a script does not mean that.
+        # `Path("")` is the current folder, which an unset variable in a script does not mean.
         raise NoSuitesError("an empty path is not allowed: write '.' for the current folder")
-    paths = []
-    for suite in suites:
-        if not isinstance(suite, SuiteFile):
-            paths.append(Path(suite))
+    paths = [Path(suite) for suite in suites if not isinstance(suite, SuiteFile)]
     found = find_suites(paths, search)
     for path in found:
         if path.suffix != ".toml" and _is_recording(path):

@@ -1,4 +1,4 @@
-"""The tools of suites, listed by their servers and defined in the suites themselves."""
+"""The tools of suites, as their servers list them and as the suites define them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,11 @@ from workbench.trajectory.events import ServerOutput, ToolDefinition
 async def tools_of(file: SuiteFile, only: str | None, pool: ServerPool, approval: Approval) -> SuiteTools:
     """Return the tools of a valid suite: those of its servers, started as approved, and those it defines itself.
 
-    With `only`, those of the server of that name. A server that fails to start has the tools it listed last, and the
-    error.
+    With `only`, the tools of the server of that name. A server that fails to start has the tools that it listed last,
+    and the error.
     """
     suite = valid_suite(file)
-    servers = []
-    for server in suite.servers:
-        if only in (None, server.name):
-            servers.append(server)
+    servers = [server for server in suite.servers if only in (None, server.name)]
     sources = await asyncio.gather(*(_listed(file, suite, server, pool, approval) for server in servers))
     if only is not None:
         return SuiteTools(str(file.path), suite.name, tuple(sources))
@@ -45,7 +42,7 @@ async def _listed(file: SuiteFile, suite: Suite, server: Server, pool: ServerPoo
         started = await pool.started(file.path, server, approval.grants[file.path])
         return ToolSource(server.name, started.tools, task_tools=started.task_tools)
     except ServerError as error:
-        # A list of last time is better than none, for example while a server is down.
+        # An old list is better than none, for example while a server is down.
         remembered = pool.remembered(suite, file.path).get(server.name)
         if remembered is None:
             return ToolSource(server.name, error=str(error), output=error.output)
@@ -54,9 +51,11 @@ async def _listed(file: SuiteFile, suite: Suite, server: Server, pool: ServerPoo
 
 def linted(file: SuiteFile, suite: SuiteTools) -> SuiteTools:
     """Return the tools of a valid suite with findings on tools that are hard or impossible to use."""
-    tools = [tool for source in suite.sources if source.case is None for tool in source.tools]
+    tools: list[ToolDefinition] = []
     task_tools = []
     for source in suite.sources:
+        if source.case is None:
+            tools += source.tools
         for name in source.task_tools:
             task_tools.append(ToolName(name, source.server))
     return replace(suite, findings=(*lint_task_tools(task_tools), *lint_suite(valid_suite(file), tools)))
@@ -71,8 +70,8 @@ def valid_suite(file: SuiteFile) -> Suite:
 class NoSuchToolError(LookupError):
     """No tool, or more than one, has the name.
 
-    `messages` say why; `not_listed` is whether a server could not list its tools, and `outputs` are those of such
-    servers.
+    `messages` are the reasons; `not_listed` is true if a server could not list its tools, and `outputs` are the
+    outputs of such servers.
     """
 
     def __init__(
@@ -93,10 +92,7 @@ class CallableTool:
 
 
 def callable_tool(name: str, listed: Sequence[tuple[SuiteFile, SuiteTools]]) -> CallableTool:
-    """Return the tool of that name among the listed ones.
-
-    Raises NoSuchToolError when there is none, or several.
-    """
+    """Return the tool of that name among the listed ones; raise NoSuchToolError if there is none, or several."""
     live: list[CallableTool] = []
     errors: list[str] = []
     outputs: list[ServerOutput] = []
@@ -120,7 +116,7 @@ def callable_tool(name: str, listed: Sequence[tuple[SuiteFile, SuiteTools]]) -> 
     if live:
         places = ", ".join(f"server {found.tool.server!r} of {found.file.path}" for found in live)
         raise NoSuchToolError([f"{name} is ambiguous: {places}; name one suite, and its server with --server"])
-    # A server that could not list its tools may have this one, so that is reported before "there is no tool".
+    # A server that could not list its tools may have this one, so its error goes before "there is no tool".
     if errors:
         raise NoSuchToolError(errors, not_listed=True, outputs=outputs)
     if name in defined_in_suites:

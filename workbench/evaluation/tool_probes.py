@@ -15,7 +15,7 @@ from workbench.engine.events import BatchEvent, RunDone
 from workbench.engine.plan import PlannedRun, plan_runs
 from workbench.engine.planned_run import RunContext, make_run
 from workbench.evaluation.model_list import ListedModel, ProbeResult
-from workbench.grading.grade import FIRST_KINDS, IssueKind, RunResult
+from workbench.grading.grade import FIRST_KINDS, Issue, IssueKind, RunResult
 from workbench.grading.pairing import describe_call
 from workbench.grading.status import Status
 from workbench.numerals import counted
@@ -34,7 +34,7 @@ _QUOTED = 100
 _OF_ENDPOINT: frozenset[Cause] = frozenset({"endpoint", "broken JSON", "sent too much"})
 """Causes that lie with the endpoint.
 
-Broken arguments are mostly among them, because the requests are simple.
+The requests are simple, so broken arguments are mostly its fault too.
 """
 
 _ON_BROKEN = "look at the server's log: its tool parser or the gateway before it cut or spoiled the arguments"
@@ -43,7 +43,7 @@ _ON_UNCLEAR: Mapping[str, str] = {
     "parallel-calls": "if the model can make several calls in one answer, look for the server's switch that allows it",
     "round-trip": "look whether the model's chat template has the results of tools",
 }
-"""Advice by probe, for a model that made some calls but not all that it should."""
+"""Advice by probe, for a model that made some calls but not all that it should have made."""
 
 _SEEN_IN_REACTION: frozenset[IssueKind] = frozenset({"missing call", "extra call", "wrong tool", "response"})
 
@@ -72,9 +72,13 @@ class ToolProbes:
         for planned in planned_probes(spec.name):
             result = await self._run(planned, spec, environment)
             if result.status == Status.STOPPED:
-                raise asyncio.CancelledError  # a run takes the cancellation for its own end
+                # A run takes a cancellation for its own end, so it is raised again.
+                raise asyncio.CancelledError
             results.append(result)
-            yield _reasoning(result, spec) if planned.case.expects_nothing_yet else _finding(planned.case, result)
+            if planned.case.expects_nothing_yet:
+                yield _reasoning(result, spec)
+            else:
+                yield _finding(planned.case, result)
         yield _usage(results)
         # Each probe alone may fail for its own reason; only all together show that no tool is ever called.
         if _calls_nothing(results):
@@ -142,7 +146,9 @@ def _finding(case: Case, result: RunResult) -> ProbeResult:
 
 def _failure(case: Case, result: RunResult) -> ProbeResult:
     failed = failures_of([(result, case)]).runs[0]
-    issues = result.grade.issues if result.grade is not None else ()
+    issues: Sequence[Issue] = ()
+    if result.grade is not None:
+        issues = result.grade.issues
     reaction = f"the model {_reaction(result)}"
     first = min(issues, key=lambda issue: issue.kind not in FIRST_KINDS, default=None)
     if first is None:
@@ -156,18 +162,18 @@ def _failure(case: Case, result: RunResult) -> ProbeResult:
     if failed.main in ("cut off", "refused"):
         advice = failed.advice
     elif result.called:
-        # The other causes' advice is about descriptions of tools, and these are the program's own.
+        # The advice on other causes is about descriptions of tools, which are the program's own here.
         advice = _ON_UNCLEAR.get(case.id)
-    found = reaction if first.kind in _SEEN_IN_REACTION else issue_note(first)
+    found = issue_note(first)
+    if first.kind in _SEEN_IN_REACTION:
+        found = reaction
     return ProbeResult(case.name, "unclear", found, advice)
 
 
 def _reaction(result: RunResult) -> str:
     """Return the calls and the answer of a model in words."""
     trajectory = result.trajectory
-    parts = []
-    for call in trajectory.calls:
-        parts.append(f"called {one_line(describe_call(call))}")
+    parts = [f"called {one_line(describe_call(call))}" for call in trajectory.calls]
     if answer := trajectory.final_answer:
         parts.append(f"answered “{shortened(one_line(answer), _QUOTED)}”")
     return ", ".join(parts) or "neither called nor answered"
@@ -194,10 +200,7 @@ def _usage(results: Sequence[RunResult]) -> ProbeResult:
     answers = [answer for answer in asked if answer.stop_reason is not None]
     if not answers:
         return ProbeResult(name, "unclear", "no answer came")
-    usages = []
-    for answer in answers:
-        if answer.usage is not None and answer.usage.input_tokens:
-            usages.append(answer.usage)
+    usages = [answer.usage for answer in answers if answer.usage is not None and answer.usage.input_tokens]
     if not usages:
         return ProbeResult(name, "wrong", _NO_USAGE, _ADVICE_ON_USAGE)
     if without := len(answers) - len(usages):
@@ -208,10 +211,12 @@ def _usage(results: Sequence[RunResult]) -> ProbeResult:
 
 
 def _calls_nothing(results: Sequence[RunResult]) -> bool:
-    """Return whether every probe was answered without a call, with no endpoint fault to explain it."""
+    """Return whether every probe was answered without a call, while no fault of the endpoint explains that."""
     asked = [result for result in results if result.status != Status.ERROR]
     for result in asked:
-        issues = result.grade.issues if result.grade is not None else ()
+        issues: Sequence[Issue] = ()
+        if result.grade is not None:
+            issues = result.grade.issues
         if result.called or any(issue.kind == "endpoint fault" for issue in issues):
             return False
     return bool(asked)

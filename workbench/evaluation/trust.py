@@ -9,9 +9,10 @@ from workbench.suite.trust import TrustStore
 
 
 def trust_store(folders: Folders) -> TrustStore:
-    """Return the store of trusted suites; those that came with the program need no trust."""
+    """Return the store of trusted suites; suites that came with the program need no trust."""
     try:
         samples: Path | None = bundled("sample_suites")
     except MissingResourceError:
-        samples = None  # without samples, nothing is trusted by itself
+        # Without samples, nothing is trusted by itself.
+        samples = None
     return TrustStore(folders.trust_file, bundled_folder=samples)

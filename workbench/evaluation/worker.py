@@ -1,4 +1,4 @@
-"""A worker process: makes runs of a plan on request of the program that started it, and sends back the events."""
+"""A worker process, which makes runs of a plan on request of the program that started it, and sends back the events."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ from workbench.engine.events import BatchDone, BatchEvent, BatchStarted, RunDone
 from workbench.engine.history_recorder import done_run, redaction_of
 from workbench.evaluation.runtime import Runtime
 from workbench.evaluation.worker_pool import LENGTH, Happened, Hold, Learned, Made, Make, Message, Setup, Stop, packed
-from workbench.grading.packed import InCommon, PackedResult
+from workbench.grading.grade import RunResult
+from workbench.grading.packed import InCommon, PackedResult, Parcel
 from workbench.history.packing import PackedRun, RunPacker
 from workbench.trajectory.events import Event
 
 OBJECTS_BETWEEN_COLLECTIONS = 50_000
-"""The threshold of the youngest generation of the garbage collector."""
+"""Threshold of the youngest generation of the garbage collector."""
 
 
 def main(descriptor: int) -> None:
     """Serve the program at the other end of this socket until it closes the socket."""
-    # Ctrl+C and a closed terminal signal the whole process group, but the program alone decides what becomes of runs.
+    # Ctrl+C and a closed terminal signal the whole process group, but only the program decides about its runs.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     channel = _Channel(socket.socket(fileno=descriptor))
@@ -41,7 +42,7 @@ def main(descriptor: int) -> None:
 
 
 class _Channel:
-    """Sends from any thread; one thread receives."""
+    """A socket on which any thread sends, and one thread receives."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -49,15 +50,13 @@ class _Channel:
         self._incoming = connection.makefile("rb")
 
     def send(self, *messages: Message) -> None:
-        """Send messages, one right after the other.
-
-        Does nothing if the program is gone.
-        """
+        """Send messages, one right after the other; does nothing if the program is gone."""
         data = b"".join(map(packed, messages))
         with self._sending:
             try:
                 self._connection.sendall(data)
             except (BrokenPipeError, ConnectionResetError):
+                # The reader notices the end of the program, too, and ends the worker.
                 return
 
     def receive(self) -> Message | None:
@@ -80,7 +79,9 @@ class _Worker:
         plan = setup.plan
         self._channel = channel
         self._secrets = plan.program.secrets
-        packer = RunPacker(redaction_of(plan.runs, self._secrets)) if setup.history else None
+        packer = None
+        if setup.history:
+            packer = RunPacker(redaction_of(plan.runs, self._secrets))
         self._runs = {run.run_id: run for run in plan.runs}
         self._runtime = Runtime(
             Teller(channel.send, self._secrets, packer, hears_events=setup.events).take,
@@ -134,7 +135,7 @@ class Teller:
         self._in_common = InCommon()
 
     def take(self, event: BatchEvent) -> None:
-        """Send or collect an event; a listener of the runtime."""
+        """Send or collect an event, as a listener of the runtime."""
         match event:
             case RunEvent(event=happened):
                 self._events.setdefault(happened.run_id, []).append(happened)
@@ -151,7 +152,9 @@ class Teller:
     def _tell_done(self, done: RunDone, events: tuple[Event, ...]) -> None:
         # Read before the run is packed: secrets learned meanwhile are sent with the next run.
         known = self._secrets.replacements
-        learned = () if known is self._known else (Learned(known),)
+        learned: tuple[Learned, ...] = ()
+        if known is not self._known:
+            learned = (Learned(known),)
         self._known = known
         row = None
         if self._packer is not None:
@@ -163,10 +166,12 @@ class Teller:
         self._send(*learned, self._made(done, row, events, len(known)))
 
     def _made(self, done: RunDone, row: PackedRun | None, events: tuple[Event, ...], known: int) -> Made:
-        packed = self._in_common.packed(done.result)
+        result: Parcel | RunResult = self._in_common.packed(done.result)
+        if isinstance(result, PackedResult):
+            result = result.parcel
         return Made(
             done.result.run_id,
-            packed.parcel if isinstance(packed, PackedResult) else packed,
+            result,
             self._in_common.news(),
             *(done.began_ms, done.ended_ms),
             row,

@@ -1,4 +1,4 @@
-"""A pool of worker processes for the runs of a plan: one interpreter makes only so many runs a second."""
+"""A pool of worker processes for the runs of a plan, because one interpreter makes only so many runs a second."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LENGTH = struct.Struct("!Q")
 class Setup:
     """The first message to a worker: the plan, its approval, and the number of workers that share endpoints' limits.
 
-    `history` is whether runs are stored, `events` whether the program wants their events.
+    `history` is true if runs are stored, `events` if the program wants their events.
     """
 
     plan: Plan
@@ -51,21 +51,21 @@ class Setup:
 
 @dataclass(frozen=True)
 class Make:
-    """To a worker: make this run of the plan."""
+    """A message to a worker: make this run of the plan."""
 
     run_id: str
 
 
 @dataclass(frozen=True)
 class Stop:
-    """To a worker: stop this run."""
+    """A message to a worker: stop this run."""
 
     run_id: str
 
 
 @dataclass(frozen=True)
 class Hold:
-    """An endpoint accepts no request for some seconds: from the worker that noticed it, then to all others."""
+    """A message from a worker, and on to all others: an endpoint accepts no request for some seconds."""
 
     base_url: str
     model: str
@@ -74,16 +74,16 @@ class Hold:
 
 @dataclass(frozen=True)
 class Happened:
-    """From a worker: an event that does not belong to one run, such as the start of a server."""
+    """A message from a worker: an event that does not belong to one run, such as the start of a server."""
 
     event: BatchEvent
 
 
 @dataclass(frozen=True)
 class Learned:
-    """Values to redact, with their replacements.
+    """A message with values to redact, and their replacements.
 
-    From a worker, before the run that may contain them, and to all others.
+    A worker sends it before the run that may contain them, and the program to all others.
     """
 
     secrets: Mapping[str, str]
@@ -91,7 +91,7 @@ class Learned:
 
 @dataclass(frozen=True)
 class Made:
-    """From a worker: a run is over.
+    """A message from a worker: a run is over.
 
     It is sent as a whole, so that nothing is left of a run whose worker died. `result` is packed if possible; `news`
     come with it. `row` is the run for the history, redacted with the first `known` forms of secrets. `events` are sent
@@ -120,11 +120,11 @@ def packed(message: Message) -> bytes:
 _logger = logging.getLogger(__name__)
 
 CLOSE_TIMEOUT_S = 6.0
-"""For a worker to stop its runs and close its servers."""
+"""Seconds for a worker to stop its runs and close its servers."""
 
 
 class WorkerLostError(Exception):
-    """A worker process ended while it made a run; the message says how."""
+    """A worker process ended while it made a run; the message has the reason."""
 
 
 @dataclass(eq=False)
@@ -132,13 +132,13 @@ class _Worker:
     process: asyncio.subprocess.Process
     writer: asyncio.StreamWriter
     making: dict[str, asyncio.Future[Made]] = field(default_factory=dict)
-    """The runs that it makes, by id."""
+    """The runs in progress in the worker, by id."""
     start_ups: dict[int, int] = field(default_factory=dict)
-    """The numbers of its start-ups, and their numbers in this process."""
+    """The numbers of the worker's start-ups, and their numbers in this process."""
     in_common: InCommon | None = None
-    """Values shared by the results that it packs."""
+    """Values that the packed results of the worker share."""
     alone: bool = False
-    """Whether it was started for one run only."""
+    """Whether the worker was started for one run only."""
 
     def send(self, message: Message) -> None:
         self.writer.write(packed(message))
@@ -189,7 +189,7 @@ class WorkerPool:
             assert worker.in_common is not None
             result = worker.in_common.arrived(result, result_of(planned, Status.SKIPPED, Trajectory(planned.run_id)))
         if row is not None and made.known < len(self._secrets.replacements):
-            # This program knows more secrets than the worker did: without its row, the run is redacted here.
+            # This program knows more secrets than the worker did. Without its row, the run is redacted here.
             events, row = events or row.unpacked_events(), None
         for event in events:
             context.listener(RunEvent(event))
@@ -203,7 +203,8 @@ class WorkerPool:
             return
         _, late = await asyncio.wait(self._readers, timeout=CLOSE_TIMEOUT_S)
         if late:
-            for worker in self._workers:  # a worker that ended has been removed
+            # A worker that ended has been removed.
+            for worker in self._workers:
                 _logger.error("worker process %d did not end within %g s", worker.process.pid, CLOSE_TIMEOUT_S)
                 worker.process.kill()
             await asyncio.gather(*late)
@@ -217,7 +218,7 @@ class WorkerPool:
             try:
                 return await asyncio.shield(made)
             except asyncio.CancelledError:
-                # Keep waiting: the worker still sends what happened up to the stop. A second stop changes nothing.
+                # The wait goes on: the worker still sends all events up to the stop. A second stop changes nothing.
                 if not is_stopped:
                     worker.send(Stop(run_id))
                 is_stopped = True
@@ -243,7 +244,8 @@ class WorkerPool:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-P", "-c", f"import sys; sys.path[:] = {sys.path!r}; {begin}"),
                 stdin=asyncio.subprocess.DEVNULL,
-                stdout=2,  # what Python code of a suite prints must not spoil a report
+                # Output of a suite's Python code must not spoil a report.
+                stdout=2,
                 pass_fds=[theirs.fileno()],
             )
         reader, writer = await asyncio.open_connection(sock=ours)

@@ -1,7 +1,7 @@
 """A batch whose runs are made by the workers of a cluster, in portions.
 
-The program decides which worker makes which runs, and alone reports events, so that each run is reported once whatever
-becomes of the workers.
+The program decides which worker makes which runs, and it alone reports events, so that each run is reported once even
+if workers are lost.
 """
 
 from __future__ import annotations
@@ -65,22 +65,19 @@ from workbench.suite.files import absolute
 from workbench.trajectory.trajectory import Trajectory
 
 MAX_SAID_LINES = 8
-"""Workers quoted in one message."""
+"""Most workers that one message quotes."""
 ENLIST_TIMEOUT_S = 120.0
 ASK_WITHIN_S = 30.0
-"""The wait for the first worker that can be asked: those found at first may all have ended just now."""
+"""Seconds to wait for a first worker that can be asked: those found at first may all have ended meanwhile."""
 ASK_AGAIN_S = 0.5
 GIVEN_UP_S = 0.1
-"""The interval of checks whether the caller still waits."""
+"""Interval of checks whether the caller still waits, in seconds."""
 END_TIMEOUT_S = 3.0
-"""For a worker to close servers and connections."""
+"""Seconds for a worker to close servers and connections."""
 
 
 class WorkerGroup:
-    """The messages between the program and the workers of one plan.
-
-    Use it on one event loop.
-    """
+    """The messages between the program and the workers of one plan; for one event loop."""
 
     def __init__(self, plan: Plan, approval: Approval, retries: RetryPolicy, *, history: bool, events: bool) -> None:
         address = cluster_address(plan.cluster or "")
@@ -88,9 +85,7 @@ class WorkerGroup:
         self.is_local = address.is_local
         self.samples = samples_of(plan.runs)
         self._suites = {file.path: place for place, file in enumerate(plan.files)}
-        suites = []
-        for file in plan.files:
-            suites.append(SuiteText(absolute(file.path), file.text, file.hash, file.as_then))
+        suites = [SuiteText(absolute(each.path), each.text, each.hash, each.as_then) for each in plan.files]
         self._errand = Errand(
             token=token_hex(8),
             suites=tuple(suites),
@@ -116,8 +111,8 @@ class WorkerGroup:
         return RunRef.of(run, self._suites[run.file.path])
 
     async def open_unless(self, given_up: Callable[[], bool]) -> frozenset[str]:
-        """Run `open` until the caller has given up waiting: raises GivenUpError then."""
-        # Polled: `given_up` reads a flag that a signal handler sets.
+        """Run `open`, and raise GivenUpError if the caller gives up waiting meanwhile."""
+        # Polled, because a signal handler sets the flag that `given_up` reads.
         opening = asyncio.create_task(self.open())
         while not (await asyncio.wait([opening], timeout=GIVEN_UP_S))[0]:
             if given_up():
@@ -129,13 +124,13 @@ class WorkerGroup:
     async def open(self) -> frozenset[str]:
         """Start or reach the cluster, and ask all workers whether they can make the runs.
 
-        Returns the addresses of those that can. Raises ClusterError.
+        Returns the addresses of the workers that can. Raises ClusterError.
         """
         for file in self._plan.files:
             if (where := next(written_out(file, self._secrets), None)) is not None:
                 raise ClusterError(f"a secret would travel: {where}")
         self._packed = pickled(self._errand)
-        # The scheduler and every other client of it can read messages.
+        # The scheduler, and every other client of it, can read messages.
         if self._secrets.finder.may_be_in(_as_text(self._packed)):
             raise ClusterError(
                 "a secret would travel with the options of this batch: name it by its variable, as in --api-key-env"
@@ -156,10 +151,11 @@ class WorkerGroup:
             if isinstance(reasons, UnreachableError):
                 unreachable.append(f"worker {worker} cannot be asked: {reasons}")
             elif reasons:
-                problems += [f"worker {worker}: {why}" for why in reasons]
+                for why in reasons:
+                    problems.append(f"worker {worker}: {why}")
             else:
                 enlisted.append(worker)
-        # A worker that ended just now is no problem while others can make the runs.
+        # A worker that ended meanwhile is no problem if others can make the runs.
         if not problems and not enlisted:
             problems = unreachable or ["no worker of the cluster is left: each ended before it could be asked"]
         if problems:
@@ -171,10 +167,7 @@ class WorkerGroup:
         return frozenset(enlisted)
 
     async def _answers(self) -> dict[str, tuple[str, ...] | UnreachableError]:
-        """Return the answer of each worker.
-
-        All are asked again while each of them ends before it answers.
-        """
+        """Return the answer of each worker; while all of them end before they answer, ask again."""
         until_s = asyncio.get_running_loop().time() + ASK_WITHIN_S
         while True:
             workers = await self.cluster.workers()
@@ -188,13 +181,11 @@ class WorkerGroup:
         try:
             return await self.enlist(worker)
         except UnreachableError as error:
-            return error  # it may have ended just now
+            # The worker may have ended meanwhile.
+            return error
 
     async def enlist(self, worker: str) -> tuple[str, ...]:
-        """Ask a worker whether it can make the runs, and return why not.
-
-        Raises UnreachableError.
-        """
+        """Return the reasons for which a worker cannot make the runs; raise UnreachableError without an answer."""
         why_not = await self.cluster.why_not(worker)
         if why_not is not None:
             return (why_not,)
@@ -206,9 +197,9 @@ class WorkerGroup:
     async def exchange(
         self, worker: str, seen: int, sent: Iterable[ToWorker] = ()
     ) -> tuple[tuple[int, FromWorker], ...] | None:
-        """Send a worker messages and return its own after the number `seen`.
+        """Send a worker messages, and return its own after the number `seen`.
 
-        `None` means that it no longer works for this batch.
+        `None` if the worker no longer works for this batch.
         """
         answer: bytes | None = await self.cluster.call(
             worker, _there("exchange"), self._errand.token, seen, pickled(tuple(sent)), timeout_s=SILENCE_S
@@ -219,7 +210,7 @@ class WorkerGroup:
         return messages
 
     def submit(self, worker: str, portion: Portion) -> Any:
-        """Give a worker a portion, as a dask task."""
+        """Give a worker a portion, as a task of dask."""
         token = self._errand.token
         key = f"workbench-{token}-{portion.number}"
         return self.cluster.submit(worker, key, _there("make_portion"), token, pickled(portion))
@@ -233,9 +224,9 @@ class WorkerGroup:
 
 
 def _there(function: str) -> Callable[..., Any]:
-    """Return a function of a worker, which dask imports there by its name.
+    """Return a function of a worker, which dask imports there by name.
 
-    The program itself does not use its module.
+    The program itself uses nothing else of that module.
     """
     called: Callable[..., Any] = getattr(importlib.import_module("workbench.evaluation.cluster_worker"), function)
     return called
@@ -248,13 +239,13 @@ def _as_text(data: bytes) -> str:
 _logger = logging.getLogger(__name__)
 
 LOOK_S = 0.5
-"""The interval of checks which workers there are."""
+"""Interval of checks for joined and lost workers, in seconds."""
 NO_WORKER_S = 120.0
-"""The time that a local cluster may be without any worker, while each is started again and again."""
+"""Seconds that a local cluster may be without any worker, while each is started again and again."""
 RETURNED_S = 0.25
-"""The interval of checks for a part of a limit that becomes free by itself, after its worker was lost."""
+"""Interval of checks for a part of a limit that becomes free some time after its worker was lost, in seconds."""
 STOP_TIMEOUT_S = 5.0
-"""For workers to stop their runs."""
+"""Seconds for workers to stop their runs."""
 
 Lent = tuple[tuple[EndpointLimits, Lease], ...]
 """Parts of endpoints' limits that a worker has."""
@@ -267,10 +258,10 @@ class _Out:
     portion: Portion
     lane: Lane
     runs: dict[str, PlannedRun]
-    """Its runs that have not been reported yet."""
+    """The runs of the portion that have not been reported yet."""
     lent: Lent
     suspect: bool
-    """Whether the worker must have no other portion beside it."""
+    """Whether the worker must have no other portion beside this one."""
     task: Any = None
     following: asyncio.Task[None] | None = None
 
@@ -281,7 +272,7 @@ class _Worker:
     listening: asyncio.Task[None] | None = None
     out: dict[int, _Out] = field(default_factory=dict)
     giving_back: dict[int, Lent] = field(default_factory=dict)
-    """Parts of limits that it was asked to give back, by the numbers that it knows them by."""
+    """Parts of limits that the worker was asked to give back, by the numbers that it knows them by."""
     seen: int = 0
     in_common: InCommon | None = None
     start_ups: dict[int, int] = field(default_factory=dict)
@@ -294,14 +285,14 @@ class _Worker:
         return sum(out.lane is lane for out in self.out.values())
 
     def may_have_more_of(self, lane: Lane) -> bool:
-        """Return whether it may be given the next portion of a lane."""
+        """Return whether the worker may be given the next portion of a lane."""
         if lane.next_is_suspect or any(out.suspect for out in self.out.values()):
             return not self.out
         return self.portions_of(lane) < AT_A_TIME
 
 
 class ClusterBatch(Batch):
-    """Runs that are started together and made by the workers of a `group`."""
+    """Runs that start together and are made by the workers of a `group`."""
 
     def __init__(
         self,
@@ -330,10 +321,7 @@ class ClusterBatch(Batch):
         self._cluster_lanes, self._endpoints = lanes_for(plan, lane_of, group.samples, approval)
 
     async def run(self) -> None:
-        """Have all runs made.
-
-        Each ends in exactly one `RunDone`, whatever happens.
-        """
+        """Have all runs made; each ends in exactly one `RunDone`, whatever happens."""
         self._context.listener(BatchStarted(self.name, self.runs))
         try:
             await self._context.ready()
@@ -356,9 +344,9 @@ class ClusterBatch(Batch):
         await self._group.close(tuple(self._workers))
 
     def stop(self, run_id: str | None = None) -> None:
-        """Stop one run, or all of them.
+        """Stop one run, or all of them; finished runs keep their results.
 
-        Finished runs keep their results. Call it on the engine's loop.
+        Call it on the engine's loop.
         """
         for lane in self._cluster_lanes:
             for planned in lane.drop(run_id):
@@ -453,13 +441,15 @@ class ClusterBatch(Batch):
         self._lost(worker, why)
 
     async def _tell(self, worker: _Worker, message: ToWorker) -> None:
-        with suppress(UnreachableError):  # `_listen` notices it too, and handles it
+        # `_listen` notices a lost worker too, and handles the loss.
+        with suppress(UnreachableError):
             await self._group.exchange(worker.address, worker.seen, [message])
 
     async def _watch(self) -> None:
         """Notice workers that leave and workers that join."""
         cluster, now_s = self._group.cluster, asyncio.get_running_loop().time
-        last_s = now_s()  # when there was one
+        # The last time at which there was a worker.
+        last_s = now_s()
         while True:
             await asyncio.sleep(LOOK_S)
             try:
@@ -473,14 +463,14 @@ class ClusterBatch(Batch):
             for worker in tuple(self._workers.values()):
                 if worker.address not in addresses:
                     self._lost(worker, "it is gone")
-            # An address may come back with another worker behind it, which is asked anew.
+            # An address may come back with another worker behind it, which is asked again.
             self._refused &= addresses
             for address in addresses - self._workers.keys() - self._refused - self._asked:
                 self._asked.add(address)
                 self._begin(self._enlist(address))
 
     def _give_up(self, why: str) -> None:
-        """End all unfinished runs."""
+        """End all unfinished runs, with the reason."""
         self._context.listener(ClusterSaid(f"{why}: what is missing was not run", ends=True))
         self._stopping = True
         self.stop()
@@ -492,7 +482,8 @@ class ClusterBatch(Batch):
         try:
             reasons = await self._group.enlist(address)
         except UnreachableError:
-            return  # `_watch` asks it again while it is there
+            # `_watch` asks the worker again while it is there.
+            return
         finally:
             self._asked.discard(address)
         if reasons:
@@ -504,7 +495,7 @@ class ClusterBatch(Batch):
             self._news.set()
 
     def _lost(self, worker: _Worker, why: str) -> None:
-        """Give the unreported runs of a worker to others."""
+        """Give the unreported runs of a lost worker to others."""
         # Several tasks may notice the loss, and a new worker may have the address already.
         if self._workers.get(worker.address) is not worker:
             return
@@ -514,7 +505,9 @@ class ClusterBatch(Batch):
         missing = sum(len(out.runs) for out in worker.out.values())
         if missing and not self._stopping:
             _logger.warning("worker %s is lost: %s", worker.address, why)
-            again = "1 run of it is given to others" if missing == 1 else f"{missing} runs of it are given to others"
+            again = f"{missing} runs of it are given to others"
+            if missing == 1:
+                again = "1 run of it is given to others"
             self._context.listener(ClusterSaid(f"worker {worker.address} is lost ({why}): {again}"))
         for out in worker.out.values():
             if out.following is not None and out.following is not asyncio.current_task():
@@ -564,8 +557,11 @@ class ClusterBatch(Batch):
         if made.news is not None:
             worker.in_common = worker.in_common or InCommon(made.news.key)
             worker.in_common.take(made.news)
-        out = next((out for out in worker.out.values() if made.run_id in out.runs), None)
-        if out is None:
+        for out in worker.out.values():
+            if made.run_id in out.runs:
+                break
+        else:
+            # Another worker has the run by now, or has reported it.
             return
         planned = out.runs[made.run_id]
         result, row, events = made.result, made.row, made.events
@@ -573,11 +569,12 @@ class ClusterBatch(Batch):
             assert worker.in_common is not None
             result = worker.in_common.arrived(result, result_of(planned, Status.SKIPPED, Trajectory(planned.run_id)))
         if row is not None and self._may_hold_secret(result, row):
-            # This program knows more secrets than the worker did: without its row, the run is redacted here.
+            # This program knows more secrets than the worker did. Without its row, the run is redacted here.
             events, row = events or row.unpacked_events(), None
         for event in events:
             self._context.listener(RunEvent(event))
-        del out.runs[made.run_id]  # only now: if a line above raises, the run is given to another worker
+        # Removed only now: if a line above raises, another worker gets the run.
+        del out.runs[made.run_id]
         try:
             self._context.listener(RunDone(result, made.began_ms, made.ended_ms, row))
         finally:
@@ -592,10 +589,11 @@ class ClusterBatch(Batch):
         out = worker.out.pop(number, None)
         if out is None:
             return
-        for run in out.runs.values():  # none, unless the worker failed to report a run
+        # There are none, unless the worker failed to report a run.
+        for run in out.runs.values():
             self._again(out.lane, run, worker.address)
         lane = out.lane
-        # Keeping its leases is faster than giving them back, but must not starve a worker that has none.
+        # To keep its leases is faster than to give them back, but must not starve a worker that has none.
         all_have_some = all(other is worker or other.portions_of(lane) for other in self._workers.values())
         goes_on = lane.length and not self._stopping and worker.may_have_more_of(lane)
         if not (goes_on and (all_have_some or lane.limits.can_lend()) and self._give(lane, worker, out)):

@@ -1,7 +1,7 @@
 """A dask cluster: its workers, functions that run on them, tasks, and the program's messages.
 
-All messages pass the scheduler, so they must not contain the value of a secret: the errand is searched before it
-leaves, and workers redact what they send. dask is imported when a cluster is opened.
+All messages pass the scheduler, so they must hold no secret: the errand is searched before it leaves, and workers
+redact what they send. dask is imported when a cluster is opened.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from workbench.suite.suite_file import SuiteFile
 from workbench.version import __version__
 
 SILENCE_S = 10.0
-"""A worker that hears nothing for this time stops working for the batch."""
+"""Seconds without a message from the program after which a worker stops working for the batch."""
 
 
 @dataclass(frozen=True)
 class SuiteText:
-    """A suite as written, with `$NAME` for variables; `path` is absolute, `hash` that of the file."""
+    """A suite as written, with `$NAME` for variables; `path` is absolute, `hash` the hash of the file."""
 
     path: Path
     text: str
@@ -49,7 +49,7 @@ class SuiteText:
 
 
 class RunRef(NamedTuple):
-    """A run of the plan: its suite by its place in the errand, its case by its id."""
+    """A run of the plan: its suite by the place in the errand, its case by id."""
 
     run_id: str
     suite: int
@@ -76,12 +76,12 @@ class RunRef(NamedTuple):
 
 @dataclass(frozen=True)
 class Errand:
-    """To each worker, once: the runs' suites and options, from which it finds out by itself which needs they have.
+    """The first message to each worker: the suites and options of the runs, from which the worker derives their needs.
 
     `samples` are runs that together need everything any run of the plan needs. `granted` are the approved suites by
-    their places, `approved` the hashes of all that was approved (`endpoint_limits.approved_things`). `history` is
-    whether runs are stored, `events` whether the program wants their events. `is_ours`: the worker process was started
-    for this batch.
+    their places, `approved` the hashes of all that was approved (`endpoint_limits.approved_things`). `history` is true
+    if runs are stored, `events` if the program wants their events, `is_ours` if the worker process was started for
+    this batch.
     """
 
     token: str
@@ -103,10 +103,10 @@ class Errand:
 
 @dataclass(frozen=True)
 class Portion:
-    """To a worker: make these runs, `at_once` at a time.
+    """A message to a worker: make these runs, `at_once` at a time.
 
-    `leases` are its parts of endpoints' limits, known as `lent` from now on. Without them, it uses the leases that it
-    still has under that number from an earlier portion.
+    `leases` are the worker's parts of endpoints' limits, known as `lent` from now on. Without leases, it uses those
+    that it still has under that number from an earlier portion.
     """
 
     number: int
@@ -118,24 +118,21 @@ class Portion:
 
 @dataclass(frozen=True)
 class StopRuns:
-    """To a worker: stop this run, or all of them without an id."""
+    """A message to a worker: stop this run, or all runs without an id."""
 
     run_id: str | None
 
 
 @dataclass(frozen=True)
 class GiveBack:
-    """To a worker: give back these leases.
-
-    The message may be repeated.
-    """
+    """A message to a worker: give back these leases. It may be repeated."""
 
     lent: int
 
 
 @dataclass(frozen=True)
 class Over:
-    """From a worker: all runs of a portion are reported.
+    """A message from a worker: all runs of a portion are reported.
 
     Its leases wait for another portion, or to be given back.
     """
@@ -145,9 +142,9 @@ class Over:
 
 @dataclass(frozen=True)
 class GivenBack:
-    """From a worker: it no longer uses these leases.
+    """A message from a worker: these leases are no longer in use.
 
-    `waits_s` holds, for each lease, the seconds until each of its permits is free.
+    `waits_s` has, for each lease, the seconds until each of its permits is free.
     """
 
     lent: int
@@ -162,7 +159,7 @@ _logger = logging.getLogger(__name__)
 
 CONNECT_TIMEOUT_S = 10.0
 WORKERS_TIMEOUT_S = 10.0
-"""For the first worker to join."""
+"""Seconds for the first worker to join."""
 CALL_TIMEOUT_S = 30.0
 CLOSE_TIMEOUT_S = 4.0
 
@@ -176,18 +173,15 @@ _CONFIG = {
     "distributed.worker.http.routes": [],
     "distributed.worker.profile.enabled": False,
 }
-"""For workers started here: no web pages, no profiling."""
+"""The settings of workers started here: no web pages, no profiling."""
 
 
 class UnreachableError(Exception):
-    """A worker or the scheduler failed to answer a request; the message says how."""
+    """A worker or the scheduler did not answer a request; the message has the reason."""
 
 
 class DaskCluster:
-    """The workers of a cluster, by their addresses.
-
-    Use it on the event loop on which it was opened.
-    """
+    """The workers of a cluster, by their addresses; for the event loop on which the cluster was opened."""
 
     def __init__(self, address: ClusterAddress) -> None:
         self._address = address
@@ -195,16 +189,16 @@ class DaskCluster:
         self._client: Any = None
 
     async def open(self) -> None:
-        """Start the workers, or connect to the scheduler.
-
-        Raises ClusterError.
-        """
+        """Start the workers, or connect to the scheduler; raise ClusterError if that fails."""
         try:
             await asyncio.to_thread(_imported)
         except ImportError as error:
             raise NotInstalledError(NOT_INSTALLED) from error
         try:
-            await (self._start() if self._address.is_local else self._connect())
+            if self._address.is_local:
+                await self._start()
+            else:
+                await self._connect()
         except (OSError, TimeoutError, RuntimeError, ValueError, TypeError) as error:
             await self.close()
             raise ClusterError(f"the cluster {self._address.text} cannot be used: {error}") from error
@@ -216,13 +210,13 @@ class DaskCluster:
         import dask
         from distributed import Client, Scheduler, Security
 
-        # A client of a scheduler can run any code. With temporary certificates, this program is the only client.
+        # A client of a scheduler can run any code there. With temporary certificates, this program is the only client.
         security = await asyncio.to_thread(Security.temporary)
-        # Ctrl+C signals the whole process group. Workers inherit the blocked signals of this thread until they ignore
-        # them themselves.
+        # Ctrl+C signals the whole process group. Workers inherit the blocked signals of this thread, until they ignore
+        # the signals themselves.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, FOR_THE_PROGRAM)
         self._open.callback(signal.pthread_sigmask, signal.SIG_SETMASK, before)
-        # dask imports from its working folder, which by default is one in the shared temporary folder.
+        # dask imports from its working folder, whose default is in the shared temporary folder.
         own = self._open.enter_context(TemporaryDirectory(prefix="workbench-", ignore_cleanup_errors=True))
         self._open.enter_context(_removed_if_killed(own))
         config = {**_CONFIG, "temporary-directory": own}
@@ -255,6 +249,7 @@ class DaskCluster:
         await _ask_for_scheduler(self._address.text, connecting)
         client = Client(self._address.text, asynchronous=True, timeout=CONNECT_TIMEOUT_S, set_as_default=False)
         self._client = await self._open.enter_async_context(client)
+        # Workers join some time after their scheduler answers.
         for _ in range(int(WORKERS_TIMEOUT_S / 0.2)):
             if await self.workers():
                 return
@@ -262,10 +257,7 @@ class DaskCluster:
         raise ValueError(f"it has no worker: start one, as in 'dask worker {self._address.text}'")
 
     async def workers(self) -> frozenset[str]:
-        """Return the addresses of all workers.
-
-        Raises UnreachableError when the scheduler is gone.
-        """
+        """Return the addresses of all workers; raise UnreachableError if the scheduler is gone."""
         try:
             async with asyncio.timeout(CALL_TIMEOUT_S):
                 return frozenset(await self._client.scheduler.ncores())
@@ -273,7 +265,7 @@ class DaskCluster:
             raise UnreachableError(_said(error)) from error
 
     async def why_not(self, worker: str) -> str | None:
-        """Return why a worker cannot be used: another Python, or another Workbench."""
+        """Return why a worker cannot be used, such as another version of Python or of Workbench; `None` if it can."""
         here = ".".join(platform.python_version_tuple()[:2])
         python = await self.call(worker, platform.python_version)
         if python.split(".")[:2] != here.split("."):
@@ -290,7 +282,7 @@ class DaskCluster:
     ) -> Any:
         """Call a function in a worker, beside its tasks, and return the result.
 
-        dask finds the function by its name. Raises UnreachableError.
+        dask finds the function by name. Raises UnreachableError.
         """
         try:
             async with asyncio.timeout(timeout_s):
@@ -304,10 +296,7 @@ class DaskCluster:
         return self._client.submit(function, *arguments, key=key, workers=[worker], pure=False)
 
     async def result(self, task: Any) -> Any:
-        """Wait for the result of a task.
-
-        Raises UnreachableError.
-        """
+        """Return the result of a task when it is there; raise UnreachableError if the task breaks."""
         try:
             return await task
         except Exception as error:
@@ -325,7 +314,7 @@ class DaskCluster:
 @contextmanager
 def _removed_if_killed(folder: str) -> Iterator[None]:
     """Remove a folder even if this program is killed, by a process that outlives it."""
-    # Nothing is written to its input, which ends when this program does. Workers take a moment longer.
+    # Nothing is written to the input of that process, which ends with this program. Workers take a moment longer.
     script = 'read -r _; sleep 1; rm -rf -- "$1"'
     keeper = subprocess.Popen(
         ["/bin/sh", "-c", script, "workbench keeper", folder],
@@ -348,7 +337,7 @@ def _imported() -> None:
 
 
 async def _ask_for_scheduler(address: str, connecting: dict[str, Any]) -> None:
-    """Check in bounded time that a dask scheduler answers at an address; dask's own client would wait for ever.
+    """Return once a dask scheduler answers at an address, in bounded time, unlike dask's own client.
 
     Raises OSError if nothing is there, and ValueError if something else is.
     """
@@ -389,29 +378,30 @@ def _said(error: Exception) -> str:
 
 
 def quiet_logs() -> None:
-    """Let dask write into the program's log, and not onto the screen."""
+    """Let dask write into the program's log instead of onto the screen."""
     for name in ("distributed", "distributed.client", "bokeh", "tornado", "tornado.application"):
         logger = logging.getLogger(name)
         logger.handlers.clear()
         logger.propagate = True
-        logger.setLevel(logging.CRITICAL)  # this module reports the errors that matter
+        # This module reports the errors that matter.
+        logger.setLevel(logging.CRITICAL)
 
 
 START_TIMEOUT_S = 60.0
-"""For a worker to start."""
+"""Seconds for a worker to start."""
 START_ATTEMPTS = 3
-"""Attempts at the first start of a worker. One that has run before is started again without end."""
+"""Attempts at the first start of a worker; one that has run before is started again without end."""
 AGAIN_S = 1.0
 LOOK_S = 0.5
 DEAD_LOOKS = 60
-"""After this many looks at a dead process, its nanny is given up."""
+"""Looks at a dead process after which its nanny is given up."""
 END_TIMEOUT_S = 1.5
 
 
 class LocalWorkers:
-    """Workers of the scheduler at an address.
+    """The workers of a scheduler that run on this machine.
 
-    dask's nannies start the next process when one dies, but give up when that fails; then another nanny is started. Use
+    dask's nannies start the next process when one dies, but give up if that fails; then another nanny is started. Use
     it on an event loop whose thread blocks the signals that workers must not get.
     """
 
@@ -423,13 +413,9 @@ class LocalWorkers:
         self._keeping: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> LocalWorkers:
-        """Start all.
-
-        Raises RuntimeError if one cannot be started.
-        """
-        first = []
-        for _ in range(self._workers):
-            first.append(asyncio.get_running_loop().create_future())
+        """Start all workers; raise RuntimeError if one cannot be started."""
+        loop = asyncio.get_running_loop()
+        first = [loop.create_future() for _ in range(self._workers)]
         self._keeping = [asyncio.create_task(self._keep(place, started)) for place, started in enumerate(first)]
         try:
             await asyncio.gather(*first)
@@ -446,7 +432,7 @@ class LocalWorkers:
     async def _keep(self, place: int, first: asyncio.Future[None]) -> None:
         """Keep one worker running.
 
-        `first` is resolved once it has started, or failed to.
+        `first` is resolved once the worker has started, or failed to.
         """
         from distributed.core import Status
 
@@ -460,9 +446,12 @@ class LocalWorkers:
                 dead = 0
                 while nanny.status == Status.running and dead < DEAD_LOOKS:
                     await asyncio.sleep(LOOK_S)
-                    dead = 0 if nanny.is_alive() else dead + 1
+                    dead += 1
+                    if nanny.is_alive():
+                        dead = 0
                 _logger.warning("worker %d of this machine: nobody watches it any more; another one is started", place)
-            except Exception as error:  # starting a process can fail in many ways
+            # A process can fail to start in many ways.
+            except Exception as error:
                 _logger.warning("worker %d of this machine could not be started", place, exc_info=True)
                 if not first.done() and attempt == START_ATTEMPTS:
                     first.set_exception(RuntimeError(f"a worker did not start, tried {attempt} times: {_why(error)}"))
@@ -488,11 +477,12 @@ def _why(error: Exception) -> str:
 
 
 async def _ended(nanny: Any) -> None:
-    """End a worker with its nanny, also in the middle of a start."""
+    """End a worker with its nanny, even in the middle of its start."""
     process = nanny.process
     try:
         await nanny.close(timeout=END_TIMEOUT_S)
-    except Exception:  # dask does not expect to be interrupted while a process starts
+    # dask does not expect an interruption while a process starts.
+    except Exception:
         _logger.info("ending a worker of this machine", exc_info=True)
     finally:
         if process is not None and (pid := process.pid) is not None:

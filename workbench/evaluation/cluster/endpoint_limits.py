@@ -32,7 +32,7 @@ from workbench.suite.settings import judged_checks
 from workbench.suite.trust import SuiteNeeds
 
 _READ_WITHIN = 16 << 20
-"""A larger file of a command is identified by its size alone."""
+"""A larger file of a command, in bytes, is identified by its size alone."""
 
 
 def samples_of(runs: Iterable[PlannedRun]) -> tuple[PlannedRun, ...]:
@@ -53,10 +53,10 @@ def samples_of(runs: Iterable[PlannedRun]) -> tuple[PlannedRun, ...]:
 
 
 def approved_things(approval: Approval, samples: Iterable[PlannedRun]) -> dict[str, str]:
-    """Return the hashes of everything that was approved, each with the message if a worker's differs.
+    """Return the hashes of everything that was approved, each with the message if a worker's hash differs.
 
-    Hashed are paths of suites, commands, addresses, modules, files with their content, names of variables, and how
-    models are reached, but no value of a variable.
+    The hashes are of paths of suites, commands, addresses, modules, files with their content, names of variables, and
+    the addresses and settings of models, but of no value of a variable.
     """
     found: dict[str, str] = {}
     for path, grant in approval.grants.items():
@@ -90,7 +90,7 @@ _HASHED_SETTINGS = (
 
 
 def lacking(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[str]:
-    """Yield a sentence for each thing that this machine lacks for some runs: keys, variables, folders, recordings."""
+    """Yield a sentence for each key, variable, folder and recording that this machine lacks for some runs."""
     samples = tuple(samples)
     for path, spec in _specs(approval, samples):
         key = spec.api_key_env
@@ -123,7 +123,7 @@ def lacking(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[str]:
 
 
 def unresolved(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[str]:
-    """Yield why models of some runs cannot be reached."""
+    """Yield the reasons for which models of some runs cannot be reached."""
     for run in samples:
         try:
             approval.specs.of(run)
@@ -132,16 +132,17 @@ def unresolved(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[st
 
 
 def _specs(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[tuple[Path, ModelSpec]]:
-    """Yield how the models and judges of runs are reached, with the paths of their suites.
+    """Yield the addresses and settings of the runs' models and judges, with the paths of their suites.
 
-    Models that cannot be resolved are left out.
+    Models that cannot be resolved are omitted.
     """
     for run in samples:
         path = run.file.path
         ways: list[Callable[[], ModelSpec | None]] = []
         if run.subject is None:
             ways.append(partial(approval.specs.of_model, run.model, path, by_suite=run.model_of_suite))
-        ways += (partial(approval.specs.judge_of, path, check) for check in judged_checks(run.suite, run.case))
+        for check in judged_checks(run.suite, run.case):
+            ways.append(partial(approval.specs.judge_of, path, check))
         for way in ways:
             try:
                 spec = way()
@@ -152,7 +153,7 @@ def _specs(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[tuple[
 
 
 def endpoints_of(approval: Approval, samples: Iterable[PlannedRun]) -> Mapping[tuple[str, str], list[ModelSpec]]:
-    """Return all endpoints that runs and their judges may ask, with the ways each is reached."""
+    """Return all endpoints that runs and their judges may ask, each with its models' settings."""
     found: dict[tuple[str, str], list[ModelSpec]] = {}
     for _, spec in _specs(approval, samples):
         found.setdefault((spec.base_url, spec.model), []).append(spec)
@@ -192,16 +193,16 @@ def _content(folder: Path, word: str) -> str | None:
 
 
 def _hashed(suite: Path, what: object) -> str:
-    # With the path of the suite: the same command may be approved for one suite and not for another.
+    # The path of the suite is hashed too: the same command may be approved for one suite and not for another.
     return hashlib.sha256(json.dumps([str(absolute(suite)), what], sort_keys=True).encode()).hexdigest()
 
 
 MARGIN_S = 1.0
-"""A permit rests longer than a minute by this, because requests take different times to arrive."""
+"""Seconds that a permit rests beyond a minute, because requests take different times to arrive."""
 MAX_PERMITS = 500
 """With a higher rate, a permit is good for several requests a minute."""
 LOST_S = 12.0
-"""The time until a lost worker's part is lent again.
+"""Seconds until a lost worker's part is lent again.
 
 A worker that hears nothing stops within that time, and so do all but its longest requests.
 """
@@ -210,8 +211,8 @@ A worker that hears nothing stops within that time, and so do all but its longes
 class EndpointLimits:
     """The limits of one model at one address for all workers together.
 
-    At most `concurrency` requests at a time and `per_minute` in any minute. Parts of both are lent to workers and come
-    back. `clock` returns monotonic seconds.
+    At most `concurrency` requests are in flight at a time, and `per_minute` are sent in any minute. Parts of both are
+    lent to workers and come back. `clock` returns monotonic seconds.
     """
 
     def __init__(
@@ -229,46 +230,45 @@ class EndpointLimits:
         self._held_until_s = float("-inf")
         self._free = concurrency
         self._coming: list[tuple[float, int]] = []
-        """Parts that become free later, after a worker was lost: times and counts."""
+        """Parts that become free some time after a worker was lost: times and counts."""
         self._permits: list[float] | None = None
-        """The times at which permits may be used again, as a heap, without those that are lent."""
+        """The times at which permits may be used again, as a heap, without lent permits."""
         self._all_permits = 0
         self._permit_s = 0.0
         if per_minute is not None:
             uses = max(1, math.ceil(per_minute / MAX_PERMITS))
             self._all_permits = max(1, int(per_minute // uses))
-            # Less than one request a minute: the only permit rests for longer than a minute.
-            self._permit_s = 60.0 / per_minute + MARGIN_S if per_minute < 1 else (60.0 + MARGIN_S) / uses
+            # With less than one request a minute, the only permit rests for longer than a minute.
+            self._permit_s = (60.0 + MARGIN_S) / uses
+            if per_minute < 1:
+                self._permit_s = 60.0 / per_minute + MARGIN_S
             self._permits = [clock()] * self._all_permits
 
     @classmethod
     def of(cls, base_url: str, model: str, specs: Iterable[ModelSpec], concurrency: int) -> EndpointLimits:
-        """Return the limits of an endpoint that is reached under several names: the smallest count.
+        """Return the limits of an endpoint that is reached under several names: the smallest limit counts.
 
         `concurrency` is for specs without one.
         """
         specs = tuple(specs)
-        rates = []
-        for spec in specs:
-            if spec.requests_per_minute is not None:
-                rates.append(spec.requests_per_minute)
+        rates = [spec.requests_per_minute for spec in specs if spec.requests_per_minute is not None]
         at_once = min((spec.concurrency or concurrency for spec in specs), default=concurrency)
         return cls(base_url, model, at_once, min(rates, default=None))
 
     @property
     def most_parts(self) -> int:
-        """The number of parts that can be lent at the same time."""
+        """Number of parts that can be lent at the same time."""
         if self._permits is None:
             return self.concurrency
         return min(self.concurrency, self._all_permits)
 
     @property
     def held_s(self) -> float:
-        """The seconds until the endpoint accepts a request again."""
+        """Seconds until the endpoint accepts a request again."""
         return max(0.0, self._held_until_s - self._clock())
 
     def hold(self, seconds: float) -> None:
-        """Note that the endpoint has asked for a pause."""
+        """Record that the endpoint has asked for a pause."""
         self._held_until_s = max(self._held_until_s, self._clock() + min(seconds, MAX_HOLD_SECONDS))
 
     def can_lend(self) -> bool:
@@ -279,11 +279,8 @@ class EndpointLimits:
         return self._free > 0 and (self._permits is None or bool(self._permits))
 
     def lend(self, parts: int) -> Lease:
-        """Lend one of `parts` parts.
-
-        Only after `can_lend`.
-        """
-        # Rounded up, so that no part is empty; the last one gets the rest.
+        """Lend one of `parts` parts, after `can_lend`."""
+        # Rounded up, so that no part is empty; the last part is the rest.
         at_once = min(self._free, -(-self.concurrency // parts))
         self._free -= at_once
         waits_s: tuple[float, ...] | None = None
@@ -300,8 +297,10 @@ class EndpointLimits:
         self._add_permits(waits_s)
 
     def lost(self, lease: Lease) -> None:
-        """Note that a worker was lost with a part, and may still be sending requests."""
-        rests_s = LOST_S if self.base_url else 0.0
+        """Record that a worker was lost with a part; it may still be sending requests."""
+        rests_s = 0.0
+        if self.base_url:
+            rests_s = LOST_S
         heapq.heappush(self._coming, (self._clock() + rests_s, lease.at_once))
         self._add_permits(LOST_S + self._permit_s for _ in lease.waits_s or ())
 
@@ -317,29 +316,29 @@ AT_A_TIME = 2
 PORTIONS_OF_WORKER = 2
 """Portions into which a lane is divided per worker, so that all workers end at about the same time."""
 AFTER_LOSSES = (100, 20, 1)
-"""The largest portion by the number of times that its runs were lost with their workers; then they end as errors."""
+"""Largest portion by the number of times that its runs were lost with their workers; then they end as errors."""
 
 Endpoint = tuple[str, str]
 """An address and a model there; the address is empty for a model without an endpoint."""
 
 Group = tuple[Path, str, bool]
-"""A suite, a model, and whether the suite names it: what the runs of a portion have in common."""
+"""A suite, a model, and whether the suite names the model: equal for all runs of a portion."""
 
 
 @dataclass(eq=False)
 class Lane:
     """The runs that wait for one endpoint.
 
-    `limits` bound the runs under way.
+    `limits` bound the runs in progress.
     """
 
     limits: EndpointLimits
     asked_by: Counter[EndpointLimits]
-    """The number of lanes that ask each endpoint; shared by all lanes."""
+    """Number of lanes that ask each endpoint; shared by all lanes."""
     waiting: dict[Group, deque[PlannedRun]] = field(default_factory=dict)
     """Waiting runs in order; no queue is empty."""
     again: deque[PlannedRun] = field(default_factory=deque)
-    """Runs lost with their workers, which go before the others."""
+    """Runs that were lost with their workers, which go before others."""
     suspects: deque[PlannedRun] = field(default_factory=deque)
     """Runs that end as errors if they are lost once more.
 
@@ -351,7 +350,7 @@ class Lane:
 
     @property
     def length(self) -> int:
-        """The number of waiting runs."""
+        """Number of waiting runs."""
         return sum(map(len, self._queues()))
 
     @property
@@ -366,7 +365,7 @@ class Lane:
     def lend(self, workers: int) -> tuple[Lease, ...]:
         """Lend a part of each needed limit, sized for all portions that `workers` may have.
 
-        Only if all of them can lend.
+        All of the limits must be able to lend.
         """
         leases = []
         for limits in self.needed():
@@ -381,7 +380,8 @@ class Lane:
         most = AFTER_LOSSES[losses]
         if losses == 0:
             parts = min(workers * AT_A_TIME, self.limits.most_parts)
-            least = -(-self.limits.concurrency // parts)  # with fewer runs, part of the lease would be idle
+            # With fewer runs, a part of the lease would be idle.
+            least = -(-self.limits.concurrency // parts)
             most = min(most, max(least, -(-self.length // (parts * PORTIONS_OF_WORKER))))
         runs: list[PlannedRun] = []
         while queue and len(runs) < most and (group_of(queue[0]), self.losses[queue[0].run_id]) == (group, losses):
@@ -391,10 +391,7 @@ class Lane:
         return runs
 
     def lost(self, run: PlannedRun) -> bool:
-        """Queue a run again that was lost with its worker.
-
-        Returns `False` after too many losses.
-        """
+        """Queue a run that was lost with its worker, and return whether it may be made again."""
         self.losses[run.run_id] += 1
         left = len(AFTER_LOSSES) - self.losses[run.run_id]
         if left == 1:
@@ -411,10 +408,11 @@ class Lane:
 
         dropped = [run for run in chain(*self._queues()) if not stays(run)]
         self.again, self.suspects = deque(filter(stays, self.again)), deque(filter(stays, self.suspects))
-        left = {}
+        kept: dict[Group, deque[PlannedRun]] = {}
         for group, queue in self.waiting.items():
-            left[group] = deque(filter(stays, queue))
-        self.waiting = {group: queue for group, queue in left.items() if queue}
+            if left := deque(filter(stays, queue)):
+                kept[group] = left
+        self.waiting = kept
         return dropped
 
     def _queues(self) -> Iterator[deque[PlannedRun]]:
@@ -427,14 +425,15 @@ class Lane:
 def lanes_for(
     plan: Plan, lane_of: Callable[[PlannedRun], LaneOf], samples: Iterable[PlannedRun], approval: Approval
 ) -> tuple[tuple[Lane, ...], Mapping[Endpoint, EndpointLimits]]:
-    """Sort the runs of a plan into lanes, in order.
+    """Return the runs of a plan in lanes, in order, and the limits of all endpoints, including judges'.
 
-    Returns the lanes, and the limits of all endpoints, including judges'. `samples` are those of the plan.
+    `samples` are the samples of the plan.
     """
     samples = tuple(samples)
     endpoints: dict[Endpoint, EndpointLimits] = {}
     for endpoint, specs in endpoints_of(approval, samples).items():
         endpoints[endpoint] = EndpointLimits.of(*endpoint, specs, plan.concurrency)
+    # Judges are the same for all runs of a suite, which `samples` represent.
     judges: dict[Path, set[Endpoint]] = {}
     for sample in samples:
         asked = endpoints_of(approval, [sample]).keys() - {_endpoint_of(sample, approval)}
