@@ -34,22 +34,22 @@ from workbench.tui.grades.pairing import pairing_blocks, shown_steps, step_lines
 from workbench.tui.grades.state import GradesState
 
 ROWS = 3
-"""The rows of each grader in the list: its name, and two of the reason."""
+"""Number of rows of each grader in the list: its name, and two of the reason."""
 
 MAX_ISSUES = 200
-"""The number of issues shown. Copying includes all."""
+"""Most issues that are shown; a copy has all of them."""
 
 _VERBS: Mapping[Status, str] = {Status.FAILED: "fail it", Status.WARNED: "warn", Status.PASSED: "pass it"}
 
 _MIN_BEHIND_CELLS = 10
-"""If less width is left after a label, the text goes to the next row."""
+"""Least width behind a label; with less, the text goes to the next row."""
 
 _UNBROKEN = 200
-"""The width of copied lines."""
+"""Width of copied lines, in which nothing is wrapped."""
 
 
 def list_line(state: GradesState, index: int, width: int) -> Line:
-    """Return one row of the list: the grader and score, then the status and reason."""
+    """Return one row of the list: the grader and the score, or the status and the reason."""
     grade = state.grades[index // ROWS]
     sign, word, role = note_of_grade(grade)
     if index % ROWS:
@@ -58,7 +58,9 @@ def list_line(state: GradesState, index: int, width: int) -> Line:
         if index % ROWS == 1:
             return cut_line((Span(f"   {first[: len(word)]}", role), Span(first[len(word) :], "muted")), width)
         return cut_line((Span(f"   {cut(' '.join(others), room)}", "muted"),), width)
-    decides: Line = (Span("  decides", "accent"),) if state.decides(grade) else EMPTY
+    decides = EMPTY
+    if state.decides(grade):
+        decides = (Span("  decides", "accent"),)
     head: Line = (Span(f" {sign} ", role), Span(grade.grader, "strong"), *decides)
     return spread(head, (Span(score_text(grade.score, ""), role),), width)
 
@@ -66,14 +68,15 @@ def list_line(state: GradesState, index: int, width: int) -> Line:
 class GradePage(NamedTuple):
     """Everything about a grade.
 
-    `bad` are the lines where a wrong call or expectation begins."""
+    `bad` are the lines on which a wrong call or expectation begins.
+    """
 
     lines: list[Line]
     bad: tuple[int, ...]
 
 
 def grade_page(state: GradesState, width: int) -> GradePage:
-    """Explain the selected grade: verdict, formula, calls and issues."""
+    """Return the explanation of the selected grade: verdict, formula, calls and issues."""
     grade, explanation = state.selected, state.explanation
     seen, width = width, max(width, NARROWEST)
     lines = _head(state, grade, explanation, width)
@@ -90,7 +93,8 @@ def grade_page(state: GradesState, width: int) -> GradePage:
         if disagree(state.grades):
             sides: list[Note] = []
             for status, side in disagreement(state.grades):
-                sides += [Note(status.sign, f"{each.grader}: {reason_of(each)}", status.role) for each in side]
+                for each in side:
+                    sides.append(Note(status.sign, f"{each.grader}: {reason_of(each)}", status.role))
             lines += _section("The graders disagree", sides, width)
     return GradePage([cut_line(line, seen) for line in lines], tuple(bad))
 
@@ -104,7 +108,10 @@ def _head(state: GradesState, grade: Grade, explanation: Explanation, width: int
     lines = [cut_line((Span(f" {grade.grader}", "strong"), Span(f"  {system}", "muted")), width)]
     score = f" {score_text(grade.score, '')}".rstrip()
     status: Line = (Span(f" {sign} {word}", role), Span(score, "strong"), Span("  "))
-    lines += _behind(status, reason_of(grade), width, "error" if grade.verdict == Status.ERROR else "text")
+    text_role: Role = "text"
+    if grade.verdict == Status.ERROR:
+        text_role = "error"
+    lines += _behind(status, reason_of(grade), width, text_role)
     if sides := disagreement_text(state.grades):
         lines += _behind((Span(f" {GLYPHS.disagree} ", "warned"),), sides, width, "warned")
     if grade.score is None:
@@ -119,26 +126,29 @@ def _head(state: GradesState, grade: Grade, explanation: Explanation, width: int
 
 
 def _facets(state: GradesState, grade: Grade, width: int) -> list[Line]:
-    """Return the five dimensions, each with its fraction."""
+    """Return the five dimensions of the score, each with its fraction."""
     found = facets(grade, len(state.case.response_contains))
     if not found:
         return []
     lines: list[Line] = [EMPTY]
     for name, formula, words in found:
-        right = evaluate(formula) >= 1 - ROUNDING_SLACK
+        role: Role = "text"
+        # Fractions are sums of floats, so a whole one may lack the last bit.
+        if evaluate(formula) < 1 - ROUNDING_SLACK:
+            role = "warned"
         label: Line = (Span(f" {name:<12}", "key"),)
-        lines += _behind(label, f"{in_numbers(formula)} {GLYPHS.dot} {words}", width, "text" if right else "warned")
+        lines += _behind(label, f"{in_numbers(formula)} {GLYPHS.dot} {words}", width, role)
     numbers, latency = grade.numbers, "not known"
     if numbers["latency_ms"]:
-        within = "within" if numbers["latency_ok"] else "over"
+        within = "over"
+        if numbers["latency_ok"]:
+            within = "within"
         latency = f"{duration_text(numbers['latency_ms'])}, {within} its limit"
     return [*lines, *_behind((Span(f" {'latency':<12}", "key"),), f"{latency}; adds 0", width, "text")]
 
 
 def disagreement_text(grades: Sequence[Grade]) -> str:
-    """Return which graders fail the run and which do not, the smaller side first.
-
-    Empty if they agree."""
+    """Return the graders that fail the run and those that do not, the smaller side first; empty if they agree."""
     sides: list[str] = []
     for status, side in sorted(disagreement(grades), key=lambda found: len(found[1])):
         names = " and ".join(grade.grader for grade in side[-2:])
@@ -151,15 +161,9 @@ def disagreement_text(grades: Sequence[Grade]) -> str:
 def _issues(state: GradesState, grade: Grade, explanation: Explanation, width: int) -> list[Line]:
     steps = shown_steps(state)
     of_steps = {issue for step in steps for issue in step.issues}
-    issues = []
-    for issue in grade.issues:
-        if not issue.decides and issue not in of_steps:
-            issues.append(_issue(state, issue))
+    issues = [_issue(state, each) for each in grade.issues if not each.decides and each not in of_steps]
     # Steps have lines of their own above, so one note stands for all failed ones.
-    beside = []
-    for issue in explanation.beside:
-        if not steps or issue.kind != "failed step":
-            beside.append(issue)
+    beside = [each for each in explanation.beside if not steps or each.kind != "failed step"]
     failing = [_issue(state, issue) for issue in beside]
     if len(beside) < len(explanation.beside):
         failing.insert(0, Note(GLYPHS.failed, failed_steps(steps), "failed"))
@@ -179,7 +183,7 @@ def _issue(state: GradesState, issue: Issue) -> Note:
 
 
 def _section(title: str, notes: Sequence[Note], width: int) -> list[Line]:
-    """Return notes below a title, nothing without notes."""
+    """Return notes below a title; nothing without notes."""
     if not notes:
         return []
     lines: list[Line] = [EMPTY, heading(title)]
@@ -199,12 +203,12 @@ def copied_grade(state: GradesState) -> tuple[str, str]:
 
 
 def _paragraph(text: str, width: int, role: Role, label: str = " ") -> list[Line]:
-    """Return a text after a label, with all rows aligned."""
+    """Return a text behind a label, with all rows aligned."""
     return _behind((Span(label, "muted"),), text, width, role)
 
 
 def _behind(label: Line, text: str, width: int, role: Role) -> list[Line]:
-    """Return a text after a label, or below it if there is no room."""
+    """Return a text behind a label, or below it if there is no room."""
     at = cells(label)
     if width - at < _MIN_BEHIND_CELLS:
         return [cut_line(label, width), *_paragraph(text, width, role)]

@@ -1,7 +1,7 @@
-"""The pairing of a grade as lines: which calls match, and the score of each argument and line.
+"""The pairing of a grade as lines: the matching calls, and the score of each argument and line.
 
-The expected call is next to the actual one if there is room, otherwise above it. Among many calls, a correct one takes
-a single line.
+The expected call is next to the actual one if there is room, or else above it. Among many calls, a correct one takes a
+single line.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ from workbench.show.visible import compact_json, one_line
 from workbench.tui.grades.state import GradesState, SilentStep
 
 SIDE_BY_SIDE_CELLS = 76
-"""From this width on, expected and actual calls are side by side."""
+"""Width in cells from which on expected and actual calls are side by side."""
 
 MAX_NAME_CELLS = 18
 _PLACE_CELLS = len("any order") + 2
 
 MAX_PAIRINGS = 300
-"""The number of pairings shown."""
+"""Most pairings that are shown."""
 
 FOLDED_FROM = 4
-"""From this number of pairings on, correct ones are folded."""
+"""Number of pairings from which on correct ones are folded."""
 
 _MARKS: dict[bool, tuple[str, Role]] = {True: (GLYPHS.passed, "passed"), False: (GLYPHS.failed, "failed")}
 
@@ -63,26 +63,26 @@ _WRONG_ALONE = frozenset({"too many", "unexpected", "must not be called", "calle
 class Block(NamedTuple):
     """The lines of one call, expectation or heading.
 
-    `right` is true if nothing is wrong with it."""
+    `right` is true if nothing is wrong with it.
+    """
 
     lines: list[Line]
     right: bool = True
 
 
 _Entry = tuple[CallPairing | SilentStep, Account | None]
-"""A pairing or step with lines of its own, and its score."""
+"""A pairing or a step with lines of its own, and its score."""
 
 
 def pairing_blocks(state: GradesState, width: int) -> list[Block]:
     """Return all lines of the selected grade's pairing, with a heading."""
     grade, accounts = state.selected, state.explanation.accounts
     entries: list[_Entry] = list(zip(grade.pairings, accounts, strict=True))
-    for step in silent_steps(state):
-        entries.append((step, None))
+    entries += ((step, None) for step in silent_steps(state))
     if not entries:
         return []
     if state.case.steps:
-        # Calls outside of all steps come last.
+        # Calls outside of all steps are last.
         entries.sort(key=lambda entry: state.step_of(entry[0]) or sys.maxsize)
     columns = _columns(state, grade.pairings, width)
     folding = len(grade.pairings) >= FOLDED_FROM and not state.more
@@ -118,9 +118,10 @@ def _is_right(pairing: CallPairing, account: Account | None) -> bool:
         return full and pairing.outcome not in _WRONG_ALONE
     if pairing.call is None or not pairing.same_tool or not full:
         return False
-    return all(
-        verdict.holds is not False and verdict.score >= verdict.weight - ROUNDING_SLACK for verdict in pairing.arguments
-    )
+    for verdict in pairing.arguments:
+        if verdict.holds is False or verdict.score < verdict.weight - ROUNDING_SLACK:
+            return False
+    return True
 
 
 def _columns(state: GradesState, pairings: Sequence[CallPairing], width: int) -> Columns:
@@ -144,7 +145,7 @@ def _heading(columns: Columns) -> Line:
 
 
 def _expected(state: GradesState, pairing: CallPairing, columns: Columns, width: int) -> list[Line]:
-    """Return the lines of an expected call and the call that it was paired with, if any."""
+    """Return the lines of an expected call and of the call with which it was paired, if any."""
     assert pairing.expected_call is not None
     wanted = state.expected[pairing.expected_call]
     made = _made(state, pairing, brief=not columns.expected)
@@ -163,10 +164,8 @@ def _expected(state: GradesState, pairing: CallPairing, columns: Columns, width:
         required = []
         for name, check in (wanted.args or {}).items():
             if not check.optional:
-                required.append((name, check))
-        arguments = tuple(
-            ArgumentVerdict(name, None, 0.0, 0.0, describe(check), None, False, "") for name, check in required
-        )
+                required.append(ArgumentVerdict(name, None, 0.0, 0.0, describe(check), None, False, ""))
+        arguments = tuple(required)
     for verdict in arguments:
         lines += argument_lines(state, pairing, verdict, columns, width)
     return lines
@@ -193,21 +192,23 @@ def _folded(
     return [with_earned(line, earned, "passed", width)]
 
 
-def _wanted(state: GradesState, pairing: CallPairing, what: Line) -> Line:
-    """Return an expected call after its step or number and, if the grader considers the order, its position."""
+def _wanted(state: GradesState, pairing: CallPairing, call: Line) -> Line:
+    """Return an expected call behind its step or number and, if the grader considers the order, its position."""
     assert pairing.expected_call is not None
     if step := step_label(state.step_of(pairing)):
-        return (Span(step, "muted"), *what)
+        return (Span(step, "muted"), *call)
     number = Span(f" {pairing.expected_call + 1:>2} ", "muted")
     if not state.traits.shows_order:
-        return (number, *what)
-    return (number, Span(f"{state.places[pairing.expected_call]:<{_PLACE_CELLS}}", "comment"), *what)
+        return (number, *call)
+    return (number, Span(f"{state.places[pairing.expected_call]:<{_PLACE_CELLS}}", "comment"), *call)
 
 
 def _beside(wanted: Line, made: Line, columns: Columns) -> Line:
-    """Put the expected and the actual call on one line, in columns if there is room."""
+    """Return the expected and the actual call on one line, in columns if there is room."""
     if not columns.expected:
-        gap = (Span("  "),) if wanted[-1].role == "tool" else EMPTY
+        gap = EMPTY
+        if wanted[-1].role == "tool":
+            gap = (Span("  "),)
         return (*wanted, *gap, *made)
     room = INDENT + columns.name + 2 + columns.expected
     wanted = cut_line(wanted, room)
@@ -217,22 +218,30 @@ def _beside(wanted: Line, made: Line, columns: Columns) -> Line:
 def _made(state: GradesState, pairing: CallPairing, *, brief: bool) -> Line:
     """Return the actual call of a pairing, or that there is none.
 
-    With `brief`, an expected tool is not repeated."""
+    With `brief`, an expected tool is not repeated.
+    """
     if pairing.call is None:
         return (Span(f"{GLYPHS.missing} never called", "failed"),)
     tool = state.calls[pairing.call].tool
-    nearest = "nearest is " if state.traits.shows_order and pairing.outcome == "unmet" else ""
+    nearest = ""
+    if state.traits.shows_order and pairing.outcome == "unmet":
+        nearest = "nearest is "
     arrow: Line = (Span(f"{GLYPHS.call} {nearest}call {pairing.call + 1} ", "muted"), *_elsewhere(state, pairing))
     same = pairing.expected_call is not None and state.expected[pairing.expected_call].tool == tool
     if same and brief:
         return arrow
-    return (*arrow, Span(one_line(tool), "tool" if same or pairing.same_tool else "failed"))
+    role: Role = "failed"
+    if same or pairing.same_tool:
+        role = "tool"
+    return (*arrow, Span(one_line(tool), role))
 
 
 def _elsewhere(state: GradesState, pairing: CallPairing) -> Line:
     """Return a note if a call was made outside of the step that expects it."""
     where = state.made_elsewhere(pairing)
-    return (Span(f"{where} ", "warned"),) if where else EMPTY
+    if not where:
+        return EMPTY
+    return (Span(f"{where} ", "warned"),)
 
 
 def _extra(state: GradesState, pairing: CallPairing, columns: Columns, width: int) -> list[Line]:
@@ -268,7 +277,7 @@ def _prohibition(state: GradesState, pairing: CallPairing, width: int) -> list[L
 
 
 def _effect(pairing: CallPairing, account: Account | None, width: int) -> list[Line]:
-    """Return the outcome of a pairing, how its credit was computed, and its effect on the score."""
+    """Return the outcome of a pairing, the formula of its credit, and its effect on the score."""
     parts: list[str] = []
     if pairing.prohibition is None and pairing.outcome:
         parts.append(pairing.outcome)
@@ -299,20 +308,23 @@ def _effect(pairing: CallPairing, account: Account | None, width: int) -> list[L
 def _part_role(earned: float, most: float) -> Role:
     if earned >= most - ROUNDING_SLACK:
         return "muted"
-    return "warned" if earned > 0 else "failed"
+    if earned > 0:
+        return "warned"
+    return "failed"
 
 
 INDENT = 4
 EARNED_CELLS = 19
 
 _FOLDED, UNFOLDED = 2_000, 20_000
-"""Characters of a value that are considered, on one row and on several."""
+"""Characters of a value that are read, on one row and on several."""
 
 
 class Columns(NamedTuple):
     """The widths of the columns.
 
-    If there is only room for one, `expected` is 0 and the expected value goes below."""
+    If there is room for one only, `expected` is 0 and the expected value goes below.
+    """
 
     name: int
     expected: int
@@ -335,7 +347,9 @@ def argument_lines(
     given = verdict.given and pairing.call is not None
     lines: list[Line] = []
     if columns.expected:
-        left = wrap(expected, columns.expected) if state.more else [cut(expected, columns.expected)]
+        left = [cut(expected, columns.expected)]
+        if state.more:
+            left = wrap(expected, columns.expected)
         right = _value(actual, given, columns.got - 2, whole=state.more)
         for text, value in zip_longest(left, right):
             line: Line = (lead, Span(padded(text or "", columns.expected) + "  ", "muted"), *(value or EMPTY))
@@ -343,7 +357,10 @@ def argument_lines(
             # Only the first line has the argument's name and score.
             lead, earned = Span(" " * cell_len(lead.text)), ""
     else:
-        rows = _value(actual if pairing.call is not None else wanted, given, columns.got, whole=state.more)
+        shown = wanted
+        if pairing.call is not None:
+            shown = actual
+        rows = _value(shown, given, columns.got, whole=state.more)
         lines.append(with_earned((lead, *rows[0]), earned, role, width))
         lines += indented(rows[1:], cell_len(lead.text))
         if pairing.call is not None and verdict.holds is not True:
@@ -361,8 +378,13 @@ def _actual_value(state: GradesState, pairing: CallPairing, verdict: ArgumentVer
         if pairing.call is not None:
             return "not given"
         return ""
-    value = compact_json(verdict.got, UNFOLDED if state.more else _FOLDED)
-    return value if verdict.given else f"{value} by default"
+    limit = _FOLDED
+    if state.more:
+        limit = UNFOLDED
+    value = compact_json(verdict.got, limit)
+    if not verdict.given:
+        value += " by default"
+    return value
 
 
 def _expected_value(state: GradesState, pairing: CallPairing, verdict: ArgumentVerdict) -> str:
@@ -377,12 +399,14 @@ def _expected_value(state: GradesState, pairing: CallPairing, verdict: ArgumentV
 def _below(text: str, width: int, whole: bool) -> list[Line]:
     """Return a note below an argument."""
     room = width - INDENT - 4
-    rows = wrap(text, room) if whole else [cut(text, room)]
+    rows = [cut(text, room)]
+    if whole:
+        rows = wrap(text, room)
     return [(Span(" " * (INDENT + 2)), Span(row, "muted")) for row in rows]
 
 
 def _value(text: str, given: bool, room: int, *, whole: bool) -> list[Line]:
-    """Return a value in one row, or the `whole` of it in as many as it needs."""
+    """Return a value on one row or, with `whole`, on as many as it needs."""
     if given:
         if whole:
             return wrap_line(json_line(text), room)
@@ -393,7 +417,7 @@ def _value(text: str, given: bool, room: int, *, whole: bool) -> list[Line]:
 
 
 def with_earned(line: Line, earned: str, role: Role, width: int) -> Line:
-    """Put a score into the last column of a line."""
+    """Return a line with a score in its last column."""
     if not earned:
         return cut_line(line, width)
     at = width - EARNED_CELLS + 1
@@ -413,7 +437,9 @@ def _earned(verdict: ArgumentVerdict, traits: GraderTraits) -> str:
     if not traits.scores_arguments:
         return ""
     if not verdict.listed:
-        return figure(verdict.score) if verdict.score else ""
+        if not verdict.score:
+            return ""
+        return figure(verdict.score)
     if verdict.holds is None:
         return "not judged"
     if not verdict.counted:
@@ -424,33 +450,35 @@ def _earned(verdict: ArgumentVerdict, traits: GraderTraits) -> str:
 
 
 def amount_text(earned: float, weight: float) -> str:
-    """Format how much of a maximum was earned."""
+    """Return the earned part of a maximum as text."""
     return f"{figure(earned)} of {figure(weight)}"
 
 
 MAX_STEPS = 200
-"""The number of steps shown."""
+"""Most steps that are shown."""
 
 MAX_ISSUES = 20
-"""The number of issues shown for one step."""
+"""Most issues that are shown for one step."""
 
 _WHY_INDENT = 4
 
 
 def step_label(number: int | None) -> str:
-    """Return the beginning of a line about a step, empty if there is none."""
-    return f" step {number}  " if number is not None else ""
+    """Return the beginning of a line about a step; empty if there is no step."""
+    if number is None:
+        return ""
+    return f" step {number}  "
 
 
 def shown_steps(state: GradesState) -> Sequence[StepGrade]:
-    """Return the steps of a chain as judged by the deciding grader, none for other graders."""
+    """Return the steps of a chain as judged by the deciding grader; none for other graders."""
     if state.decides(state.selected):
         return state.result.steps
     return ()
 
 
 def step_lines(state: GradesState, width: int) -> list[Line]:
-    """Return the lines of these steps: score, reason and issues."""
+    """Return the lines of the steps: score, reason and issues."""
     steps = shown_steps(state)
     if not steps:
         return []
@@ -482,8 +510,8 @@ def silent_steps(state: GradesState) -> list[SilentStep]:
     if not state.traits.counts_silent_steps or state.selected.score is None:
         return []
     paired = {state.step_of(pairing) for pairing in state.selected.pairings}
-    return [
-        SilentStep(number, reached is not None)
-        for number, reached in enumerate(state.reached, 1)
-        if number not in paired
-    ]
+    steps = []
+    for number, reached in enumerate(state.reached, 1):
+        if number not in paired:
+            steps.append(SilentStep(number, reached is not None))
+    return steps

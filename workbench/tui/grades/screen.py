@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 class GradesNow(Situation):
     """The situation of the screen.
 
-    `runs` is how many runs of the case have grades."""
+    `runs` is the number of the case's runs with grades.
+    """
 
     runs: int = 0
 
@@ -47,9 +48,7 @@ def _other_run(now: GradesNow) -> str | None:
 
 
 class GradeList(LineView):
-    """The list of graders, several rows each.
-
-    The cursor moves from grader to grader."""
+    """The list of graders, each on several rows; the cursor moves from grader to grader."""
 
     class Moved(Message):
         """Posted when the cursor moves to a different grader."""
@@ -77,12 +76,16 @@ class GradeList(LineView):
 
     def move_cursor(self, index: int) -> None:
         first = self.first_of(min(max(index, 0), self.line_count() - 1))
-        super().move_cursor(first + ROWS - 1)  # so that its last row is visible
+        # The last row first, so that all rows of the grader are visible.
+        super().move_cursor(first + ROWS - 1)
         super().move_cursor(first)
 
     def action_move(self, motion: Motion) -> None:
         if motion in ("up", "down"):
-            self.move_cursor(self.cursor + (ROWS if motion == "down" else -ROWS))
+            step = ROWS
+            if motion == "up":
+                step = -ROWS
+            self.move_cursor(self.cursor + step)
             self.moved()
         else:
             super().action_move(motion)
@@ -104,7 +107,7 @@ def _no_other_run(state: GradesState, step: int) -> None:
 
 
 class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
-    """The grades of a finished run, as of opening."""
+    """The grades of a finished run, as they were when the screen opened."""
 
     DEFAULT_CSS = "GradesScreen #list-column { width: 30%; min-width: 28; max-width: 72; }"
     TWO_COLUMNS_CELLS = 80
@@ -134,12 +137,10 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
 
     def _show_bars(self) -> None:
         left: Line = (Span(" Grades ", "badge"), Span(f" {self.state.title}"))
-        graders_disagree = disagree(self.state.grades)
-        ends: tuple[Line, ...] = (
-            ((Span(f"{GLYPHS.disagree} the graders disagree ", "warned"),), (Span(f"{GLYPHS.disagree} ", "warned"),))
-            if graders_disagree
-            else (EMPTY,)
-        )
+        ends: tuple[Line, ...] = (EMPTY,)
+        if disagree(self.state.grades):
+            sign = Span(f"{GLYPHS.disagree} ", "warned")
+            ends = ((Span(f"{GLYPHS.disagree} the graders disagree ", "warned"),), (sign,))
         self.query_one("#grades-title", Bar).say(lambda width: title_line(left, ends, width))
         super()._show_bars()
 
@@ -183,9 +184,7 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
 
     @action("enter", "Details: how the grader scores, values in full", label="more")
     def do_explain(self) -> None:
-        """Switch between full and short explanations.
-
-        If only the graders are visible, show the calls."""
+        """Switch between full and short explanations; if only the graders are visible, show the calls."""
         if self._one_column and self.column == "list":
             self._go_to("detail")
             return
@@ -203,7 +202,8 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
             return
         if self._one_column:
             self._go_to("detail")
-        self._bad = next((line for line in bad if line > self._bad), bad[0])
+        after = [line for line in bad if line > self._bad]
+        self._bad = after[0] if after else bad[0]
         self._detail.scroll_lines(self._bad - self._detail.top)
         self.announce(f"{bad.index(self._bad) + 1} of {len(bad)} wrong calls")
 
@@ -218,7 +218,7 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
         self._step_run(-1)
 
     def _step_run(self, by: int) -> None:
-        """Show the grades of a different run by the same grader."""
+        """Show the grades of another run by the same grader."""
         state = self._other_run(self.state, by)
         if state is None:
             return
@@ -248,11 +248,15 @@ def open_grades(app: Workbench) -> None:
         return GradesState(case, result, runs=len(_graded(selection.runs)), numbered=numbered)
 
     def other_run(state: GradesState, step: int) -> GradesState | None:
-        """Select a different graded run of the case and return its grades."""
+        """Select another graded run of the case and return its grades."""
         graded = _graded(selection.runs)
         if not graded:
             return None
-        now = next((at for at, (_, _, result) in enumerate(graded) if result is state.result), 0)
+        now = 0
+        for at, (_, _, shown) in enumerate(graded):
+            if shown is state.result:
+                now = at
+                break
         index, case, result = graded[(now + step) % len(graded)]
         selection.choose_run(index)
         return state_of(case, result)
@@ -266,8 +270,9 @@ def open_grades(app: Workbench) -> None:
 
 def _graded(runs: Sequence[RunRecord]) -> list[tuple[int, Case, RunResult]]:
     """Return the runs with grades, each with its index."""
-    return [
-        (index, run.shown_case, result)
-        for index, run in enumerate(runs)
-        if (result := run.shown_result) is not None and result.grades
-    ]
+    found = []
+    for index, run in enumerate(runs):
+        result = run.shown_result
+        if result is not None and result.grades:
+            found.append((index, run.shown_case, result))
+    return found

@@ -18,18 +18,17 @@ _ORDER = tuple(TRAITS)
 class SilentStep(NamedTuple):
     """A step of a chain, counted from 1, without a call and without an expected one.
 
-    A grade has no pairing for it."""
+    A grade has no pairing for it.
+    """
 
     number: int
     reached: bool
 
 
 class GradesState:
-    """The grades of a run, always in the same order.
+    """The grades of a run, always in the same order; the deciding one is selected first.
 
-    The one that decides is selected first.
-
-    `runs` is the number of graded runs of the case, `numbered` whether repeats have to be told apart.
+    `runs` is the number of graded runs of the case, `numbered` is true if repeats have to be told apart.
     """
 
     def __init__(self, case: Case, result: RunResult, *, runs: int = 1, numbered: bool = False) -> None:
@@ -39,11 +38,13 @@ class GradesState:
         self.numbered = numbered
         self.expected = tuple(case.expected_calls())
         self.places = _places(case)
-        """The order of each expected call: "in order", "any order" (within its group) or "whenever". Empty for a chain,
-        where each has its step."""
+        """The order of each expected call: "in order", "any order" (within its group) or "whenever".
+
+        Empty for a chain, in which each call has its step.
+        """
         self.calls = result.trajectory.calls
         self.reached = rounds_of_steps(case, result.trajectory)
-        """The round of each step of a chain, `None` for one that was not reached."""
+        """The round of each step of a chain; `None` for a step that was not reached."""
         self._step_of_expected = [number for number, step in enumerate(case.steps, 1) if step.tool is not None]
         self._step_of_call: dict[int, int] = {}
         for number, found in enumerate(self.reached, 1):
@@ -63,7 +64,7 @@ class GradesState:
 
     @property
     def traits(self) -> GraderTraits:
-        """How the selected grader is shown."""
+        """The traits of the selected grader, which decide how its grade is shown."""
         return TRAITS[self.selected.grader]
 
     @property
@@ -75,7 +76,7 @@ class GradesState:
         return self._explained[grade.grader]
 
     def step_of(self, about: CallPairing | Issue | SilentStep) -> int | None:
-        """Return the step of a chain, from 1, that a line or an issue is about, `None` if there is none."""
+        """Return the step of a chain, from 1, that a line or an issue is about; `None` if there is none."""
         if isinstance(about, SilentStep):
             return about.number
         if about.expected_call is not None and about.expected_call < len(self._step_of_expected):
@@ -85,7 +86,7 @@ class GradesState:
         return self._step_of_call.get(about.call)
 
     def made_elsewhere(self, pairing: CallPairing) -> str:
-        """Return the step where a pairing's call was made, if it is not the one that expects it."""
+        """Return the place of a pairing's call if it is not the step that expects the call; otherwise nothing."""
         if not self.case.steps or pairing.call is None or pairing.expected_call is None:
             return ""
         made = self._step_of_call.get(pairing.call)
@@ -101,8 +102,10 @@ class GradesState:
 
     @property
     def title(self) -> str:
-        """Case, model and repeat."""
-        repeat = f" #{self.result.repeat + 1}" if self.numbered else ""
+        """The case, the model and, among repeats, the repeat."""
+        repeat = ""
+        if self.numbered:
+            repeat = f" #{self.result.repeat + 1}"
         return f"{one_line(self.result.case_name)} {GLYPHS.dot} {one_line(self.result.model)}{repeat}"
 
     def look_as(self, other: GradesState) -> None:

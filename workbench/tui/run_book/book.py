@@ -37,7 +37,18 @@ from workbench.show.views.progress import Progress as BatchProgress
 from workbench.suite.variants import variant_name_of
 from workbench.trajectory.events import Event
 from workbench.tui.run_book.forks import in_place_of, origin_name, root_of, with_branches
-from workbench.tui.run_book.record import RUN_AGAIN, Question, RunKind, RunRecord, Shelf, Spend, Stopwatch, Tally, total
+from workbench.tui.run_book.record import (
+    RUN_AGAIN,
+    Question,
+    RunKind,
+    RunRecord,
+    Shelf,
+    Spend,
+    Stopwatch,
+    Tally,
+    distinct,
+    total,
+)
 from workbench.tui.run_book.stored_runs import recalled
 from workbench.tui.run_book.summaries import (
     NEVER_RUN,
@@ -58,9 +69,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of the batches under way.
+    """The progress of the batches in progress.
 
-    `elapsed_s` counts from the start of the first batch, without time in which everything waited for the user."""
+    `elapsed_s` counts from the start of the first batch, without time in which everything waited for the user.
+    """
 
     done: int
     total: int
@@ -72,7 +84,7 @@ class Progress:
     statuses: Mapping[Status, int] = field(default_factory=dict)
     """The number of finished runs by status."""
     waiting: int = 0
-    """How many of the active runs wait to retry a request."""
+    """Number of active runs that wait to retry a request."""
     starting: tuple[str, ...] = ()
     """The servers and models that are starting."""
 
@@ -85,9 +97,10 @@ class _Batch:
 
 
 class RunBook:
-    """Stores the latest run of each case, model and repeat.
+    """The latest run of each case, model and repeat.
 
-    `clock` counts seconds, `now` returns the time of day with its zone."""
+    `clock` counts seconds, `now` returns the time of day with its zone.
+    """
 
     def __init__(
         self,
@@ -95,16 +108,14 @@ class RunBook:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         secrets: Secrets = NO_SECRETS,
     ) -> None:
-        """Create an empty book.
-
-        Everything shown of a run has `secrets` removed."""
+        """Create an empty book, which shows runs without `secrets`."""
         self._parts = SuiteParts(secrets)
         self._clock = Stopwatch(clock)
         self._now = now
         self._shelf = Shelf()
         self._runs: dict[str, RunRecord] = {}
         self._running: dict[str, RunRecord] = {}
-        """Of the runs under way, those with events."""
+        """The runs in progress that have events."""
         self._latest: dict[CaseKey, dict[RunKind, RunRecord]] = {}
         self.by_model = RunsByModel()
         self._batches: dict[str, _Batch] = {}
@@ -121,18 +132,16 @@ class RunBook:
         self._tallies: dict[Path, tuple[tuple[str, ...], int, CaseTally]] = {}
         self._questions: list[Question] = []
         self._limits_reached: dict[str, CostLimitReached] = {}
-        """By batch, the limits on cost about which the user is asked."""
+        """The reached cost limits about which the user is asked, by batch."""
         self._starting: dict[int, tuple[str, float]] = {}
-        """The servers and models that are starting, and since when."""
+        """The servers and models that are starting, each with the time of its start."""
         self._origins: dict[str, RunRecord] = {}
         """The origins of forks that are about to start, by the id of the fork."""
         self._stepped_back: dict[str, tuple[RunRecord, tuple[PastHold, ...]]] = {}
-        """The runs whose place a fork is about to take, by the id of the fork, and the holds before the fork's."""
+        """The runs that forks are about to replace, by the id of the fork, and the holds before the fork's."""
 
     def apply(self, event: BatchEvent) -> CaseKey | None:
-        """Process one event.
-
-        Returns the case whose display changed, if any."""
+        """Process one event, and return the case whose display changed, if any."""
         match event:
             case BatchStarted():
                 self._start(event)
@@ -141,6 +150,7 @@ class RunBook:
                 if record is not None:
                     if not record.started_at:
                         record.started_at = self._now().isoformat(timespec="milliseconds")
+                    # Only a change of these facts, or of the stage, makes the summary of the case out of date.
                     before = record.paused, record.put_off_until
                     record.add(happened)
                     if record.stage == "waiting" and record.batch in self._batches:
@@ -152,12 +162,12 @@ class RunBook:
                         self._follow_clock()
                     if record.paused is None:
                         self._withdraw(record.run_id)
-                    return record.path, record.case_id
+                    return record.case_key
             case ExecutionAsked(question=question):
                 record = self._runs.get(question.run_id)
                 if record is not None:
                     self._questions.append(Question(record, question))
-                    return record.path, record.case_id
+                    return record.case_key
             case CostLimitReached():
                 self._limits_reached[event.batch] = event
             case RequestPutOff(run_id=run_id, wait_s=wait_s):
@@ -165,12 +175,12 @@ class RunBook:
                 if record is not None:
                     record.put_off(self._now() + timedelta(seconds=wait_s))
                     self._touch(record)
-                    return record.path, record.case_id
+                    return record.case_key
             case RequestHeld(run_id=run_id, request=request):
                 record = self._runs.get(run_id)
                 if record is not None:
                     record.put_request(request)
-                    return record.path, record.case_id
+                    return record.case_key
             case StartUp(number=number, what=what, took_ms=took_ms):
                 if took_ms is None:
                     self._starting[number] = what, self._clock()
@@ -180,7 +190,7 @@ class RunBook:
                 record = self._runs.pop(result.run_id, None)
                 if record is not None:
                     self._finish(record, event)
-                    return record.path, record.case_id
+                    return record.case_key
             case BatchDone(batch=name):
                 self._limits_reached.pop(name, None)
                 if name in self._batches:
@@ -205,15 +215,17 @@ class RunBook:
     ) -> None:
         """Add a recorded run.
 
-        It stays when the case is run again, but then no longer counts. `unwritten` is one that was recorded here and is
-        in no file."""
+        It stays when the case is run again, but then no longer counts. `unwritten` is true for a run that was recorded
+        here and is in no file.
+        """
         latest = self._latest.setdefault((planned.file.path, planned.case.id), {})
         kind = RunKind(planned.model, planned.repeat, True)
         if kind not in latest:
             latest[kind] = record = recalled(planned, started_at, events, result)
             record.shelf = self._shelf
             if unwritten:
-                record.unwritten, record.parts = True, self._parts  # nothing has removed its secrets yet
+                # Nothing has removed the secrets of such a run yet.
+                record.unwritten, record.parts = True, self._parts
             self.by_model.recall(record)
             self._touch(record)
 
@@ -222,19 +234,20 @@ class RunBook:
         self._origins[run_id] = origin
 
     def step_back(self, run_id: str, run: RunRecord) -> None:
-        """Register a fork that is about to start at the previous hold of a held run, and that takes its place."""
+        """Register a fork that is about to start at the previous hold of a held run, which it replaces."""
         self._stepped_back[run_id] = run, run.holds_before[:-1]
 
     def finished(self, case: CaseKey) -> list[RunRecord]:
         """Return the finished runs of a case."""
         runs = (*self._latest.get(case, {}).values(), *chain.from_iterable(self.by_model.of(case).values()))
-        return [run for run in {id(run): run for run in runs}.values() if run.figures is not None]
+        return [run for run in distinct(runs) if run.figures is not None]
 
     def regrade(self, run: RunRecord, planned: PlannedRun, result: RunResult) -> None:
-        """Replace the grade of a finished run by that of the case in `planned`.
+        """Replace the grade of a finished run by the grade of the case in `planned`.
 
-        Only caches that this affects are cleared."""
-        case = (run.path, run.case_id)
+        Only caches that this affects are cleared.
+        """
+        case = run.case_key
         before, status = self.summary(case), run.status
         run.regrade(planned, result)
         self.by_model.regrade(case)
@@ -246,22 +259,20 @@ class RunBook:
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """The open questions, the oldest first.
-
-        A question is withdrawn when its run continues or ends."""
+        """The open questions, the oldest first; a question is withdrawn when its run continues or ends."""
         return tuple(self._questions)
 
     @property
     def limits_reached(self) -> tuple[CostLimitReached, ...]:
-        """The limits on cost that batches have reached, the oldest first, until the user answers."""
+        """The cost limits that batches have reached, the oldest first, until the user answers."""
         return tuple(self._limits_reached.values())
 
     def limit_answered(self, batch: str) -> None:
-        """Remove the question about a batch's limit on cost."""
+        """Remove the question about a batch's cost limit."""
         self._limits_reached.pop(batch, None)
 
     def waiting_in(self, batch: str) -> int:
-        """Return how many runs of a batch have not begun."""
+        """Return the number of runs of a batch that have not begun."""
         return sum(run.batch == batch and run.stage == "waiting" for run in self._runs.values())
 
     def answered(self, question: Question) -> None:
@@ -271,14 +282,16 @@ class RunBook:
     def runs_of(self, case: CaseKey) -> list[RunRecord]:
         """Return the latest runs of a case by model and repeat.
 
-        Recorded runs come after them, then those that count in place of stopped runs. Forks follow their origin."""
+        Recorded runs come after them, then those that count in place of stopped runs. Forks follow their origin.
+        """
         runs = (*self._latest.get(case, {}).values(), *self.runs_that_count(case))
-        return with_branches(list({id(run): run for run in runs}.values()))
+        return with_branches(distinct(runs))
 
     def runs_that_count(self, case: CaseKey) -> list[RunRecord]:
         """Return the runs that count for a case: no forks, and recorded ones only if there are no others.
 
-        If those of a model were stopped early, its runs from before count instead."""
+        If the runs of a model were stopped early, its earlier runs count instead.
+        """
         runs = counting(self._latest.get(case, {}))
         spared = self.by_model.spared(case)
         if not spared:
@@ -304,8 +317,11 @@ class RunBook:
     def _beside(self, case: CaseKey, counted: Sequence[RunRecord]) -> list[RunRecord]:
         """Return the active runs of a case beside those that count: forks, and variants."""
         known = set(map(id, counted))
-        aside = (run for run in self.under_way(case) if run.is_fork or variant_name_of(run.model) is not None)
-        return [run for run in aside if id(run) not in known]
+        return [
+            run
+            for run in self.under_way(case)
+            if id(run) not in known and (run.is_fork or variant_name_of(run.model) is not None)
+        ]
 
     def has_runs(self, case: CaseKey) -> bool:
         """Return whether a case has any run here, ended or not."""
@@ -320,7 +336,7 @@ class RunBook:
         return self._revisions.get(suite, 0)
 
     def step(self, case: CaseKey, number: int) -> StepSummary | None:
-        """Return the summary of a step of a chain, counted from 1, `None` if nothing is known."""
+        """Return the summary of a step of a chain, counted from 1; `None` if nothing is known."""
         if case not in self._latest:
             return None
         if going := self._going.get(case):
@@ -333,9 +349,10 @@ class RunBook:
         return None
 
     def tally(self, suite: Path, cases: tuple[str, ...]) -> CaseTally:
-        """Count how these cases ended.
+        """Return the numbers of these cases by outcome.
 
-        The result is cached until something happens to a case of the suite."""
+        The result is cached until something happens to a case of the suite.
+        """
         revision = self._revisions.get(suite)
         if revision is None:
             return CaseTally()
@@ -346,23 +363,18 @@ class RunBook:
         return known[2]
 
     def counts(self) -> Counts:
-        """Count the latest runs of all cases."""
+        """Return the numbers of the latest runs of all cases."""
         self._count()
         asking = sum(run.asks for run in self._running.values())
         totals = self._counted.totals
-        ended = {}
-        for status in Status:
-            if status in totals:
-                ended[status] = totals[status]
-        going = {}
-        for stage in ("running", "waiting"):
-            if stage in totals:
-                going[stage] = totals[stage]
+        ended = {status: totals[status] for status in Status if status in totals}
+        going = {stage: totals[stage] for stage in ("running", "waiting") if stage in totals}
         return Counts(ended, **going, asking=asking, held=len(self.held_runs))
 
     @property
     def held_runs(self) -> list[RunRecord]:
         """The runs that are held until the user lets them continue, in the order in which they were started."""
+        # The few running runs are asked first, since most batches hold none.
         if not any(run.held for run in self._running.values()):
             return []
         return [run for run in self._runs.values() if run.held]
@@ -384,26 +396,20 @@ class RunBook:
         return total(self._spent.values())
 
     def _count(self) -> None:
-        """Update the counts of cases in which something happened.
-
-        There may be thousands of unchanged ones."""
+        """Update the counts of cases in which something happened, as there may be thousands of unchanged ones."""
         for case in self._uncounted:
             counted = self.runs_that_count(case)
-            latest = {}
-            for run in (*self._latest[case].values(), *counted):
-                latest[id(run)] = run
+            latest = distinct((*self._latest[case].values(), *counted))
             names = (run.status or run.stage for run in (*counted, *self._beside(case, counted)))
+            ended = (run.status for run in latest if run.status and not run.is_fork)
             self._counted.put(case, tuple(name for name in names if name != "done"))
-            self._ended.put(case, tuple(run.status for run in latest.values() if run.status and not run.is_fork))
-            self._spent[case] = total(run.spent for run in latest.values())
+            self._ended.put(case, tuple(ended))
+            self._spent[case] = total(run.spent for run in latest)
         self._uncounted.clear()
 
     def progress(self) -> Progress:
-        """Return the progress of the batches under way, otherwise of the last one."""
-        going = []
-        for batch in self._batches.values():
-            if batch.ended_s is None:
-                going.append(batch)
+        """Return the progress of the batches in progress, or else of the last one."""
+        going = [batch for batch in self._batches.values() if batch.ended_s is None]
         if going:
             return self._progress_of(going)
         if self._last_batch is None:
@@ -416,22 +422,31 @@ class RunBook:
         now_s = self._clock()
         counted = [batch.counted for batch in batches]
         # Batches run side by side, so the longest decides; without an estimate for one of them there is none.
-        estimates = []
-        for each in counted:
-            if each.done < each.planned:
-                estimates.append(each.left_s(now_s))
+        estimates = [each.left_s(now_s) for each in counted if each.done < each.planned]
         known = [estimate for estimate in estimates if estimate is not None]
+        left_s = None
+        if known and len(known) == len(estimates):
+            left_s = max(known)
+        done = total = running = 0
+        statuses: Counter[Status] = Counter()
+        for each in counted:
+            done, total, running = done + each.done, total + each.planned, running + each.running
+            statuses += each.statuses
         return Progress(
-            done=sum(each.done for each in counted),
-            total=sum(each.planned for each in counted),
+            done=done,
+            total=total,
             elapsed_s=now_s - min(batch.started_s for batch in batches),
             under_way=True,
-            running=sum(each.running for each in counted),
-            left_s=max(known) if known and len(known) == len(estimates) else None,
-            statuses=sum((each.statuses for each in counted), Counter()),
-            waiting=sum(run.wait is not None for run in self._running.values()),
+            running=running,
+            left_s=left_s,
+            statuses=statuses,
+            waiting=self._retrying,
             starting=self.starting,
         )
+
+    @property
+    def _retrying(self) -> int:
+        return sum(run.wait is not None for run in self._running.values())
 
     @property
     def starting(self) -> tuple[str, ...]:
@@ -450,7 +465,8 @@ class RunBook:
         self._clock.stop(bool(self._running) and all(run.paused is not None for run in self._running.values()))
 
     def _start(self, event: BatchStarted) -> None:
-        if event.batch in self._batches:  # the sender applied it already
+        # The sender has applied the event already.
+        if event.batch in self._batches:
             return
         batch = self._batches[event.batch] = _Batch(self._clock())
         batch.counted.plan(run.model for run in event.runs)
@@ -463,7 +479,7 @@ class RunBook:
                 planned, event.batch, origin=origin, past_holds=holds, shelf=self._shelf, parts=self._parts
             )
             self._runs[planned.run_id] = record
-            case_key = (record.path, record.case_id)
+            case_key = record.case_key
             if (named := left or record.origin) is not None:
                 of_several = any(kind.repeat for kind in self._latest.get(case_key, {}))
                 record.origin_name = origin_name(named, of_several=of_several)
@@ -471,6 +487,7 @@ class RunBook:
             if left is not None:
                 self._latest[case_key] = in_place_of(left, record, self._latest.get(case_key, {}))
                 self.by_model.drop(left)
+            # A fork is beside the runs of its case; a new run takes their place.
             of_case = self._latest if record.is_fork else fresh
             of_case.setdefault(case_key, {})[record.kind] = record
             self._touch(record)
@@ -486,7 +503,7 @@ class RunBook:
         self._touch(record)
         self._running.pop(record.run_id, None)
         self._follow_clock()
-        case = (record.path, record.case_id)
+        case = record.case_key
         self._going[case] = [run for run in self._going[case] if run is not record]
         batch = self._batches.get(record.batch)
         if batch is not None:
@@ -494,7 +511,7 @@ class RunBook:
 
     def _touch(self, record: RunRecord) -> None:
         """Clear the caches for the record's case."""
-        case = (record.path, record.case_id)
+        case = record.case_key
         self._forget(case)
         self._uncounted.add(case)
         self._revisions[record.path] = self._revisions.get(record.path, 0) + 1

@@ -40,13 +40,14 @@ def with_branches(runs: Sequence[RunRecord]) -> list[RunRecord]:
 
 
 def in_place_of(run: RunRecord, fork: RunRecord, runs: Mapping[RunKind, RunRecord]) -> dict[RunKind, RunRecord]:
-    """Return the runs of a case with a fork in the place of the run that it begins like.
+    """Return the runs of a case with a fork in the place of the run from which it departs.
 
-    Forks of that run become those of its origin."""
+    Forks of that run become forks of its origin.
+    """
     for other in runs.values():
         if other.origin is run:
             other.origin = run.origin
-    # Built anew, because the fork takes the position of the run, not the last one.
+    # A new dictionary, because the fork takes the position of the run instead of the last one.
     replaced: dict[RunKind, RunRecord] = {}
     for kind, other in runs.items():
         if other is run:
@@ -57,24 +58,32 @@ def in_place_of(run: RunRecord, fork: RunRecord, runs: Mapping[RunKind, RunRecor
 
 
 def origin_name(run: RunRecord, *, of_several: bool) -> str:
-    """Name a run as the origin of a fork, with its number if it is one of several repeats."""
-    kind = "fork" if run.is_fork else "run"
-    name = f"{kind} #{run.repeat + 1}" if of_several else f"the {kind}"
+    """Return a name for a run as the origin of a fork, with its number if it is one of several repeats."""
+    kind = "run"
+    if run.is_fork:
+        kind = "fork"
+    name = f"the {kind}"
+    if of_several:
+        name = f"{kind} #{run.repeat + 1}"
     return f"{name} on {model_label(run.model)}"
 
 
 def branch_number(fork: RunRecord, runs: Sequence[RunRecord]) -> str:
     """Return the number of a fork among those of its origin: `2`, or `2.1` for the first fork of that fork."""
     origin = fork.origin
-    forks = [run for run in runs if run.is_fork and run.origin is origin]
-    number = str(next(index for index, run in enumerate(forks, start=1) if run is fork))
+    number = 0
+    for run in runs:
+        if run.is_fork and run.origin is origin:
+            number += 1
+        if run is fork:
+            break
     if origin is None or not origin.is_fork:
-        return number
+        return str(number)
     return f"{branch_number(origin, runs)}.{number}"
 
 
 def place_text(fork: Fork) -> str:
-    """Describe the point at which a run is forked, to follow `from`."""
+    """Return the point at which a run is forked, to follow `from`."""
     at = fork.at
     if at.answered is None:
         return f"round {at.round}"
@@ -90,16 +99,19 @@ def place_text(fork: Fork) -> str:
 
 
 def branch_text(run: RunRecord) -> str:
-    """Describe a fork: its model, the first difference to its origin once it ended, and where it begins.
+    """Return a description of a fork: its model, the first difference to its origin once it ended, and its beginning.
 
-    Narrow panes cut the line, so the most important part comes first, and the model last if it is that of the
-    origin."""
+    Narrow panes cut the line, so the most important part is first, and the model last if it is that of the origin.
+    """
     fork = run.planned.fork
     if fork is None:
         return ""
     parts = []
     if run.result is not None and run.origin is not None:
-        parts.append(run.difference.sentence if run.difference is not None else "no difference")
+        difference = "no difference"
+        if run.difference is not None:
+            difference = run.difference.sentence
+        parts.append(difference)
     parts.append(f"from {place_text(fork)}")
     model = model_label(run.model)
     if run.origin is not None and run.origin.model == run.model:

@@ -1,8 +1,7 @@
-"""Packs finished runs to save memory.
+"""The record of a run, from its plan to its result, packed when it is over.
 
-A run is unpacked when it is viewed.
-
-A run of a few rounds takes about fifty kilobytes as objects and two packed, and a comparison has thousands of runs.
+A run of a few rounds takes about fifty kilobytes as objects and two packed, and a comparison has thousands of runs. A
+packed run is unpacked when it is viewed.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar
 from weakref import ReferenceType, ref
 
-from workbench.authoring.case_list import graded_alike, read_now, stops_alike
+from workbench.authoring.case_list import CaseKey, graded_alike, read_now, stops_alike
 from workbench.authoring.document import CaseOutline
 from workbench.authoring.open_suite import OpenSuite
 from workbench.config.secrets import NO_SECRETS, Finder
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
 
 
 WHOLE_RUNS = 256
-"""The number of finished runs that stay unpacked, the last viewed ones."""
+"""Number of finished runs that stay unpacked, those that were viewed last."""
 
 
 @dataclass
@@ -57,29 +56,33 @@ class Content:
 
 def packed(content: Content) -> bytes:
     """Return the content in compressed form."""
+    # The fastest level: runs are packed while the user scrolls through a list.
     return zlib.compress(pickled((content.events, content.result)), 1)
 
 
 def unpacked(data: bytes) -> Content:
     """Return the content, equal to the original.
 
-    Pickle is safe here: the data was packed by this process."""
+    Pickle is safe here: this process packed the data.
+    """
     return Content(*pickle.loads(zlib.decompress(data)))
 
 
 class Shelf:
-    """Tracks which finished runs are unpacked.
+    """The order in which finished runs were viewed, which decides when they are packed.
 
-    Above `limit`, the one that was viewed least recently is packed."""
+    Above `limit`, the run that was viewed least recently is packed.
+    """
 
     def __init__(self, limit: int = WHOLE_RUNS) -> None:
         self._limit = limit
         self._whole: dict[int, Callable[[], None]] = {}
 
     def use(self, key: int, pack: Callable[[], None]) -> None:
-        """Note that a run is viewed.
+        """Record that a run is viewed.
 
-        `key` identifies it while it exists, `pack` packs it."""
+        `key` identifies the run while it exists, `pack` packs it.
+        """
         if self._whole.pop(key, None) is None and len(self._whole) >= self._limit:
             oldest = next(iter(self._whole))
             self._whole.pop(oldest)()
@@ -90,7 +93,8 @@ class Shelf:
 class Spend:
     """Tokens in and out, and their known cost in US dollars.
 
-    `unknown` is true if some prices are not known."""
+    `unknown` is true if some prices are not known.
+    """
 
     tokens: int = 0
     cost_usd: float = 0.0
@@ -100,12 +104,14 @@ class Spend:
 def spend_of(result: RunResult) -> Spend:
     """Return the usage of a run."""
     usage = result.trajectory.usage
-    tokens = usage.input_tokens + usage.output_tokens if usage is not None else 0
+    tokens = 0
+    if usage is not None:
+        tokens = usage.input_tokens + usage.output_tokens
     return Spend(tokens, result.cost_usd or 0.0, unknown=result.cost_usd is None)
 
 
 def total(spends: Iterable[Spend]) -> Spend:
-    """Add up the usage of several runs."""
+    """Return the usage of several runs together."""
     tokens, cost_usd, unknown = 0, 0.0, False
     for spend in spends:
         tokens += spend.tokens
@@ -120,11 +126,13 @@ class Stopwatch:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._stopped_s = 0.0
-        """How long it was stopped until now."""
+        """The seconds for which it was stopped until now."""
         self._stopped_at_s: float | None = None
 
     def __call__(self) -> float:
-        now = self._clock() if self._stopped_at_s is None else self._stopped_at_s
+        now = self._stopped_at_s
+        if now is None:
+            now = self._clock()
         return now - self._stopped_s
 
     def stop(self, stopped: bool) -> None:
@@ -140,9 +148,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 
 class Tally(Generic[_Key]):
-    """Counts names.
-
-    Each key has any number of names."""
+    """The counts of names, of which each key has any number."""
 
     def __init__(self) -> None:
         self._names: dict[_Key, tuple[str, ...]] = {}
@@ -161,9 +167,10 @@ class Tally(Generic[_Key]):
 
 
 class RunKind(NamedTuple):
-    """Identifies a run within its case: the case shows the latest run of each kind.
+    """The identity of a run within its case, which shows the latest run of each kind.
 
-    A fork has a kind of its own, by its run id."""
+    A fork has a kind of its own, by its run id.
+    """
 
     model: str
     repeat: int
@@ -179,10 +186,11 @@ RUN_AGAIN = frozenset({Status.FAILED, Status.ERROR, Status.STOPPED})
 
 @dataclass
 class RunRecord:
-    """One run, from planning on.
+    """One run, from its plan on.
 
-    `recorded` is true if it comes from a recording. `started_at` is the ISO 8601 time of its first event. `planned` has
-    the case that `result` is graded by, which may be newer than the run."""
+    `recorded` is true if it comes from a recording. `started_at` is the ISO 8601 time of its first event. `planned`
+    has the case that grades `result`, which may be newer than the run.
+    """
 
     planned: PlannedRun
     batch: str = ""
@@ -192,36 +200,35 @@ class RunRecord:
     figures: RunSummary | None = None
     """The summary of a finished run."""
     graders_disagree: bool = False
-    """Whether one grader passes the run and a different one fails it."""
+    """Whether one grader passes the run and another fails it."""
     spent: Spend = field(default_factory=Spend)
-    """The usage of a finished run, zero for a recorded one."""
+    """The usage of a finished run; zero for a recorded one."""
     paused: Paused | None = None
     """The event at which the run waits for the user, if it does."""
     request: HttpRequest | str | None = None
-    """The request before which the run is held, or why it cannot be sent, if known."""
+    """The request before which the run is held, or the reason for which it cannot be sent, if known."""
     put_off_until: datetime | None = None
-    """The earliest time of the next request while the run waits for its endpoint, which asked a different run to
-    wait."""
+    """The earliest time of the next request, while the run waits because its endpoint asked another run to wait."""
     retry: RetryScheduled | None = None
     retry_at: datetime | None = None
-    """The failed request, while the run waits to repeat it, and when it will."""
+    """The failed request while the run waits to repeat it, and the time of the repetition."""
     step: int = 0
     """The current step of a chain, counted from 1."""
     saved_in: Path | None = None
     unwritten: bool = False
-    """Whether it was recorded by this program and is not saved yet."""
+    """Whether the run was recorded by this program and is not saved yet."""
     original: tuple[PlannedRun, RunResult] | None = None
-    """The plan and result from when it ran, if it was regraded since."""
+    """The plan and the result from when it ran, if it was regraded since."""
     origin: RunRecord | None = field(default=None, repr=False)
-    """The run that this is a fork of."""
+    """The run from which this one was forked."""
     origin_name: str = ""
     """The name of the origin."""
     past_holds: tuple[PastHold, ...] = field(default=(), repr=False)
-    """The earlier holds of the run in whose place this one is held, if the user stepped back in that."""
+    """The earlier holds of the run in whose place this one is held, if the user stepped back in that one."""
     shelf: Shelf | None = field(default=None, repr=False)
     """Decides how long the run stays unpacked after its end."""
     parts: SuiteParts = field(default_factory=lambda: SuiteParts(NO_SECRETS), repr=False)
-    """Removes secrets from everything shown. The run itself is unchanged."""
+    """Removes secrets from everything shown; the run itself is unchanged."""
     _redaction: EventRedaction | None = field(default=None, repr=False)
     """The filter for events that go to the view."""
     _shown_result: tuple[RunResult, Finder, RunResult] | None = field(default=None, repr=False)
@@ -230,13 +237,18 @@ class RunRecord:
     """The content of a finished run that was not viewed recently."""
     _view: RunView | None = field(default=None, repr=False)
     _shown: ReferenceType[RunView] | None = field(default=None, repr=False)
-    """The view of a packed run while it is on a screen, to be reused when the run is unpacked."""
+    """The view of a packed run while it is on a screen, for reuse when the run is unpacked."""
     _compared: tuple[int, Difference | None] = field(default=(-1, None), repr=False)
-    """The first difference to the origin, and the number of events that the origin had when it was computed."""
+    """The first difference to the origin, and the number of events that the origin had at the comparison."""
 
     @property
     def run_id(self) -> str:
         return self.planned.run_id
+
+    @property
+    def case_key(self) -> CaseKey:
+        """The key of the run's case."""
+        return self.path, self.case_id
 
     @property
     def path(self) -> Path:
@@ -270,7 +282,7 @@ class RunRecord:
 
     @property
     def broke_off(self) -> bool:
-        """Whether the run ended without a grade, other than for a case that expects nothing yet."""
+        """Whether the run ended without a grade, except for a case that expects nothing yet."""
         return self.status in (Status.ERROR, Status.STOPPED, Status.SKIPPED)
 
     @property
@@ -289,13 +301,20 @@ class RunRecord:
         return self._view
 
     def glance(self) -> Callable[[], RunResult | None]:
-        """Return a function that reads the current result, without secrets, on any thread.
+        """Return a function that returns the current result, without secrets, on any thread.
 
-        A packed run stays packed."""
+        A packed run stays packed.
+        """
         secrets = self.parts.secrets
         if self._content is not None:
             result = self._content.result
-            return lambda: shown_result(result, secrets) if result is not None else None
+
+            def kept() -> RunResult | None:
+                if result is None:
+                    return None
+                return shown_result(result, secrets)
+
+            return kept
         small = self._packed
         assert small is not None
 
@@ -325,7 +344,7 @@ class RunRecord:
             self._packed = packed(self._content)
         self._shown = None
         if self._view is not None:
-            # A weak reference, because the view has the whole run; a screen that shows it keeps it.
+            # A weak reference, because the view has the whole run; a screen that shows the view keeps it alive.
             self._shown = ref(self._view)
         self._content, self._view, self._shown_result = None, None, None
 
@@ -350,7 +369,7 @@ class RunRecord:
     def _pass_on(self, view: RunView, event: Event) -> None:
         self._redaction = self._redaction or EventRedaction(self.parts)
         if view.began is None and self.started_at:
-            # The view of a planned run was made before its begin was known.
+            # The view of a planned run was made before its beginning was known.
             view.began = datetime.fromisoformat(self.started_at)
         for shown in self._redaction.take(event):
             view.add(shown)
@@ -370,10 +389,13 @@ class RunRecord:
 
     @property
     def hold(self) -> int | None:
-        """The sequence number of the `Paused` event at which the run is held."""
+        """The sequence number of the `Paused` event at which the run is held; `None` while it is not held."""
         if not self.held:
             return None
-        return next(at.sequence for at in reversed(self.events) if at.payload is self.paused)
+        for at in reversed(self.events):
+            if at.payload is self.paused:
+                return at.sequence
+        raise LookupError("a held run has the event of its hold")
 
     @property
     def was_held(self) -> bool:
@@ -403,7 +425,7 @@ class RunRecord:
 
     @property
     def wait(self) -> tuple[datetime, str] | None:
-        """When the next request is due and why it waits, if it does."""
+        """The time of the next request and the reason of the wait, if the run waits."""
         if self.put_off_until is not None:
             at = f"{self.put_off_until.astimezone():%H:%M:%S}"
             return self.put_off_until, f"waits until {at} at least: the endpoint asked another run to wait"
@@ -414,9 +436,7 @@ class RunRecord:
 
     @property
     def trajectory(self) -> Trajectory:
-        """The trajectory so far.
-
-        For an active run it is computed from all events."""
+        """The trajectory so far, which is computed from all events while the run is active."""
         if self.result is None:
             return fold(self.events)
         return self.result.trajectory
@@ -430,7 +450,7 @@ class RunRecord:
 
     @property
     def shown_case(self) -> Case:
-        """The case that the run is graded by, without secrets."""
+        """The case that grades the run, without secrets."""
         return self.parts.case(self.planned.case)
 
     @property
@@ -452,24 +472,27 @@ class RunRecord:
     @property
     def kind(self) -> RunKind:
         """The identity of the run within its case."""
-        return RunKind(self.model, self.repeat, self.recorded, self.run_id if self.is_fork else None)
+        fork = None
+        if self.is_fork:
+            fork = self.run_id
+        return RunKind(self.model, self.repeat, self.recorded, fork)
 
     @property
     def is_fork(self) -> bool:
-        """Whether the run is a fork made here.
-
-        Forks do not count for their case."""
+        """Whether the run is a fork made here; forks do not count for their case."""
         return self.planned.fork is not None
 
     @property
     def difference(self) -> Difference | None:
         """The first difference to the origin, once the run ended.
 
-        While the origin continues they are compared once, and again when it is held or ends, since folding a long run
-        on every event costs too much."""
+        While the origin continues, they are compared once, and again when it is held or ends: to fold a long run on
+        every event would take too long.
+        """
         if self.origin is None or self.result is None:
             return None
-        from workbench.analysis.alignment import first_difference  # only needed for forks
+        # Imported on use: only forks are compared.
+        from workbench.analysis.alignment import first_difference
 
         seen, now = self._compared[0], len(self.origin.events)
         if seen < 0 or (seen != now and (self.origin.held or self.origin.stage == "done")):
@@ -485,7 +508,9 @@ class RunRecord:
 
     def is_of(self, suite: OpenSuite, case: CaseOutline | None) -> bool:
         """Return whether the case as it is now asks and expects the same as it did for the run."""
-        now = read_now(suite, case) if case is not None else None
+        now = None
+        if case is not None:
+            now = read_now(suite, case)
         if now is None:
             return suite.file.hash == self.planned.file.hash
         if not same_question(self.made, now.suite, now.case) or not graded_alike(self.planned, now.suite, now.case):
@@ -496,7 +521,8 @@ class RunRecord:
     def to_save(self) -> tuple[PlannedRun, RunResult | None]:
         """The content of a recording: the run with its current grade.
 
-        If the case asks something different now, it is the original grade."""
+        If the case asks something different now, it is the original grade.
+        """
         if self.original is None or same_question(self.made, self.planned.suite, self.planned.case):
             return self.planned, self.result
         return self.original
@@ -508,7 +534,8 @@ class RunRecord:
             self.step = event.payload.step
         if self._view is not None:
             self._pass_on(self._view, event)
-        self.saved_in = self.put_off_until = self.retry = self.retry_at = None  # any wait ended before this event
+        # Any wait ended before this event.
+        self.saved_in = self.put_off_until = self.retry = self.retry_at = None
         if isinstance(event.payload, Paused):
             self.paused = event.payload
         elif isinstance(event.payload, Resumed):
@@ -524,7 +551,7 @@ class RunRecord:
             self._view.put_request(self.parts.secrets.redacted(request))
 
     def put_off(self, until: datetime) -> None:
-        """Note that the next request is made at this time or later."""
+        """Record the earliest time of the next request."""
         self.put_off_until = until
         if self._view is not None:
             self._view.put_off(until)
@@ -532,11 +559,14 @@ class RunRecord:
     def finish(self, result: RunResult, began_ms: float | None = None, ended_ms: float | None = None) -> None:
         """Finish the run.
 
-        `began_ms` and `ended_ms`, if known, are milliseconds since 1970."""
+        `began_ms` and `ended_ms`, if known, are milliseconds since 1970.
+        """
         self.stage, self.paused, self.saved_in, self.put_off_until = "done", None, None, None
         self.request = None
         self.retry = self.retry_at = None
-        self.spent = Spend() if self.recorded else spend_of(result)
+        self.spent = Spend()
+        if not self.recorded:
+            self.spent = spend_of(result)
         self._take(result, began_ms, ended_ms)
 
     def regrade(self, planned: PlannedRun, result: RunResult) -> None:
@@ -560,6 +590,12 @@ class RunRecord:
             self._grade(self._view, result)
 
 
+def distinct(runs: Iterable[RunRecord]) -> list[RunRecord]:
+    """Return runs, each once, at the place where it stands first."""
+    # By identity, because a record changes while its run is made and has no hash.
+    return list({id(run): run for run in runs}.values())
+
+
 @dataclass(frozen=True)
 class Question:
     """A question whether a call of a run may be executed."""
@@ -571,7 +607,8 @@ class Question:
 def waiting_message(run: RunRecord, held: Sequence[RunRecord], starting: Sequence[str] = ()) -> Message:
     """Return the message of a run without events yet.
 
-    `held` are the held runs, `starting` the servers and models that start."""
+    `held` are the held runs, `starting` the servers and models that start.
+    """
     if run.stage != "waiting":
         return (("Waiting for its turn.", "muted"),)
     needed = [name for name in starting if _is_needed(run, name)]
@@ -580,7 +617,9 @@ def waiting_message(run: RunRecord, held: Sequence[RunRecord], starting: Sequenc
     before = sum(other.model == run.model for other in held)
     if not before:
         return (("Waiting for its turn.", "muted"),)
-    runs = "a run on this model that is held" if before == 1 else f"{before} runs on this model that are held"
+    runs = f"{before} runs on this model that are held"
+    if before == 1:
+        runs = "a run on this model that is held"
     return ((f"Waiting for its turn behind {runs}; H goes there.", "warned"),)
 
 

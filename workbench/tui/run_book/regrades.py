@@ -1,4 +1,4 @@
-"""Finds finished runs to regrade because their cases now expect something else, and reports how grades moved."""
+"""Finished runs that need a new grade because their cases now expect something else, and the moves of grades."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.record import RunRecord
 
 AT_ONCE_RUNS = 8
-"""The number of runs graded before the next key is read. Each takes about a millisecond."""
+"""Number of runs graded before the next key is read; each takes about a millisecond."""
 
 AT_ONCE_CALLS = 10
-"""Runs with more calls take longer."""
+"""Most calls of a run that is graded at once; runs with more take longer."""
 
 Pace = Literal["at once", "in background", "with Python"]
 """How a run can be graded: before the next key is read, in the background, or by calling the suite's Python code."""
@@ -35,9 +35,10 @@ Pace = Literal["at once", "in background", "with Python"]
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A finished run and its plan by the case as it is now.
+    """A finished run, and its plan by the case as it is now.
 
-    `figures` are those of `result`. `known` is the new result, if the same case graded the run before."""
+    `figures` are those of `result`. `known` is the new result, if the same case graded the run before.
+    """
 
     run: RunRecord
     figures: RunSummary
@@ -57,7 +58,8 @@ class Due:
 class DueCase:
     """The runs of one case that need regrading, perhaps none.
 
-    `stands_for` identifies the version of the case."""
+    `stands_for` identifies the version of the case.
+    """
 
     key: CaseKey
     runs: tuple[Due, ...]
@@ -65,9 +67,9 @@ class DueCase:
 
 
 class Regrading:
-    """Follows edits of suites and knows the cases whose runs may need regrading.
+    """The cases whose runs may need regrading, as edits of suites change them.
 
-    The cost of a change depends on what changes, not on the number of cases.
+    The cost of a change depends on its size instead of the number of cases.
     """
 
     def __init__(self, book: RunBook) -> None:
@@ -80,13 +82,14 @@ class Regrading:
 
     @property
     def waiting(self) -> int:
-        """The number of due cases."""
+        """Number of due cases."""
         return len(self._due)
 
     def follow(self, suite: OpenSuite, selected: CaseOutline | None = None) -> None:
         """Take over the current state of a suite.
 
-        While some of its cases have errors, only the `selected` case is checked."""
+        While some of its cases have errors, only the `selected` case is checked.
+        """
         file, before = suite.file, self._followed.get(suite.path)
         if file.suite is None:
             if selected is not None and (now := read_now(suite, selected)) is not None:
@@ -103,18 +106,18 @@ class Regrading:
             self._followed = {path: text for path, text in self._followed.items() if path in paths}
 
     def finish(self, suite: OpenSuite, case: CaseKey) -> None:
-        """Note that runs of a case ended.
-
-        They were graded by the suite as it was when they began."""
+        """Check a case whose runs ended: they were graded by the suite as it was when they began."""
         if all(run.planned.file is suite.file for run in self._book.finished(case)):
             return
         now = suite.file.suite
         if now is None:
-            self._followed.pop(suite.path, None)  # everything is checked once the suite has no errors
+            # Everything is checked once the suite has no errors.
+            self._followed.pop(suite.path, None)
             return
-        written = next((written for written in now.cases if written.id == case[1]), None)
-        if written is not None:
-            self._look_at(suite.file, written)
+        for written in now.cases:
+            if written.id == case[1]:
+                self._look_at(suite.file, written)
+                break
 
     def due(self, most: int) -> list[DueCase]:
         """Return the first due cases with the runs that need regrading, up to `most` runs or cases."""
@@ -128,15 +131,13 @@ class Regrading:
         return found
 
     def done(self, cases: Iterable[DueCase], results: Mapping[int, RunResult]) -> None:
-        """Apply new results, by the identity of their records.
-
-        Runs without one keep their grade."""
+        """Apply new results, by the identity of their records; runs without a result keep their grade."""
         for case in cases:
             current = self._book.finished(case.key)
             for due in case.runs:
                 result = results.get(id(due.run))
-                # The case may have been run again or changed back in the meantime. Figures show that; a result is a new
-                # object each time a run is unpacked.
+                # The case may have been run again or changed back meanwhile. Figures show that, while a result is a
+                # new object each time a run is unpacked.
                 if result is not None and due.run.figures is due.figures and any(run is due.run for run in current):
                     self._moved.setdefault(id(due.run), (due.run, due.figures))
                     self._book.regrade(due.run, due.now, result)
@@ -144,14 +145,16 @@ class Regrading:
                 del self._due[case.key]
 
     def take_summary(self) -> str:
-        """Describe the grades that moved since the last call, empty if none did."""
+        """Return the grades that moved since the last call, in words; empty if none did."""
         moves = []
         for run, before in self._moved.values():
             if run.figures is not None:
                 moves.append(Move(before, run.figures))
         self._moved.clear()
         text = moves_text(moves)
-        return f"{text}, no model call" if text else ""
+        if not text:
+            return ""
+        return f"{text}, no model call"
 
     def _look_at(self, file: SuiteFile, case: Case) -> None:
         key = (file.path, case.id)
@@ -163,7 +166,8 @@ class Regrading:
             if file.suite is None or graded_alike(run.planned, file.suite, case):
                 continue
             if not has_variant_of(file.suite, run.model):
-                continue  # its variant is gone, and with it what the run would be graded by
+                # Without its variant, nothing could grade the run.
+                continue
             figures, result = run.figures, run.result
             assert figures is not None and result is not None
             if run.original is not None and graded_alike(run.original[0], file.suite, case):
@@ -173,9 +177,7 @@ class Regrading:
 
 
 def _changed(before: Suite | None, now: Suite) -> Iterable[Case]:
-    """Return the cases of a suite whose grades may have changed.
-
-    An unchanged case is the same object."""
+    """Return the cases of a suite whose grades may have changed; an unchanged case is the same object."""
     if before is None or _by_suite(before) != _by_suite(now):
         return now.cases
     known = set(map(id, before.cases))

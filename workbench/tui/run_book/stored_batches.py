@@ -1,8 +1,7 @@
-"""Reads batches of a history for the screens.
+"""Batches of the history, read for the screens.
 
-Each function opens it, reads, and closes it, on the calling thread.
-
-All raise HistoryError. SQLite is imported on the first call, which must not be on the app's event loop.
+Each function opens the history, reads, and closes it, on the calling thread. All raise HistoryError. SQLite is
+imported on the first call, which must not be on the app's event loop.
 """
 
 from __future__ import annotations
@@ -24,15 +23,16 @@ if TYPE_CHECKING:
 
 
 MAX_RUNS_OF_CASE = 1_000
-"""The number of runs of one case that are read, the latest first."""
+"""Most runs of one case that are read, the latest first."""
 
 
 @dataclass(frozen=True)
 class ReadBatches:
-    """The newest batches, the newest first, damaged ones included.
+    """The newest batches, the newest first, with damaged ones.
 
-    `regraded` counts the regrades of each; `going` are those with runs under way, here or elsewhere. There are so many
-    `older` ones, of which so many are forks."""
+    `regraded` are the numbers of their regrades; `going` are the batches with runs in progress, here or elsewhere.
+    `older` is the number of further batches, and `older_forks` the number of forks among these.
+    """
 
     batches: tuple[BatchRow, ...] = ()
     regraded: Mapping[int, int] = field(default_factory=dict)
@@ -42,22 +42,23 @@ class ReadBatches:
 
 
 MAX_RUNS_READ = 20_000
-"""A batch of more runs is not read as a whole, but its first cases with as many, or the first that fit some words."""
+"""Most runs of a batch that is read as a whole; of a larger one, the first cases with as many runs are read."""
 
 
 @dataclass(frozen=True)
 class ReadBatch:
-    """A batch and its runs, graded by `grading` or as they ran.
+    """A batch and its runs, graded by `grading` or originally.
 
-    `is_going` is true while it has runs under way, here or elsewhere. Of a large batch, `runs` are those of its first
-    cases, or of the first that have all of `words`: `is_all` is whether there are no others."""
+    `is_going` is true while it has runs in progress, here or elsewhere. Of a large batch, `runs` are those of its
+    first cases, or of the first cases that have all of `words`; `is_all` is true if there are no other such cases.
+    """
 
     batch: BatchRow
     runs: Sequence[RunRow]
     grading: Regrade | None = None
     is_going: bool = False
     gates: Mapping[str, Gate] = field(default_factory=dict)
-    """The gate of each suite, by its key, as far as its text can be read; none where runs are left out."""
+    """The gate of each suite, by its key, as far as its text can be read; none if runs are omitted."""
     words: str = ""
     is_all: bool = True
 
@@ -69,7 +70,7 @@ class ReadBatch:
 
 @contextmanager
 def opened(file: Path) -> Iterator[History]:
-    """Open a history and close it after use."""
+    """Open the history, and close it after use."""
     from workbench.history.history import History
 
     with History(file) as history:
@@ -77,17 +78,19 @@ def opened(file: Path) -> Iterator[History]:
 
 
 def read_batches(file: Path, most: int | None = None) -> ReadBatches:
-    """Read the newest batches, at most so many; without a limit all."""
+    """Return the newest batches, at most `most` of them; without a limit, all."""
     with opened(file) as history:
         batches = tuple(islice(history.each_batch(), most))
         count, forks = history.count_batches()
         older = max(count - len(batches), 0)
-        older_forks = max(forks - sum(batch.kind != "runs" for batch in batches), 0) if older else 0
+        older_forks = 0
+        if older:
+            older_forks = max(forks - sum(batch.kind != "runs" for batch in batches), 0)
         return ReadBatches(batches, history.regraded(), _going(file, batches), older, older_forks)
 
 
 def read_trends(file: Path, batch: BatchRow) -> dict[TrendKey, list[tuple[int, float]]]:
-    """Read the latest results of each suite with each model of a batch, up to it, the oldest first."""
+    """Return the latest results of each suite with each model of a batch, up to it, the oldest first."""
     from workbench.analysis.trends import stored_trends
 
     with opened(file) as history:
@@ -95,14 +98,14 @@ def read_trends(file: Path, batch: BatchRow) -> dict[TrendKey, list[tuple[int, f
 
 
 def read_going(file: Path, numbers: Iterable[int]) -> tuple[list[BatchRow], frozenset[int]]:
-    """Read some batches, by number, and which of them have runs under way."""
+    """Return some batches by number, and the numbers of those with runs in progress."""
     with opened(file) as history:
         batches = [history.batch(f"#{number}") for number in numbers]
         return batches, _going(file, batches)
 
 
 class OutdatedError(Exception):
-    """Raised when the result of a search is no longer wanted."""
+    """The result of a search is no longer wanted."""
 
 
 def read_cases(
@@ -112,27 +115,28 @@ def read_cases(
     words: str = "",
     is_wanted: Callable[[], bool] = lambda: True,
 ) -> ReadBatch:
-    """Read one batch, or of a large one the first cases that have all of `words`, as `case_text` writes them.
+    """Return one batch, or of a large one the first cases that have all of `words`, as `case_text` writes them.
 
-    `grading` is the id of one of its regrades. Raises OutdatedError as soon as that is no longer wanted."""
+    `grading` is the id of one of its regrades. Raises OutdatedError once the result is no longer wanted.
+    """
     with opened(file) as history:
         return _batch(history, file, number, grading, words, MAX_RUNS_READ, is_wanted)
 
 
 def case_text(suite: str, name: str, case_id: str, tags: Iterable[str], ended: Iterable[tuple[str, str]]) -> str:
-    """Return the text that a filter searches; `ended` has the status of the case on each model."""
+    """Return the text that a filter searches; `ended` has the status of the case with each model."""
     statuses = (f"{model}:{status}" for model, status in ended)
     return " ".join((suite, name, case_id, *tags, *statuses)).casefold()
 
 
 def read_two(file: Path, before: tuple[int, int | None], after: tuple[int, int | None]) -> tuple[ReadBatch, ReadBatch]:
-    """Read two batches, each with the id of a regrade."""
+    """Return two batches, each with the id of a regrade."""
     with opened(file) as history:
         return _batch(history, file, *before), _batch(history, file, *after)
 
 
 def read_gradings(file: Path, number: int) -> list[tuple[Regrade, tuple[BatchPart, ...]]]:
-    """Read every regrade of a batch, with its parts counted by it."""
+    """Return every regrade of a batch, with the parts that it counted."""
     with opened(file) as history:
         batch = history.batch(f"#{number}")
         return [(grading, history.counted_again(batch, grading)) for grading in history.gradings(number)]
@@ -141,10 +145,11 @@ def read_gradings(file: Path, number: int) -> list[tuple[Regrade, tuple[BatchPar
 def read_case(
     file: Path, suite: str, case_id: str
 ) -> tuple[Sequence[RunRow], Mapping[int, str], Mapping[int, int], Sequence[str]]:
-    """Read the latest runs of a case, the newest first.
+    """Return the latest runs of a case, the newest first.
 
-    Also returns the names of batches, how often each batch was regraded, and a message for each damaged run. `suite` is
-    a key."""
+    Also returns the names of batches, the number of regrades of each batch, and a message for each damaged run.
+    `suite` is a key.
+    """
     damaged: list[str] = []
     with opened(file) as history:
         runs = history.runs_of_case(suite, case_id, MAX_RUNS_OF_CASE, damaged.append)
@@ -169,11 +174,15 @@ def _batch(
 ) -> ReadBatch:
     from workbench.history.claims import claimed
 
-    is_claimed = claimed(file, number)  # asked first: if it is no longer claimed, everything is written
-    # The number needs a #, because a name may look like a number.
+    # The claim is checked first: if a batch is no longer claimed, everything of it is written.
+    is_claimed = claimed(file, number)
+    # The number needs a #, because the name of another batch may look like a number.
     batch = history.batch(f"#{number}")
     is_going = batch.ended_at is None and is_claimed
-    chosen = next((each for each in history.gradings(number) if each.id == grading), None)
+    chosen = None
+    for each in history.gradings(number):
+        if each.id == grading:
+            chosen = each
     if most is None or batch.planned <= most:
         gates = history.gates(batch, lambda _: None)
         return ReadBatch(batch, history.runs(number, chosen), chosen, is_going, gates)
@@ -205,4 +214,7 @@ def _first_that_fit(
                 places[-1] = places[-1][0], case.last
             else:
                 places.append((case.first, case.last))
-    return [run for first, last in places for run in history.runs_between(number, first, last, grading)], is_all
+    runs: list[RunRow] = []
+    for first, last in places:
+        runs += history.runs_between(number, first, last, grading)
+    return runs, is_all

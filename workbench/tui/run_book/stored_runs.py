@@ -1,6 +1,7 @@
-"""Reads runs of a history for the screens, as records.
+"""Runs of the history, read for the screens as records.
 
-Functions that take a file open it, read, and close it, on the calling thread, and raise HistoryError."""
+Functions that take a file open it, read, and close it, on the calling thread, and raise HistoryError.
+"""
 
 from __future__ import annotations
 
@@ -26,27 +27,30 @@ if TYPE_CHECKING:
 
 
 def read_recording(file: Path, run: RunRow, grading: Regrade | None = None) -> Recording:
-    """Read one run with all its events, graded by `grading` or as it ran."""
+    """Return one run with all its events, graded by `grading` or originally."""
     with opened(file) as history:
         return history.recording(run, grading)
 
 
 def read_latest(file: Path, run: RunRow) -> Recording:
-    """Read one run with all its events, by its latest grades."""
+    """Return one run with all its events, by its latest grades."""
     with opened(file) as history:
         return history.recording(run, _latest_grading(history, run.batch))
 
 
 def _latest_grading(history: History, batch: int) -> Regrade | None:
     gradings = history.gradings(batch)
-    return gradings[-1] if gradings else None
+    if not gradings:
+        return None
+    return gradings[-1]
 
 
 def main_causes(file: Path | None, failed: Sequence[RunRow | RunRecord]) -> dict[str, Cause]:
-    """Find out the main causes of failed runs.
+    """Return the main causes of failed runs.
 
     Keys are the ids of runs of this session, and #id for rows of the history in `file`. Runs that cannot be read have
-    no cause."""
+    no cause.
+    """
     from workbench.analysis.failures import failures_of
 
     found: dict[str, Cause] = {}
@@ -76,24 +80,22 @@ def main_causes(file: Path | None, failed: Sequence[RunRow | RunRecord]) -> dict
 
 
 def record_of(recording: Recording) -> RunRecord:
-    """Return a recorded run in its final state.
-
-    Raises RecordingError if its suite, case or result cannot be read."""
+    """Return a recorded run in its final state; raise RecordingError if its suite, case or result cannot be read."""
     file = suite_of_recording(recording)
     run = run_of_recording(recording, file)
     if run is None:
-        why = f": {file.errors[0].message}" if file.errors else ""
+        why = ""
+        if file.errors:
+            why = f": {file.errors[0].message}"
         raise RecordingError(f"{recording.path}: its suite has no case {recording.header.case!r}{why}")
     planned, result = run
-    # If it is saved again, it refers to the original suite.
+    # If the run is saved again, it refers to the original suite.
     planned = replace(planned, file=replace(file, hash=recording.header.suite.hash))
     return recalled(planned, recording.header.started_at, recording.events, result)
 
 
 def recalled(planned: PlannedRun, started_at: str, events: Sequence[Event], result: RunResult) -> RunRecord:
-    """Return the record of an earlier run.
-
-    `started_at` is ISO 8601."""
+    """Return the record of an earlier run; `started_at` is ISO 8601."""
     record = RunRecord(planned, recorded=True, started_at=started_at)
     for event in events:
         record.add(event)

@@ -1,4 +1,4 @@
-"""Summaries of runs: usage, by model, and by case."""
+"""Summaries of runs by case and by model."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from workbench.tui.run_book.record import RunKind, RunRecord, Stage
 class RunsByModel:
     """The runs of each case and model that count.
 
-    Those are the runs of the last batch with both or, if that was stopped early, those that counted before. Recorded
-    runs count only if there are no others, and forks never do."""
+    These are the runs of the last batch with both or, if that was stopped early, those that counted before. Recorded
+    runs count only if there are no others, and forks never do.
+    """
 
     def __init__(self) -> None:
         self._runs: dict[CaseKey, dict[str, list[RunRecord]]] = {}
@@ -38,28 +39,26 @@ class RunsByModel:
         fresh: dict[tuple[CaseKey, str], list[RunRecord]] = {}
         for run in batch:
             if not run.is_fork:
-                fresh.setdefault(((run.path, run.case_id), run.model), []).append(run)
+                fresh.setdefault((run.case_key, run.model), []).append(run)
         for (case, model), runs in fresh.items():
             last = self._runs.get(case, {}).get(model, [])
             counted = self._before.get(case, {}).get(model, [])
-            # A batch that was stopped itself does not take the place of the runs before it.
+            # A batch that was itself stopped early does not replace the runs before it.
             if _verdicts(last) and not _came_to_less(last, counted):
                 self._before.setdefault(case, {})[model] = last
             self._put(case, model, sorted(runs, key=lambda run: run.repeat))
 
     def recall(self, run: RunRecord) -> None:
         """Add a recorded run."""
-        case = run.path, run.case_id
+        case = run.case_key
         known = self._runs.get(case, {}).get(run.model, [])
         if not run.is_fork and all(other.recorded for other in known):
             others = [other for other in known if other.repeat != run.repeat]
             self._put(case, run.model, sorted([*others, run], key=lambda each: each.repeat))
 
     def drop(self, run: RunRecord) -> None:
-        """Forget a run that the user abandoned.
-
-        If it was the only one of the last batch, those from before count."""
-        case = run.path, run.case_id
+        """Forget a run that the user abandoned; if the last batch had no other one, the earlier runs count."""
+        case = run.case_key
         of_case = self._runs.get(case, {})
         runs = of_case.get(run.model, [])
         left = [other for other in runs if other is not run]
@@ -73,13 +72,15 @@ class RunsByModel:
             self._tell(case)
 
     def regrade(self, case: CaseKey) -> None:
-        """Note that finished runs of a case have new grades."""
+        """Record that finished runs of a case have new grades."""
         self._tell(case)
 
     def of(self, case: CaseKey) -> Mapping[str, Sequence[RunRecord]]:
         """Return the runs of a case by model, those of each model by repeat."""
         latest, spared = self._runs.get(case, {}), self.spared(case)
-        return {**latest, **spared} if spared else latest
+        if not spared:
+            return latest
+        return {**latest, **spared}
 
     def spared(self, case: CaseKey) -> Mapping[str, Sequence[RunRecord]]:
         """Return, by model, the earlier runs that count for a case because the last ones were stopped."""
@@ -96,15 +97,16 @@ class RunsByModel:
         return self._before.get(case, {})
 
     def models(self, suite: Path) -> Iterable[str]:
-        """Return the models on which cases of a suite were run, in the order of their first run."""
+        """Return the models with which cases of a suite were run, in the order of their first run."""
         return self._models.get(suite, ())
 
     def begun_since(self, seen: int) -> tuple[list[CaseKey], int]:
         """Return the cases with new runs or grades since `seen`, the latest first, and the value to pass next time.
 
-        0 is the beginning."""
+        0 is the beginning.
+        """
         found: list[CaseKey] = []
-        # The latest are last, so that the cost depends on the news, not on the number of cases.
+        # The latest are last, so that the cost depends on the news instead of the number of cases.
         for case, puts in reversed(self._begun.items()):
             if puts <= seen:
                 break
@@ -129,12 +131,12 @@ def _came_to_less(runs: Sequence[RunRecord], before: Sequence[RunRecord]) -> boo
 
 
 def _verdicts(runs: Sequence[RunRecord]) -> int:
-    """Return how many of the runs ended, errors included."""
+    """Return the number of runs that ended, errors included."""
     return sum(run.figures is not None and run.status != Status.STOPPED for run in runs)
 
 
 _WORST_STEP_FIRST: tuple[Status | None, ...] = (*WORST_FIRST[:2], None, *WORST_FIRST[2:])
-"""`None` means never reached."""
+"""The order of the statuses of steps; `None` is for a step that was never reached."""
 
 StepStage = Literal["waiting", "running", "made", "over"]
 """The progress of a step: `made` while the run continues after it, `over` when no run of the case is active."""
@@ -144,7 +146,8 @@ StepStage = Literal["waiting", "running", "made", "over"]
 class CaseSummary:
     """A case at a glance: the worst status and the lowest score among its models, and the progress of its runs.
 
-    Repeats on a model are combined by the case's rule."""
+    Repeats with a model are combined by the case's rule.
+    """
 
     status: Status | None = None
     score: float | None = None
@@ -156,14 +159,14 @@ class CaseSummary:
     disagree: bool = False
     """Whether graders disagree on one of those runs."""
     graded: Status | None = None
-    """The worst status among the models without an error, if it is a grade. An error never is."""
+    """The worst status among the models without an error, if it is a grade; an error never is."""
 
 
 NEVER_RUN = CaseSummary()
 
 
 class CaseTally(NamedTuple):
-    """How many cases passed or warned, of how many that were graded, and how many ended in an error on some model."""
+    """Numbers of cases: passed or warned, graded, and with an error with some model."""
 
     good: int = 0
     graded: int = 0
@@ -171,7 +174,7 @@ class CaseTally(NamedTuple):
 
     @classmethod
     def of(cls, cases: Iterable[CaseSummary]) -> CaseTally:
-        """Count cases."""
+        """Return the numbers of cases."""
         good, graded, errors = 0, 0, 0
         for case in cases:
             good += case.graded is not None and case.graded.good
@@ -180,12 +183,12 @@ class CaseTally(NamedTuple):
         return cls(good, graded, errors)
 
     def plus(self, other: CaseTally) -> CaseTally:
-        """Add up the counts."""
+        """Return the sums of both numbers."""
         return CaseTally(self.good + other.good, self.graded + other.graded, self.errors + other.errors)
 
 
 def worst_graded(statuses: Collection[Status]) -> Status | None:
-    """Return the worst status beside errors, if it is a grade."""
+    """Return the worst status apart from errors, if it is a grade."""
     worst = worst_of(status for status in statuses if status != Status.ERROR)
     if worst is None or not worst.graded:
         return None
@@ -196,7 +199,8 @@ def worst_graded(statuses: Collection[Status]) -> Status | None:
 class StepSummary:
     """A step of a chain at a glance: the worst status and the lowest score among the models.
 
-    Each model counts with its deciding repeat. A step that is `over` without a status was never reached."""
+    Each model counts with its deciding repeat. A step that is `over` without a status was never reached.
+    """
 
     stage: StepStage
     status: Status | None = None
@@ -207,25 +211,26 @@ class StepSummary:
 
 @dataclass(frozen=True)
 class Counts:
-    """The number of latest runs by status, and of those under way."""
+    """The numbers of the latest runs by status, and of those in progress."""
 
     ended: Mapping[Status, int] = field(default_factory=dict)
     running: int = 0
     waiting: int = 0
     asking: int = 0
     held: int = 0
-    """Of the running ones, those that ask for permission and those that are held."""
+    """The running runs that ask for permission, and those that are held."""
 
 
 def deciding_run(runs: Sequence[RunRecord]) -> int:
     """Return the index of the run to show first.
 
-    That is, of the first model, the last repeat with the status of the case, otherwise the last repeat."""
+    That is, for the first model, the last repeat with the status of the case, or else the last repeat.
+    """
     return next(_deciding_runs(runs), 0)
 
 
 def _deciding_runs(runs: Sequence[RunRecord]) -> Iterator[int]:
-    """Yield the index of that run for every model."""
+    """Yield the index of the deciding run for every model."""
     of_models: dict[tuple[str, bool, str | None], list[int]] = {}
     for index, run in enumerate(runs):
         of_models.setdefault((run.model, run.recorded, run.kind.fork), []).append(index)
@@ -239,18 +244,17 @@ def _deciding_runs(runs: Sequence[RunRecord]) -> Iterator[int]:
 
 
 def counting(runs: Mapping[RunKind, RunRecord]) -> list[RunRecord]:
-    """Return the runs that count for a case: no forks.
+    """Return the runs that count for a case, without forks.
 
-    Recorded runs and those of variants count only if there are no others."""
+    Recorded runs and runs of variants count only if there are no others.
+    """
     own = [run for run in runs.values() if not run.is_fork]
     own = [run for run in own if not run.recorded] or own
     return [run for run in own if variant_name_of(run.model) is None] or own
 
 
 def summarised(runs: Sequence[RunRecord], forks: Sequence[RunRecord] = ()) -> CaseSummary:
-    """Summarise runs of one case.
-
-    `forks` only affect its progress."""
+    """Return the summary of a case's runs; `forks` only affect its progress."""
     going = (*runs, *forks)
     stages = {run.standing for run in going}
     stage: Stage = "done"
@@ -265,50 +269,37 @@ def summarised(runs: Sequence[RunRecord], forks: Sequence[RunRecord] = ()) -> Ca
     models = [joined(figures) for figures in of_models.values()]
     statuses = {model.status for model in models}
     worst = worst_of(statuses)
-    scores = []
-    for model in models:
-        if model.score is not None:
-            scores.append(model.score)
-    return CaseSummary(
-        worst,
-        min(scores, default=None),
-        stage,
-        asks=any(run.asks for run in going),
-        held=any(run.held for run in going),
-        disagree=any(run.graders_disagree for run in runs),
-        graded=worst_graded(statuses),
-    )
+    scores = [model.score for model in models if model.score is not None]
+    asks = any(run.asks for run in going)
+    held = any(run.held for run in going)
+    disagree = any(run.graders_disagree for run in runs)
+    return CaseSummary(worst, min(scores, default=None), stage, asks, held, disagree, worst_graded(statuses))
 
 
 def step_under_way(runs: Sequence[RunRecord], number: int) -> StepSummary:
     """Return the progress of a step, counted from 1, in the active runs of a case."""
     here = [run for run in runs if run.step == number]
     if here:
-        asks, held = any(run.asks for run in here), any(run.held for run in here)
-        return StepSummary("running", asks=asks, held=held)
-    return StepSummary("waiting" if any(run.step < number for run in runs) else "made")
+        held = any(run.held for run in here)
+        return StepSummary("running", asks=any(run.asks for run in here), held=held)
+    if any(run.step < number for run in runs):
+        return StepSummary("waiting")
+    return StepSummary("made")
 
 
 def summarised_steps(runs: Sequence[RunRecord]) -> tuple[StepSummary, ...]:
-    """Summarise the steps of finished runs of one chain.
-
-    Empty if no run was graded."""
-    results = [runs[index].result for index in _deciding_runs(runs)]
+    """Return the summaries of the steps of finished runs of one chain; empty if no run was graded."""
     of_models = []
-    for result in results:
+    for index in _deciding_runs(runs):
+        result = runs[index].result
         if result is not None and result.steps:
             of_models.append(result.steps)
     return tuple(map(_worst_step, zip_longest(*of_models)))
 
 
 def _worst_step(grades: Sequence[StepGrade | None]) -> StepSummary:
-    """Summarise one step over all models.
-
-    A step that was not reached is worse than a warning."""
+    """Return the summary of one step over all models; a step that was not reached is worse than a warning."""
     known = [grade for grade in grades if grade is not None]
     worst = min((grade.status for grade in known), key=_WORST_STEP_FIRST.index, default=None)
-    scores = []
-    for grade in known:
-        if grade.score is not None:
-            scores.append(grade.score)
+    scores = [grade.score for grade in known if grade.score is not None]
     return StepSummary("over", worst, min(scores, default=None))

@@ -1,4 +1,4 @@
-"""Running and stopping cases."""
+"""The actions that run and stop cases."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def why_not_run(now: MainSituation) -> str | None:
-    """Return why the selected case cannot be run."""
+    """Return why the selected case cannot be run; `None` if it can."""
     if now.broken:
         correct = f"correct them ({key_for('edit')} opens the editor)"
         return f"this suite has errors: {correct}, then reload with {key_for('reload')}"
@@ -43,7 +43,9 @@ def _stop(now: MainSituation) -> str | None:
 
 
 def _stop_all(now: MainSituation) -> str | None:
-    return None if now.running else "nothing is running"
+    if now.running:
+        return None
+    return "nothing is running"
 
 
 def _run_shown(now: MainSituation) -> str | None:
@@ -144,7 +146,7 @@ class RunActions(MainActions):
         words="repeat pass@k consistency flaky",
     )
     def run_repeats(self) -> None:
-        """Ask how often to run the selected cases, and run them."""
+        """Run the selected cases as often as the user answers."""
         from workbench.tui.runs.dialogs import RepeatsScreen
 
         row = self.app.selection.row
@@ -157,7 +159,9 @@ class RunActions(MainActions):
             if times is not None:
                 self.app.services.starter.run_soon(cases, times)
 
-        subject = row.case.name if row.case is not None else counted(count, "case")
+        subject = counted(count, "case")
+        if row.case is not None:
+            subject = row.case.name
         self.app.show(RepeatsScreen(subject), run)
 
     @action(

@@ -1,4 +1,4 @@
-"""The dialogs for running cases: trust, models, repeats, and permission to execute a tool."""
+"""The dialogs for running cases: trust, cost limits, repeats, and permission to execute a tool."""
 
 from __future__ import annotations
 
@@ -38,10 +38,12 @@ class ExecutionScreen(AskScreen[ExecutionAnswer]):
     """Asks for permission to execute a call.
 
     The answers are yes for this call, for this tool in this run or in all runs of the batch, no (the run ends as an
-    error), or stop the run. Closes with `None` when the question is withdrawn. The keys for stopping all runs and
-    quitting work as usual."""
+    error), or stop the run. Closes with `None` when the question is withdrawn. The keys that stop all runs and quit
+    work as usual.
+    """
 
     TITLE_LINE = "A run wants to execute a tool for real"
+    # A key that was meant for the screen below must not answer the question.
     REST_S = 0.4
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("x", "answer('stop')", "Stop the run", show=False),
@@ -69,9 +71,10 @@ CostLimitAnswer = Literal["more", "all", "stop"]
 
 
 class CostLimitScreen(AskScreen[CostLimitAnswer]):
-    """Asks whether a batch may go beyond its limit on cost: as much again, without a limit, or no further.
+    """Asks whether a batch may exceed its cost limit: by as much again, without a limit, or not at all.
 
-    Closes with `None` when the question is withdrawn."""
+    Closes with `None` when the question is withdrawn.
+    """
 
     TITLE_LINE = "The cost limit is reached"
     REST_S = 0.4
@@ -97,7 +100,7 @@ def cost_limit_lines(reached: CostLimitReached, left: int, width: int) -> list[L
 
 
 class HandExecutionScreen(AskScreen[Literal["yes", "no"]]):
-    """Asks before calling a tool by hand that may change something."""
+    """Asks before a call by hand of a tool that may change something."""
 
     TITLE_LINE = "Execute this tool for real?"
 
@@ -113,17 +116,19 @@ class HandExecutionScreen(AskScreen[Literal["yes", "no"]]):
 
 
 def execution_lines(question: Question, width: int, secrets: Secrets) -> list[Line]:
-    """Return the exact call, with secrets replaced."""
+    """Return the exact call of a run, with its secrets replaced."""
     run, call, tool = question.run, question.asked.call, question.asked.tool
     room = max(width - _LABEL_WIDTH - 4, 10)
     lines: list[Line] = [EMPTY]
-    repeat = f" #{run.repeat + 1}" if run.repeat else ""
+    repeat = ""
+    if run.repeat:
+        repeat = f" #{run.repeat + 1}"
     lines += _labelled("case", f"{run.path.stem} › {run.case_name}{repeat}, on {model_label(run.model)}", room, "text")
     return [*lines, *_call_lines(tool, call.arguments, width, secrets)]
 
 
 def hand_lines(tool: ToolDefinition, arguments: Mapping[str, JsonValue], width: int, secrets: Secrets) -> list[Line]:
-    """Return the exact call by hand, with secrets replaced."""
+    """Return the exact call by hand, with its secrets replaced."""
     return [EMPTY, *_call_lines(tool, arguments, width, secrets)]
 
 
@@ -140,7 +145,8 @@ def _call_lines(tool: ToolDefinition, arguments: Mapping[str, JsonValue], width:
     written = json.dumps(secrets.redacted(dict(arguments)), ensure_ascii=False, indent=2)
     for text in written.split("\n"):
         hang = min(len(text) - len(text.lstrip()) + 2, width // 2)
-        lines += [(Span("  "), *row) for row in wrap_line(json_line(visible(text)), max(width - 4, 10), hang)]
+        for row in wrap_line(json_line(visible(text)), max(width - 4, 10), hang):
+            lines.append((Span("  "), *row))
     return [*lines, EMPTY]
 
 
@@ -160,9 +166,9 @@ class RepeatsScreen(Dialog[int]):
     RepeatsScreen Input { border: none; height: 1; padding: 0 1; background: $background; }
     """
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, subject: str) -> None:
         super().__init__(keys_line(("Enter", "run"), ("Esc", "leave")))
-        self._what = what
+        self._subject = subject
 
     def body(self) -> ComposeResult:
         yield Bar("asked")
@@ -170,7 +176,7 @@ class RepeatsScreen(Dialog[int]):
 
     def on_mount(self) -> None:
         self.query_one("#asked", Bar).say(
-            lambda _: (Span(f" How often to run {one_line(self._what)}, on each model?"),)
+            lambda _: (Span(f" How often to run {one_line(self._subject)}, on each model?"),)
         )
         self.set_focus(self.query_one("#times"))
 
@@ -193,9 +199,10 @@ _ANSWERS: tuple[tuple[TrustAnswer, Option], ...] = (
 
 
 class TrustScreen(AskScreen[TrustAnswer]):
-    """Asks for trust: once, always or no, with `mocks` also whether to use mocks.
+    """Asks for trust: once, always or no, and with `mocks` also whether to use mocks.
 
-    `allowed` is what trust allows, one line each."""
+    `allowed` are the consequences of trust, one line each.
+    """
 
     def __init__(
         self,
@@ -207,14 +214,15 @@ class TrustScreen(AskScreen[TrustAnswer]):
         refusing: str = "do not run this suite",
     ) -> None:
         self.TITLE_LINE = _title(needs)  # type: ignore[misc]
+        options = [answer for answer in _ANSWERS if mocks or answer[0] != "mocks"]
+        harmless = frozenset[TrustAnswer]()
+        if mocks:
+            harmless = frozenset({"mocks"})
         super().__init__(
             lambda width: trust_lines(path, allowed, width),
-            [
-                *(answer for answer in _ANSWERS if mocks or answer[0] != "mocks"),
-                ("no", Option("no", refusing)),
-            ],
+            [*options, ("no", Option("no", refusing))],
             leaving=refusing.removesuffix(" this suite"),
-            harmless=frozenset({"mocks"}) if mocks else frozenset(),
+            harmless=harmless,
         )
 
 
@@ -232,7 +240,7 @@ def _title(needs: SuiteNeeds) -> str:
 
 
 def trust_lines(path: Path, allowed: Sequence[str], width: int) -> list[Line]:
-    """List everything that trust allows."""
+    """Return everything that trust allows, as lines."""
     room = max(width - 4, 10)
     lines: list[Line] = [EMPTY]
     lines += with_margin(str(path.absolute()), width, "strong")
@@ -240,6 +248,9 @@ def trust_lines(path: Path, allowed: Sequence[str], width: int) -> list[Line]:
     lines.append(EMPTY)
     for need in allowed:
         for at, row in enumerate(wrap(one_line(need), room - 2)):
-            lines.append((Span("  - " if at == 0 else "    ", "warned"), Span(row, "warned")))
+            mark = "    "
+            if at == 0:
+                mark = "  - "
+            lines.append((Span(mark, "warned"), Span(row, "warned")))
     lines.append(EMPTY)
     return lines

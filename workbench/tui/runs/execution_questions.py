@@ -1,4 +1,4 @@
-"""Permission questions of runs, shown one at a time and withdrawn when no longer needed."""
+"""Permission questions of runs, shown one at a time and withdrawn when they are no longer needed."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from workbench.tui.run_book.record import Question
 from workbench.tui.runs.runner import Runner
 
 if TYPE_CHECKING:
+    from workbench.engine.agent_loop import Leave
     from workbench.tui.runs.dialogs import CostLimitAnswer, ExecutionAnswer
     from workbench.tui.shell.workbench import Workbench
 
 
 _Tool: TypeAlias = tuple[str, Path, str | None, str]
-"""A batch, a suite, and a server and its tool."""
+"""The batch, the suite, the server and the name of a tool."""
 
 
 def _tool(question: Question) -> _Tool:
@@ -32,9 +33,10 @@ def _tool(question: Question) -> _Tool:
 
 
 class Questions:
-    """Shows the oldest open question as soon as nothing else has the focus.
+    """The open questions, of which the oldest is shown as soon as nothing else has the focus.
 
-    So a key that is meant for a dialog or the filter cannot answer it."""
+    A key that is meant for a dialog or the filter can thus not answer it.
+    """
 
     def __init__(
         self, stage: Workbench, book: RunBook, runner: Runner, secrets: Secrets, may_ask: Callable[[], bool]
@@ -47,11 +49,11 @@ class Questions:
         """Returns whether a question may be shown now, because nothing else has the focus."""
         self._put_off = 0
         self._allowed: set[_Tool] = set()
-        """Tools that were allowed for all runs of a batch."""
+        """Tools that the user allowed for all runs of a batch."""
 
     @contextmanager
     def put_off(self) -> Iterator[None]:
-        """Suspend questions, so that a dialog of the app does not appear above one."""
+        """Suspend questions, so that no dialog of the app appears above one."""
         self._put_off += 1
         try:
             yield
@@ -98,7 +100,8 @@ class Questions:
 
     def _limit_answered(self, reached: CostLimitReached, answer: CostLimitAnswer | None) -> None:
         if reached not in self._book.limits_reached:
-            return  # withdrawn
+            # The question was withdrawn meanwhile.
+            return
         self._book.limit_answered(reached.batch)
         raised = {"more": reached.limit_usd * 2, "all": math.inf}.get(answer or "stop")
         self._runner.raise_cost_limit(reached.batch, raised)
@@ -107,13 +110,16 @@ class Questions:
             text = f"{left} not made: cost limit of {cost_text(reached.limit_usd)}"
             self._stage.announce(text, "warned", GLYPHS.stopped)
         else:
-            limit = "no limit on cost" if raised == math.inf else f"a cost limit of {cost_text(raised)}"
+            limit = f"a cost limit of {cost_text(raised)}"
+            if raised == math.inf:
+                limit = "no limit on cost"
             self._stage.announce(f"Continuing with {limit}")
 
     def _answered(self, question: Question, answer: ExecutionAnswer | None) -> None:
         run = question.run
         if answer == "stop" and question not in self._book.questions:
-            return  # all questions were withdrawn, with a notice
+            # All questions were withdrawn, with a notice.
+            return
         if answer is None or question not in self._book.questions:
             self._stage.announce(f"{run.case_name} no longer asks", "text", GLYPHS.stopped)
             return
@@ -122,7 +128,9 @@ class Questions:
             self._runner.stop([run.run_id])
             self._stage.announce(f"Stopping {run.case_name}; what is finished is kept", "text", GLYPHS.stopped)
             return
-        leave = "run" if answer == "batch" else answer
+        leave: Leave = "run"
+        if answer != "batch":
+            leave = answer
         self._runner.allow(run.run_id, question.asked.call.id, leave)
         tool = one_line(question.asked.tool.name)
         if answer == "batch":

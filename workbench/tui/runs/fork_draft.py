@@ -1,4 +1,4 @@
-"""The state of a fork being prepared: its point, its model, and edited texts."""
+"""A fork that the user prepares: its point, its model, and edited texts."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from workbench.tui.run_book.record import RunRecord
 TextName = Literal["system", "result"]
 
 ForkKey = tuple[Path, str, bool, ForkPoint]
-"""Identifies a fork by its run and point."""
+"""The identity of a fork: the run and the point."""
 
 
 @dataclass(frozen=True)
 class StepBack:
-    """One step back from where a run is held."""
+    """One step back from the place where a run is held."""
 
     run: RunRecord
     hold: int | None
@@ -63,8 +63,9 @@ class ForkDraft:
     """The choices so far.
 
     `model` is an index into `models`, of which the first is the run's own. Fields ending in `_was` are the unedited
-    values; `result_was` is `None` if the point is not directly after a result. `is_error` is whether the model reads
-    the result as a tool error."""
+    values; `result_was` is `None` if the point is not directly after a result. `is_error` is true if the model reads
+    the result as a tool error.
+    """
 
     run: RunRecord
     origin: Trajectory
@@ -106,13 +107,16 @@ class ForkDraft:
 
     @property
     def key(self) -> ForkKey:
-        """Identifies the fork."""
+        """The identity of the fork."""
         return self.run.path, self.run.run_id, self.run.recorded, self.at
 
     def resume(self, before: ForkDraft) -> None:
         """Take over the choices and texts of an earlier draft of the same fork."""
         name = before.models[before.model].name
-        self.model = next((index for index, choice in enumerate(self.models) if choice.name == name), self.model)
+        for index, choice in enumerate(self.models):
+            if choice.name == name:
+                self.model = index
+                break
         if before.is_edited("system"):
             self.system = before.system
         if before.is_edited("result"):
@@ -124,7 +128,9 @@ class ForkDraft:
         result = None
         if self.result is not None and self.is_edited("result"):
             result = EditResult(self.result, self.is_error)
-        system = self.system if self.is_edited("system") else _inherited_system(self.run)
+        system: str | None = self.system
+        if not self.is_edited("system"):
+            system = _inherited_system(self.run)
         return Fork(self.origin, self.at, system, result)
 
     def choose(self, step: int) -> None:
@@ -132,7 +138,7 @@ class ForkDraft:
         self.model = (self.model + step) % len(self.models)
 
     def why_not(self, now: CaseNow) -> str | None:
-        """Return why the run cannot be forked there, given its case as it is now, `None` if it can."""
+        """Return why the run cannot be forked there, given its case as it is now; `None` if it can."""
         refusal = _refusal(self.fork, self.models[self.model].name, now)
         if refusal is not None or not now.case.stop_on_failure or self.run.result is None:
             return refusal
@@ -144,8 +150,9 @@ class ForkDraft:
     def planned(self, now: CaseNow, chosen: Sequence[str]) -> PlannedRun:
         """Return the planned run of the present case.
 
-        `chosen` are the models that the user selected; a different one, named by the suite or a recording, needs
-        approval as in every run."""
+        `chosen` are the models that the user selected; another model, named by the suite or a recording, needs
+        approval as in every run.
+        """
         return _planned(self.run, self.models[self.model].name, self.fork, now, chosen)
 
 
@@ -158,7 +165,7 @@ def _refusal(fork: Fork, model: str, now: CaseNow) -> str | None:
 
 
 def _planned(run: RunRecord, model: str, fork: Fork, now: CaseNow, chosen: Sequence[str]) -> PlannedRun:
-    # A model that the user has not chosen, but a suite or recording names, needs approval.
+    # A model that a suite or a recording names, and the user has not chosen, needs approval.
     of_suite = model == run.model and (run.recorded or run.planned.model_of_suite) and model_of(model) not in chosen
     return plan_fork(now.file, now.case, model, fork, repeat=run.repeat, model_of_suite=of_suite, by=run.planned.by)
 
@@ -166,15 +173,25 @@ def _planned(run: RunRecord, model: str, fork: Fork, now: CaseNow, chosen: Seque
 def fork_draft(
     run: RunRecord, place: RunPlace | None, now: CaseNow, models: Sequence[ModelChoice], likely: Sequence[str] = ()
 ) -> ForkDraft:
-    """Return a fork of a run at a place (`None`: its end) without changes.
+    """Return a fork of a run at a place (`None`: its end), without changes.
 
-    Its model is the first available one of `likely`, otherwise the run's own."""
+    Its model is the first available one of `likely`, or else the run's own.
+    """
     origin = run.trajectory
     at = _point(origin, place)
-    own = next((choice for choice in models if choice.name == run.model), ModelChoice(run.model, "", ""))
-    choices = (own, *(choice for choice in models if choice.name != run.model))
+    own, others = ModelChoice(run.model, "", ""), []
+    for choice in models:
+        if choice.name == run.model:
+            own = choice
+        else:
+            others.append(choice)
+    choices = (own, *others)
     names = [choice.name for choice in choices]
-    model = next((names.index(name) for name in likely if name in names), 0)
+    model = 0
+    for name in likely:
+        if name in names:
+            model = names.index(name)
+            break
     system, result = _system(run, origin, at, now), _result(origin, at)
     if result is None:
         return ForkDraft(run, origin, at, choices, model, system, None, False, system, None, False)
@@ -185,11 +202,8 @@ def fork_draft(
 def _point(origin: Trajectory, place: RunPlace | None) -> ForkPoint:
     if place is not None:
         return ForkPoint(place.round, place.answered)
-    # Without a place, fork before the answer to the first unanswered call, otherwise before the next request.
-    whole = []
-    for round_ in origin.rounds:
-        if round_.stop_reason is not None:
-            whole.append(round_)
+    # Without a place, fork before the answer to the first unanswered call, or else before the next request.
+    whole = [each for each in origin.rounds if each.stop_reason is not None]
     if whole:
         answered = sum(call.result is not None for call in whole[-1].calls)
         if answered < len(whole[-1].calls):
@@ -203,7 +217,9 @@ def _system(run: RunRecord, origin: Trajectory, at: ForkPoint, now: CaseNow) -> 
     if has_variant_of(suite, run.model):
         variant = variant_of(suite, run.model)
         suite, case = varied_suite(suite, variant), varied_case(case, variant)
-    step = at.rounds + 1 if at.rounds < len(now.case.steps) else None
+    step = None
+    if at.rounds < len(now.case.steps):
+        step = at.rounds + 1
     fork = Fork(origin, at, _inherited_system(run))
     return system_prompt(case, settings_of(suite, case), step, fork) or ""
 
@@ -211,12 +227,16 @@ def _system(run: RunRecord, origin: Trajectory, at: ForkPoint, now: CaseNow) -> 
 def _inherited_system(run: RunRecord) -> str | None:
     """Return the system prompt of a run that is a fork itself, which its forks keep."""
     fork = run.planned.fork
-    return fork.system if fork is not None else None
+    if fork is None:
+        return None
+    return fork.system
 
 
 def _result(origin: Trajectory, at: ForkPoint) -> ResultReceived | None:
-    """Return the result directly before a point, if there is one."""
+    """Return the result directly before a point; `None` without one."""
     if not at.answered or at.round > len(origin.rounds):
         return None
     calls = origin.rounds[at.round - 1].calls[: at.answered]
-    return calls[-1].result if calls else None
+    if not calls:
+        return None
+    return calls[-1].result

@@ -1,6 +1,4 @@
-"""Saves a run as a recording.
-
-A held run is saved as far as it is."""
+"""Recordings of runs that the user saves; a held run is saved up to its hold."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class RunSaver:
-    """Saves one run at a time, in a thread, and announces where."""
+    """Saves one run at a time, in a thread, and announces the file."""
 
     def __init__(self, stage: Workbench, is_bundled: Callable[[Path], bool], secrets: Secrets) -> None:
         self._stage = stage
@@ -31,9 +29,7 @@ class RunSaver:
         self._busy = asyncio.Lock()
 
     def save_soon(self, run: RunRecord, announce: Announce) -> None:
-        """Save a run and announce where.
-
-        An unchanged run is not saved again."""
+        """Save a run and announce the file; an unchanged run is not saved again."""
         self._stage.work(self._save(run, announce), group="save")
 
     async def _save(self, run: RunRecord, announce: Announce) -> None:
@@ -55,7 +51,10 @@ class RunSaver:
         except RecordingError as error:
             announce(f"Nothing was saved: {error}", "error", GLYPHS.error)
             return
+        # Events that arrived meanwhile are not in the file, so the run counts as unsaved.
         if len(run.events) == len(events):
             run.saved_in = file
-        so_far = " so far" if result is None else ""
+        so_far = ""
+        if result is None:
+            so_far = " so far"
         announce(f"Saved{so_far} in {file}", "passed", GLYPHS.passed)

@@ -1,4 +1,4 @@
-"""Regrades finished runs when expectations change: a few at once, many in the background."""
+"""The regrading of finished runs when expectations change: a few at once, many in the background."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 
 
 REST_S = 0.15
-"""Many runs are regraded after this time without changes."""
+"""Seconds without changes after which many runs are regraded."""
 
 PIECE_RUNS = 25
-"""The number of runs regraded between checks for cancellation."""
+"""Number of runs regraded between checks for cancellation."""
 
 LONG_S = 1.0
-"""After this time, the progress is shown."""
+"""Seconds after which the progress is shown."""
 
 
 class Regrader:
-    """Keeps grades consistent with the open suites, without asking a model, server or tool."""
+    """Keeps grades consistent with the open suites, without asking a model, a server or a tool."""
 
     def __init__(
         self,
@@ -68,14 +68,15 @@ class Regrader:
         """Regrade the runs that a change affects: at once, reported as `OpenSuites.moved`, or soon."""
         selected, outline = self._selection.suite, self._selection.outline
         for suite in change.suites:
-            self._state.follow(suite, outline if selected is suite else None)
+            seen = None
+            if selected is suite:
+                seen = outline
+            self._state.follow(suite, seen)
         self._state.forget_others(change.open)
         self._open_suites.moved = self._grade()
 
     def finish(self, cases: Iterable[CaseKey]) -> None:
-        """Check runs of these cases that may have ended.
-
-        They were graded by their suites as of their start."""
+        """Check runs of these cases that may have ended: their suites may have changed since their start."""
         before = self._state.waiting
         for case in cases:
             if self._book.finished(case) and (suite := self._open_suites.at(case[0])) is not None:
@@ -84,18 +85,17 @@ class Regrader:
             self._grade()
 
     def _grade(self) -> str:
-        """Regrade a few runs at once and schedule the rest.
-
-        Returns a description of moved grades."""
+        """Regrade a few runs at once and schedule the rest; return the moves of grades in words."""
         first = self._state.due(AT_ONCE_RUNS + 1)
         if sum(len(case.runs) for case in first) > AT_ONCE_RUNS or self._state.waiting > len(first):
             self._begin()
             return ""
-        quick = []
-        for case in first:
-            if all(due.pace == "at once" for due in case.runs):
-                quick.append(case)
-        self._state.done(quick, {id(due.run): self._graded(due) for case in quick for due in case.runs})
+        quick = [case for case in first if all(due.pace == "at once" for due in case.runs)]
+        results = {}
+        for case in quick:
+            for due in case.runs:
+                results[id(due.run)] = self._graded(due)
+        self._state.done(quick, results)
         # The caller updates the main screen.
         self._stage.services.over_main({case.key for case in quick if case.runs})
         if len(quick) < len(first):
@@ -103,9 +103,7 @@ class Regrader:
         return self._state.take_summary()
 
     def _begin(self) -> None:
-        """Start regrading the runs that are due.
-
-        An earlier run of this is cancelled, and the rest of it stays due."""
+        """Start regrading the runs that are due; an earlier start is cancelled, and its rest stays due."""
         self._worker = self._stage.work(self._grade_waiting, group="regrade", exclusive=True)
 
     async def _grade_waiting(self) -> None:
@@ -115,7 +113,9 @@ class Regrader:
         refused: dict[Path, str] = {}
         not_regraded: Counter[str] = Counter()
         while piece := state.due(PIECE_RUNS):
-            due = [each for case in piece for each in case.runs]
+            due: list[Due] = []
+            for case in piece:
+                due += case.runs
             state.done(piece, await self._graded_in_background(due, refused, not_regraded))
             if due:
                 self._stage.services.everywhere({case.key for case in piece})
@@ -134,15 +134,12 @@ class Regrader:
     ) -> dict[int, RunResult]:
         """Return the results of runs, computed in a thread, by the identity of their records.
 
-        Missing ones are counted in `not_regraded` by reason. `refused` has, by suite, why its Python code is no longer
-        called.
+        Runs without a result are counted in `not_regraded` by reason. `refused` has, by suite, the reason for which
+        its Python code is no longer called.
         """
         results: dict[int, RunResult] = {}
         codes: dict[Path, FoundCode] = {}
-        quick = []
-        for each in due:
-            if each.pace in ("at once", "in background"):
-                quick.append(each)
+        quick = [each for each in due if each.pace in ("at once", "in background")]
         if quick:
             graded = await asyncio.to_thread(lambda: [self._graded(each) for each in quick])
             results = {id(each.run): result for each, result in zip(quick, graded, strict=True)}
@@ -155,7 +152,9 @@ class Regrader:
                         refused[path] = "Python code of a suite that is not trusted"
                     else:
                         codes[path] = found
-                result = await self._graded_with_python(each, codes[path]) if path not in refused else None
+                result = None
+                if path not in refused:
+                    result = await self._graded_with_python(each, codes[path])
                 if result is not None:
                     results[id(each.run)] = result
                 else:
@@ -163,7 +162,7 @@ class Regrader:
         return results
 
     async def _graded_with_python(self, due: Due, code: FoundCode) -> RunResult | None:
-        """Return the result of a run, `None` on timeout."""
+        """Return the result of a run; `None` if its Python code takes too long."""
         from workbench.engine.planned_run import GRADING_TIMEOUT_S
         from workbench.tools.python_code import PythonFunctions, in_thread
 
@@ -177,12 +176,15 @@ class Regrader:
     def _graded(self, due: Due, functions: PythonFunctions | None = None) -> RunResult:
         if due.known is not None:
             return due.known
-        # imported on first use, because it takes a while and runs need it anyway
+        # Imported on first use, because it takes a while and runs need it anyway.
         from workbench.checks.check import CheckContext
         from workbench.evaluation.regrade import graded_anew
 
         judge = self._judge_of(due)
-        context = CheckContext(functions.answer if functions is not None else None, _who_does_not_ask(judge))
+        answer = None
+        if functions is not None:
+            answer = functions.answer
+        context = CheckContext(answer, _who_does_not_ask(judge))
         result = graded_anew(due.result, due.now, context)
         judgements = tuple(dict.fromkeys((*result.judgements, *judge.judgements)))
         return replace(result, judgements=judgements)

@@ -1,4 +1,4 @@
-"""Connects the engine's thread with the screen: starts and stops runs, and delivers their events."""
+"""The link between the engine's thread and the screen: it starts and stops runs, and delivers their events."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Runner:
         self._open_runtime = open_runtime
         self.on_delivery = delivered
         self.on_endpoint: Callable[[str], object] = lambda _text: None
-        """Is called with what is said of an endpoint."""
+        """Called with each notice about an endpoint."""
         self.on_listing: Callable[[Sequence[ToolsListed]], object] = lambda _listed: None
         """Called when servers have listed their tools, before `on_delivery`."""
         self._interval_s = interval_s
@@ -95,15 +95,18 @@ class Runner:
     async def start(self, plan: Plan, approval: Approval, until: Until = "end") -> None:
         """Start a batch.
 
-        The first one opens the runtime, which imports the engine in a thread. `until` is how far runs go before they
-        are held. Raises HistoryError like `Runtime.start`."""
+        The first one opens the runtime, which imports the engine in a thread. `until` is the stop at which runs are
+        held. Raises HistoryError like `Runtime.start`.
+        """
         runtime = await self._open()
-        record = self._open_recordings() if self._open_recordings is not None else None
+        record = None
+        if self._open_recordings is not None:
+            record = self._open_recordings()
         if record is not None:
             self._recordings.append(record)
-        # Also in a thread: the history stores the plan, which reads the suites of thousands of runs.
+        # In a thread too: the history stores the plan, which reads the suites of thousands of runs.
         batch = await asyncio.to_thread(runtime.start, plan, approval, record=record, until=until)
-        # The batch counts as started from here on, because a second key may arrive before the engine's event.
+        # The batch counts as started from here on, because another key may arrive before the engine's event.
         self.book.apply(BatchStarted(batch, plan.runs))
 
     async def _open(self) -> AppRuntime:
@@ -116,13 +119,13 @@ class Runner:
 
     @property
     def serving(self) -> Serving | None:
-        """The servers for calls by hand, `None` without a runtime."""
+        """The servers for calls by hand; `None` without a runtime."""
         if self._runtime is not None:
             return self._runtime.serving
         return None
 
     async def open_serving(self) -> Serving:
-        """Return the servers for calls by hand, opening the runtime if necessary."""
+        """Return the servers for calls by hand, and open the runtime if necessary."""
         return (await self._open()).serving
 
     def allow(self, run_id: str, call_id: str, leave: Leave) -> None:
@@ -131,20 +134,16 @@ class Runner:
             self._runtime.allow(run_id, call_id, leave)
 
     def raise_cost_limit(self, batch: str, usd: float | None) -> None:
-        """Answer whether a batch may go beyond its limit on cost: the new limit, or `None`."""
+        """Answer whether a batch may exceed its cost limit: the new limit, or `None`."""
         if self._runtime is not None:
             self._runtime.raise_cost_limit(batch, usd)
 
     async def go_on(self, run_id: str, until: Until, hold: int | None) -> str | None:
-        """Let a run continue from the displayed hold, or hold an active run at its next stop.
-
-        Returns why not, if it cannot."""
+        """Let a run continue from the displayed hold, or hold an active run at its next stop; return why it cannot."""
         return await self._send(lambda runtime: runtime.go_on(run_id, until, hold))
 
     async def do(self, run_id: str, command: Command, hold: int) -> str | None:
-        """Apply a command to a run at the displayed hold.
-
-        Returns why not, if it cannot."""
+        """Apply a command to a run at the displayed hold; return why that is impossible."""
         return await self._send(lambda runtime: runtime.do(run_id, command, hold))
 
     async def _send(self, tell: Callable[[AppRuntime], Future[str | None]]) -> str | None:
@@ -163,9 +162,7 @@ class Runner:
         return [*text, *found]
 
     def settle_history(self) -> None:
-        """Wait until the history has everything so far.
-
-        Blocks for a limited time, so call it in a thread."""
+        """Wait until the history has everything so far; blocks for a limited time, so call it in a thread."""
         if self._runtime is not None:
             self._runtime.settle_history()
 
@@ -187,16 +184,14 @@ class Runner:
             self._runtime.stop_all()
 
     def close(self) -> None:
-        """Stop everything.
-
-        Blocks for a limited time, so call it in a thread."""
+        """Stop everything; blocks for a limited time, so call it in a thread."""
         runtime, self._runtime = self._runtime, None
         if runtime is not None:
             runtime.close()
             self._closed = runtime
 
     def number_of(self, batch: str) -> int | None:
-        """Return a batch's number in the history, also after the end, `None` if it has none."""
+        """Return a batch's number in the history, also after the end; `None` if it has none."""
         runtime = self._runtime or self._closed
         if runtime is not None:
             return runtime.number_of(batch)
@@ -214,6 +209,7 @@ class Runner:
 
     def _arm(self) -> None:
         assert self._loop is not None
+        # The screen is drawn at most once in an interval, however many events arrive.
         wait_s = max(self._last_flush_s + self._interval_s - self._loop.time(), 0.0)
         self._loop.call_later(wait_s, self._stage.call_later, self._flush)
 

@@ -1,4 +1,4 @@
-"""Starts runs: reloads changed suites, asks for trust if necessary, and plans the runs."""
+"""The start of runs: changed suites are reloaded, trust is requested if necessary, and the runs are planned."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ RunOf = tuple[Path, str, str]
 
 
 class Starter:
-    """Starts cases, after asking for trust, which it remembers until the program ends."""
+    """Starts cases, with the trust of the user, which holds until the program ends."""
 
     def __init__(
         self,
@@ -98,8 +98,9 @@ class Starter:
             text = suite.file.suite
             if text is not None:
                 ids = tuple(case.id for case in text.cases if begin.options.selection.takes(text, case))
-                cases.append((suite, ids))
-        await self.run([(suite, ids) for suite, ids in cases if ids], begin.options.repeats, begin=begin)
+                if ids:
+                    cases.append((suite, ids))
+        await self.run(cases, begin.options.repeats, begin=begin)
 
     def run_soon(
         self,
@@ -112,9 +113,7 @@ class Starter:
         self._stage.work(self.run(cases, repeats, until, variants=variants), "start")
 
     def run_on_soon(self, wanted: Sequence[RunOf], repeats: int | None, announce: Announce) -> None:
-        """Start cases on certain models in the background, as `run_on` does.
-
-        Announces why some are not run."""
+        """Start cases on certain models in the background, as `run_on` does, and announce why some are not run."""
 
         async def run() -> None:
             why = await self.run_on(wanted, repeats)
@@ -134,9 +133,10 @@ class Starter:
     ) -> None:
         """Run cases, `repeats` times if given, or announce why none was run.
 
-        With `until`, the case is run once, on its first model, and held there; if the displayed run is of a variant, as
-        that one. `begin` has further options, `variants` are run in place of the selected ones. Cases that are being
-        started are left out, and there is only one question at a time."""
+        With `until`, the case is run once, on its first model, and held there; if the displayed run is of a variant,
+        as that variant. `begin` has further options, `variants` are run in place of the selected ones. Cases that are
+        being started are omitted, and there is only one question at a time.
+        """
         fresh: list[tuple[OpenSuite, tuple[str, ...]]] = []
         beginning: set[CaseKey] = set()
         for suite, keys in cases:
@@ -156,9 +156,7 @@ class Starter:
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
-        """Start one thing at a time.
-
-        Questions of runs are suspended meanwhile."""
+        """Start one thing at a time; questions of runs are suspended meanwhile."""
         with self._put_off():
             async with self._busy:
                 yield
@@ -189,7 +187,9 @@ class Starter:
                 lost = lost or file.path
             else:
                 runs += planned
-        options = begin.options if begin is not None else None
+        options = None
+        if begin is not None:
+            options = begin.options
         limited = await self._limited(self.plan(runs, options), options)
         if isinstance(limited, str):
             self._stage.announce(f"Nothing was run: {limited}", "warned", GLYPHS.warned)
@@ -212,7 +212,9 @@ class Starter:
                 self._stage.announce(notice, "warned", GLYPHS.warned)
             elif len(plan.runs) < models:
                 model = model_label(plan.runs[0].model)
-                which = "the first" if plan.runs[0].variant is None else "one"
+                which = "one"
+                if plan.runs[0].variant is None:
+                    which = "the first"
                 self._stage.announce(
                     f"Step by step on {model}, {which} of {counted(models, 'model')}; m chooses another"
                 )
@@ -226,11 +228,14 @@ class Starter:
         self._stage.announce(text, "warned", GLYPHS.warned)
 
     def _to_step(self, runs: Sequence[PlannedRun]) -> PlannedRun:
-        """Return the run to step through: as the variant whose run is displayed, otherwise the first."""
+        """Return the run to step through: as the variant whose run is displayed, or else the first."""
         shown = self._selection.run
         if shown is None or variant_name_of(shown.model) is None:
             return runs[0]
-        return next((run for run in runs if run.model == shown.model), runs[0])
+        for run in runs:
+            if run.model == shown.model:
+                return run
+        return runs[0]
 
     def _with_added(self, file: SuiteFile) -> SuiteFile | str:
         """Return a suite with the variants from the command line, or why they cannot be added."""
@@ -246,13 +251,12 @@ class Starter:
         return file
 
     async def run_on(self, wanted: Sequence[RunOf], repeats: int | None) -> str | None:
-        """Run cases on certain models, `repeats` times if given.
+        """Run cases on certain models, `repeats` times if given, and return why some are not run.
 
-        Returns why some are not run. Active runs are left out."""
+        Active runs are omitted.
+        """
         async with self._alone():
-            busy = set()
-            for run in self._book.under_way():
-                busy.add((run.path, run.case_id, run.model))
+            busy = {(run.path, run.case_id, run.model) for run in self._book.under_way()}
             of_suites: dict[Path, dict[RunOf, None]] = {}
             for each in wanted:
                 if each not in busy:
@@ -279,14 +283,14 @@ class Starter:
     async def _planned_of(
         self, path: Path, wanted: Collection[RunOf], repeats: int | None
     ) -> tuple[PlannedRun, ...] | str:
-        """Plan runs of one suite, or return why they cannot be run."""
+        """Return the planned runs of one suite, or why they cannot be run."""
         suite, lost = self._open_suites.at(path), None
         if suite is not None:
             case_ids = tuple(dict.fromkeys(case_id for _, case_id, _ in wanted))
             file = self._with_added(suite.runnable(case_ids) or suite.file)
             if isinstance(file, str):
                 return file
-            # For thousands of cells this takes too long for a key.
+            # For thousands of cells, this would take too long for a key.
             planned = await asyncio.to_thread(self._planned_on, file, wanted, repeats)
             if planned:
                 return self._refusal(file) or planned
@@ -295,36 +299,33 @@ class Starter:
         return why or lost or f"the cases to run are no longer in {path.name}"
 
     def _planned_on(self, file: SuiteFile, wanted: Collection[RunOf], repeats: int | None) -> tuple[PlannedRun, ...]:
-        """Plan runs.
+        """Return planned runs on certain models.
 
-        Those on models that the suite names still need approval; other models were selected by the user."""
+        Models that the suite names still need approval; others were selected by the user.
+        """
         every = Variants(all_of_them=True)
         usual = self._planned(file, [case_id for _, case_id, _ in wanted], repeats, None, every)
         planned = {(file.path, run.case.id, run.model) for run in usual}
-        runs = []
-        for run in usual:
-            if (file.path, run.case.id, run.model) in wanted:
-                runs.append(run)
+        runs = [run for run in usual if (file.path, run.case.id, run.model) in wanted]
         others: dict[str, list[str]] = {}
         for each in wanted:
             if each not in planned:
                 others.setdefault(each[2], []).append(each[1])
         for model, case_ids in others.items():
-            # All variants are planned on the bare model; one of them has the wanted name.
+            # All variants are planned with the bare model; one of them has the wanted name.
             of_model = plan_runs([file], models=[model_of(model)], case_ids=case_ids, repeats=repeats, variants=every)
             runs += [run for run in of_model if run.model == model]
         return tuple(runs)
 
     async def fork(self, draft: ForkDraft | StepBack) -> str | None:
-        """Start a fork of a run, graded by its present case.
-
-        Returns why not, if it is not started."""
+        """Start a fork of a run, graded by its present case, and return why it is not started."""
         return await self._fork(draft, self._book.branch)
 
     async def step_back(self, back: StepBack) -> str | None:
-        """Start a fork at the previous hold of a held run, held there again and in its place, and stop the run.
+        """Start a fork at the previous hold of a held run, which it replaces, and stop the run.
 
-        Returns why not, if it is not started."""
+        The fork is held there again. Returns why it is not started.
+        """
         why = await self._fork(back, self._book.step_back, until="stop")
         if why is None:
             self._runner.stop([back.run.run_id])
@@ -352,16 +353,15 @@ class Starter:
             if not plan.runs:
                 return untrusted
             why = draft.why_not(now)
-            if why is not None:  # the run went on while the question was open
+            # The run may have gone on while the question was open.
+            if why is not None:
                 return why
             register(planned.run_id, draft.run)
             await self._runner.start(plan, approval, until)
             return None
 
     async def run_forks(self, plan: Plan, origins: Mapping[str, RunRecord]) -> str | None:
-        """Start forks that were planned, whose origins are known by the ids of the forks.
-
-        Returns why not, if some are not started."""
+        """Start planned forks, and return why some are not; `origins` are the origins by the ids of the forks."""
         async with self._alone():
             for file in plan.files:
                 refusal = self._refusal(file)
@@ -378,9 +378,7 @@ class Starter:
             return untrusted
 
     async def resume(self, resumption: Resumption) -> str | None:
-        """Execute the missing runs of a claimed batch.
-
-        Returns why not, if they are not executed."""
+        """Execute the missing runs of a claimed batch, and return why they are not executed."""
         from workbench.evaluation.cost_limit import CostLimitError
         from workbench.evaluation.resume import plan_of
 
@@ -409,23 +407,19 @@ class Starter:
         return await self._approval(proposal, "grade nothing")
 
     def code_to_grade(self, file: SuiteFile) -> FoundCode | None:
-        """Return the code that grading a suite may call without asking, `None` if it needs approval."""
+        """Return the code that grading a suite may call without a question; `None` if it needs approval."""
         assert file.suite is not None
         if is_read_only():
             return None
         proposal = Needs.of_grading([(file, case) for case in file.suite.cases], self._program)
-        grants = []
         for request in proposal.requests:
             if self._trust.covers(request):
-                grants.append(request.grant)
-        return grants[0].code if grants else None
+                return request.grant.code
+        return None
 
     async def _catch_up(self, suites: Sequence[OpenSuite]) -> None:
         """Reload everything if one of these suites changed on disk."""
-        files = []
-        for suite in suites:
-            if not suite.is_new:
-                files.append(suite.disk)
+        files = [suite.disk for suite in suites if not suite.is_new]
         if await asyncio.to_thread(lambda: any(map(is_stale, files))):
             await self._read_again()
 
@@ -439,12 +433,13 @@ class Starter:
         return Plan.of(runs, self._program, execution=execution, concurrency=concurrency, compares=self._compares)
 
     async def _limited(self, plan: Plan, options: RunOptions | None = None) -> Plan | str:
-        """Return a plan with the limit on its cost, or why that cannot be kept.
-
-        Announces the estimated cost."""
+        """Return a plan with the limit on its cost, or why that cannot be kept; announce the estimated cost."""
         from workbench.evaluation.planner import limit_usd
 
-        usd = limit_usd(plan.runs, options.max_cost_usd if options is not None else None)
+        wanted_usd = None
+        if options is not None:
+            wanted_usd = options.max_cost_usd
+        usd = limit_usd(plan.runs, wanted_usd)
         if usd is None or not plan.runs:
             return plan
         from workbench.evaluation.cost_limit import CostLimitError, cost_limit
@@ -460,7 +455,8 @@ class Starter:
     async def _approved(self, plan: Plan) -> tuple[Plan, Approval, str | None]:
         """Return a plan without untrusted suites, its approval, and which suite is not trusted, if any.
 
-        Asks if necessary. The needs of thousands of runs are collected in a thread."""
+        Asks if necessary. The needs of thousands of runs are collected in a thread.
+        """
         decision = await self._decided(await asyncio.to_thread(needs, plan), "do not run this suite")
         if not decision.refused:
             return plan, decision.approval(), None
@@ -490,7 +486,8 @@ class Starter:
     async def approval_of_servers(self, file: SuiteFile, program: Program | None = None) -> Approval | str:
         """Return the approval for the servers of a valid suite, after asking for trust, or why they may not start.
 
-        `program` has another environment for them."""
+        `program` has another environment for them.
+        """
         refusal = self._refusal(file)
         if refusal is not None:
             return refusal
@@ -503,9 +500,11 @@ class Starter:
     def _planned(
         self, file: SuiteFile, case_ids: Sequence[str], repeats: int | None, begin: Begin | None, variants: Variants
     ) -> tuple[PlannedRun, ...]:
-        """Plan runs.
+        """Return planned runs.
 
-        A recorded case runs on its recorded model, and as its variant, if that model is known and none was selected."""
+        A recorded case runs on its recorded model, and as its variant, if that model is known and the user selected
+        none.
+        """
         planned_as = partial(plan_runs, [file], case_ids=case_ids, repeats=repeats)
         if begin is not None:
             planned_as = partial(planned_as, by=begin.options.by, repeat_rule=begin.options.repeat_rule)
@@ -516,11 +515,11 @@ class Starter:
         if (name := variant_name_of(recorded.planned.model)) is not None:
             variants = Variants(variants.names | {name}, variants.all_of_them, plain=False)
         planned = planned_as(models=[model], variants=variants)
-        # The user did not select it, so whatever the suite describes needs approval.
+        # The user did not select the model, so everything that the suite describes needs approval.
         return tuple(replace(run, model_of_suite=True) for run in planned)
 
     def _refusal(self, file: SuiteFile) -> str | None:
-        """Return why a recording cannot be run again, if so: files next to the original suite are missing."""
+        """Return why a recording cannot be run again: files beside the original suite are missing; `None` if it can."""
         recorded = self._open_suites.workspace.recording_at(file.path)
         if recorded is None or file.suite is None:
             return None
@@ -537,7 +536,7 @@ class Starter:
         )
 
     def _other_model(self, runs: Sequence[PlannedRun]) -> str | None:
-        """Return a notice if a recorded case runs on a different model that nobody selected."""
+        """Return a notice if a recorded case runs on another model that the user did not select."""
         if self._selection.models:
             return None
         for run in runs:
@@ -548,11 +547,14 @@ class Starter:
         return None
 
     def _why_none(self, paths: Sequence[Path]) -> str | None:
-        return next(filter(None, (trouble(self._open_suites.workspace, path) for path in paths)), None)
+        for path in paths:
+            if (why := trouble(self._open_suites.workspace, path)) is not None:
+                return why
+        return None
 
 
 def _lost_variants(file: SuiteFile, wanted: Collection[RunOf]) -> str | None:
-    """Return which variant a suite no longer has, if one of the wanted runs is of such a variant."""
+    """Return the variant that a suite no longer has, if one of the wanted runs is of such a variant."""
     if file.suite is None:
         return None
     for _, _, model in wanted:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 class RunTicker:
     """Calls `moved` every second while servers start or runs are active.
 
-    While all runs wait for the user, it rests, so that nothing is drawn."""
+    While all runs wait for the user, it rests, so that nothing is drawn.
+    """
 
     def __init__(
         self, book: RunBook, start: Callable[[float, Callable[[], None]], Timer], moved: Callable[[], None]
@@ -49,10 +50,10 @@ class RunTicker:
 
 BAR_CELLS, SHORT_BAR_CELLS = 12, 6
 NARROW_CELLS = 100
-"""Below this width, the bar is short."""
+"""Width in cells below which the bar is short."""
 
 BAR_AFTER_S = 1.0
-"""The time after which a batch has a progress bar."""
+"""Seconds after which a batch has a progress bar."""
 
 
 def models_label(models: tuple[str, ...], width: int = 40) -> str:
@@ -68,15 +69,17 @@ def models_label(models: tuple[str, ...], width: int = 40) -> str:
 def status_line(
     place: str, models: str, cases: int, counts: Counts, spend: Spend, progress: Progress, width: int
 ) -> Line:
-    """Return the whole line.
-
-    The least important parts are dropped first."""
+    """Return the whole line, without its least important parts if room is short."""
     left: Line = (Span(f" {one_line(place)}", "strong"), Span("  "), Span(models, "accent"))
-    bar = BAR_CELLS if width >= NARROW_CELLS else SHORT_BAR_CELLS
+    bar = SHORT_BAR_CELLS
+    if width >= NARROW_CELLS:
+        bar = BAR_CELLS
     for needed, words in _LESS_AND_LESS:
         parts = _parts(cases, counts, spend, progress, bar, words=words)
         fitting = tuple(chain.from_iterable(spans for rank, spans in parts if rank <= needed))
-        kept = left if needed >= _MODELS else left[:1]
+        kept = left[:1]
+        if needed >= _MODELS:
+            kept = left
         if cells(kept) + cells(fitting) + 2 <= width:
             break
     room = width - cells(left[:2]) - cells(fitting) - 1
@@ -86,31 +89,41 @@ def status_line(
 
 
 _MIN_MODELS_CELLS = 8
-"""With less room than this, the models are cut at their end, if anything of them is seen."""
+"""Least room in which models are cut in their middle; in less, they are cut at their end, or not seen at all."""
 
 _COUNTS, _LEFT, _TIME, _BAR, _TIME_LEFT, _MODELS, _TOKENS, _COST = range(8)
 """The importance of each part; the highest rank is dropped first."""
 
 _LESS_AND_LESS = (
-    *((rank, True) for rank in range(_COST, _MODELS - 1, -1)),
-    *((rank, words) for rank in (_TIME_LEFT, _BAR) for words in (True, False)),
-    *((rank, False) for rank in (_TIME, _LEFT, _COUNTS)),
+    (_COST, True),
+    (_TOKENS, True),
+    (_MODELS, True),
+    (_TIME_LEFT, True),
+    (_TIME_LEFT, False),
+    (_BAR, True),
+    (_BAR, False),
+    (_TIME, False),
+    (_LEFT, False),
+    (_COUNTS, False),
 )
 """The ranks to keep, and whether signs have words, from full to minimal."""
 
 
 def _count_spans(counts: Counts, *, words: bool) -> Line:
-    """Return the numbers of runs by status, then those that are running or wait for the user."""
+    """Return the numbers of runs by status, then those of runs that are running or wait for the user."""
     spans: list[Span] = []
     for status in Status:
         count, sign = counts.ended.get(status), status.sign
         if status.role == "muted":
-            sign = status.counted  # a muted sign alone would not be understood
+            # A muted sign alone would not be understood.
+            sign = status.counted
         elif words and status is Status.ERROR:
             sign += f" {status.word}"
         if count:
             spans.append(Span(f"{count} {sign}  ", status.role))
-    asks = "asks" if counts.asking == 1 else "ask"
+    asks = "ask"
+    if counts.asking == 1:
+        asks = "asks"
     active: tuple[tuple[int, str, str, Role], ...] = (
         (counts.running - counts.held, GLYPHS.running, "running", "running"),
         (counts.held, GLYPHS.held, "held", "warned"),
@@ -118,7 +131,10 @@ def _count_spans(counts: Counts, *, words: bool) -> Line:
     )
     for count, sign, word, role in active:
         if count:
-            spans.append(Span(f"{count} {sign} {word}  " if words else f"{count} {sign}  ", role))
+            text = f"{count} {sign}  "
+            if words:
+                text = f"{count} {sign} {word}  "
+            spans.append(Span(text, role))
     return tuple(spans)
 
 
@@ -137,17 +153,16 @@ def _parts(
     parts.append((_COUNTS, spans))
     if progress.under_way:
         left, time_left = _left(progress)
-        parts += [
-            (_LEFT, left),
-            (_TIME_LEFT, time_left),
-            (_LEFT, _GAP if left else EMPTY),
-            (_TIME, _starting(progress)),
-        ]
+        parts += [(_LEFT, left), (_TIME_LEFT, time_left)]
+        if left:
+            parts.append((_LEFT, _GAP))
+        parts.append((_TIME, _starting(progress)))
     if spend.tokens:
         parts.append((_TOKENS, (Span(f"{short_count(spend.tokens)} tok  ", "muted"),)))
     if cost := _cost(spend):
         parts.append((_COST, (Span(f"{cost}  ", "muted"),)))
-    if progress.total:  # recordings take no time
+    # Recordings take no time.
+    if progress.total:
         took = duration_text(progress.elapsed_s * 1000)
         if progress.under_way:
             took = clock(progress.elapsed_s)
@@ -157,7 +172,9 @@ def _parts(
 
 def progress_bar(progress: Progress, width: int = BAR_CELLS) -> Line:
     """Return the progress of batches as a bar of `width` cells and in numbers."""
-    filled = width * progress.done // progress.total if progress.total else 0
+    filled = 0
+    if progress.total:
+        filled = width * progress.done // progress.total
     bar = (Span(GLYPHS.bar * filled, "accent"), Span(GLYPHS.rest * (width - filled), "border"))
     return (*bar, Span(f" {count_text(progress.done)}/{count_text(progress.total)}  ", "muted"))
 
@@ -165,7 +182,8 @@ def progress_bar(progress: Progress, width: int = BAR_CELLS) -> Line:
 def progress_ends(progress: Progress, about: Line = EMPTY) -> tuple[Line, ...]:
     """Return endings for a title, the longest first and an empty one last: the progress of batches, then `about`.
 
-    Without active batches, only `about`."""
+    Without active batches, only `about`.
+    """
     if not progress.under_way:
         return (about, EMPTY)
     statuses: list[Span] = []
@@ -200,14 +218,14 @@ _GAP: Line = (Span("  "),)
 
 
 def _starting(progress: Progress) -> Line:
-    """Return the servers that are starting, which runs wait for."""
+    """Return the servers that are starting, for which runs wait."""
     if not progress.starting:
         return EMPTY
     return (Span(f"{starting_text(progress.starting)}  ", "running"),)
 
 
 def _left(progress: Progress) -> tuple[Line, Line]:
-    """Return how many runs are left and, if known, the estimated time."""
+    """Return the number of runs left and, if known, the estimated time."""
     left = progress.total - progress.done
     if not left:
         return EMPTY, EMPTY
@@ -220,5 +238,7 @@ def _left(progress: Progress) -> tuple[Line, Line]:
 def _cost(spend: Spend) -> str:
     """Return the known cost, and whether some of it is unknown."""
     if not spend.cost_usd:
-        return "cost unknown" if spend.unknown else ""
+        if spend.unknown:
+            return "cost unknown"
+        return ""
     return known_cost_text(spend.cost_usd, has_unknown=spend.unknown)
