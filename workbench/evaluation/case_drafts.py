@@ -15,6 +15,7 @@ from rapidfuzz import fuzz, process, utils
 
 from workbench.analysis.estimate import Estimate, estimate_of_texts
 from workbench.analysis.prefilled import as_check, refused_parts
+from workbench.config.models import Price
 from workbench.config.program import Program
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass, json_text
@@ -199,7 +200,7 @@ def expected_use(asking: Plan, tools: Mapping[str, ToolDefinition], options: Dra
     specs, file = asking.specs, asking.runs[0].file
     assert specs is not None
     spec = specs.of_model(options.checks, file.path, by_suite=False)
-    checks_price = FREE
+    checks_price: Price | None = FREE
     if spec is not None:
         checks_price = spec.price
     first = estimate_of_texts(asked, of_each * OUTPUT_TOKENS, specs.price_of(asking.runs[0]))

@@ -623,9 +623,9 @@ def _of_project(
             tables[Path(path)] = servers
     around: Path | None = None
     here: dict[str, object] = {}
-    for path in (folder, *folder.parents):
-        if path in tables:
-            around, here = path, dict(tables[path])
+    for project in (folder, *folder.parents):
+        if project in tables:
+            around, here = project, dict(tables[project])
             break
     known = {**_table(_table(document).get("mcpServers")), **here}
     if not known.keys() >= set(wanted):

@@ -94,15 +94,15 @@ def _block_lines(block: Block, width: int, paint: Paint) -> Iterator[str]:
         case Section():
             yield paint.line(_in_bold(block.title))
             for each in block.blocks:
-                for line in _block_lines(each, width - 2, paint):
-                    yield f"  {line}"
+                for inner in _block_lines(each, width - 2, paint):
+                    yield f"  {inner}"
         case Table():
             yield from table_lines(block, width, paint)
         case Matrix():
             yield from _matrix_lines(block, width, paint)
         case Diff():
-            for text in block.lines:
-                yield paint(visible(text), _DIFF_ROLES.get(text[:1], "text"))
+            for changed in block.lines:
+                yield paint(visible(changed), _DIFF_ROLES.get(changed[:1], "text"))
 
 
 def _in_bold(line: Line) -> Line:

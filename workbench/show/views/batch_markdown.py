@@ -107,7 +107,7 @@ def _head(report: RunsReport) -> Iterator[str]:
     names, with_model = report.suite_names, len(models) > 1
     if asked := [*demands(report.quality, names, with_model=with_model)]:
         sign = passed_if(report.quality.demands_met).sign
-        lines = []
+        lines: list[str] = []
         for demand in asked:
             lines += map(plain, (demand.line, *demand.below))
         yield f"\n### {sign} Gates\n\n" + _items(map(report.secrets.redact, lines))

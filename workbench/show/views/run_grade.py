@@ -71,7 +71,7 @@ def missing_calls(
                 if issue.tool:
                     tool = issue.tool
                     break
-        verdicts: Sequence[ArgumentVerdict] = ()
+        verdicts: tuple[ArgumentVerdict, ...] = ()
         if index in by_expected:
             verdicts = by_expected[index].arguments
         item = MissingItem(tool, index, verdicts, own)
