@@ -1,7 +1,6 @@
-"""The `accuracy` grader (`toolCallAccuracy`): correct calls, in order or not, with partial credit for the right name.
+"""The `accuracy` grader (Evalite's `toolCallAccuracy`): exact calls, in order or not, and credit for the right name.
 
-The input of a call is correct as a whole or not at all: every listed argument must be correct, and there must be no
-other.
+The arguments of a call are correct as a whole or not at all: every listed one must hold, and no other may be given.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Sequence
 
 from workbench.checks.check import EMPTY_CONTEXT, CheckContext, Checks, by_json
 from workbench.checks.value_kinds import Equals
-from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, GradingError
+from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, GradingError, Issue
 from workbench.grading.pairing import NOT_ALL_COMPARED, Candidates, findings, paired_in_turn
 from workbench.grading.scoring import judge_arguments, unlisted_arguments, verdict_of
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
@@ -28,9 +27,9 @@ EXTRA = "extra"
 def grade_accuracy(
     case: Case, grading: Grading, trajectory: Trajectory, *, context: CheckContext = EMPTY_CONTEXT
 ) -> Grade:
-    """Grade a run by the accuracy of its calls, with the suite's thresholds for the verdict.
+    """Grade a run by the `accuracy` grader, with the suite's thresholds for the verdict.
 
-    The score is the sum of the lines' credits over `numbers["expected"]`, clamped to 0..1.
+    The score is the sum of the credits of `pairings` over `numbers["expected"]`, clamped to 0..1.
 
     Raises CheckError when a check cannot be evaluated, and GradingError for weights that no number can hold.
     """
@@ -39,6 +38,7 @@ def grade_accuracy(
     expected = case.expected_calls()
     calls = trajectory.calls
     numbers = {"expected": float(len(expected)), "made": float(len(calls))}
+    # As published, a case without expected or actual calls is decided before the mode is looked at.
     if not expected or not calls:
         lines = (*_missing(expected, range(len(expected))), *(_alone(index, EXTRA, 0.0) for index in range(len(calls))))
         score = 0.0 if lines else 1.0
@@ -50,17 +50,23 @@ def grade_accuracy(
         counts = _counts(lines, options.mode)
         score = _score(counts, len(expected), options)
         numbers |= counts
-        wrong_first = sorted(Counter([line.outcome for line in lines]).items(), key=lambda found: found[0] == EXACT)
-        reason = f"{len(expected)} expected: {'; '.join(f'{number} × {what}' for what, number in wrong_first)}"
+        reason = _reason(lines, len(expected))
         if not reading.all_compared:
             reason += f"; {NOT_ALL_COMPARED}"
-    all_right = numbers.get("exact") == len(lines)
-    issues = () if all_right else findings(expected, calls, lines, extras_matter=True)
+    issues: tuple[Issue, ...] = ()
+    if numbers.get("exact") != len(lines):
+        issues = findings(expected, calls, lines, extras_matter=True)
     return Grade("accuracy", score, verdict_of(score, grading), reason, lines, issues, numbers)
 
 
+def _reason(lines: Sequence[CallPairing], expected: int) -> str:
+    counts = Counter([line.outcome for line in lines])
+    wrong_first = sorted(counts.items(), key=lambda found: found[0] == EXACT)
+    return f"{expected} expected: " + "; ".join(f"{number} × {outcome}" for outcome, number in wrong_first)
+
+
 class _Reading:
-    """Compares the expected calls of a case with the actual ones of a run; neither is empty."""
+    """The comparison of a case's expected calls with the calls of a run, at least one of each."""
 
     def __init__(
         self,
@@ -75,43 +81,43 @@ class _Reading:
         self._context = context
         self._verdicts: dict[tuple[int, int], tuple[ArgumentVerdict, ...]] = {}
         self.all_compared = True
-        """Whether more exact pairs than were found are impossible."""
+        """Whether the number of exact pairs is known to be the largest."""
 
     def in_order(self) -> tuple[CallPairing, ...]:
-        """Exact mode: compare actual and expected calls place by place."""
+        """Compare actual and expected calls place by place: the exact mode."""
         lines = []
         for index, (wanted, record) in enumerate(zip(self._expected, self._calls, strict=False)):
             if not (wanted.is_any or wanted.tool == record.tool):
                 lines.append(CallPairing(index, index, False, 0.0, 0.0, (), -self._options.wrong_penalty, WRONG))
             else:
                 verdicts = self._judged(index, index)
+                # In this mode, an expected call without input matches any arguments.
                 listed = wanted.args is None or (_lists_all(wanted.args, record) and _all_hold(verdicts))
                 exact = listed and not record.is_broken
                 lines.append(self._together(index, index, exact, verdicts))
         size = len(lines)
         lines += _missing(self._expected, range(size, len(self._expected)))
-        # A surplus call is both in a wrong place and one too many: it counts as two wrong ones.
+        # As published: a surplus call has no partner in its place, and makes the list too long, so it counts as two
+        # wrong ones. A missing call only earns nothing.
         twice = -2 * self._options.wrong_penalty
         lines += (_alone(index, SURPLUS, twice) for index in range(size, len(self._calls)))
         return tuple(lines)
 
     def in_any_order(self) -> tuple[CallPairing, ...]:
-        """Flexible mode: as many exact pairs as possible, then pairs by name, earlier calls first.
+        """Compare calls wherever they stand: the flexible mode.
 
-        Expected calls of any tool get the rest."""
-        among = Candidates(
-            [(wanted.tool, wanted.args) for wanted in self._expected],
-            [(record.tool, record.arguments) for record in self._calls],
-            apart={index for index, record in enumerate(self._calls) if record.call.raw == "" or record.is_broken},
-        )
+        Pairs are exact ones, as many as possible, then pairs by name, earlier calls first. Expected calls of any tool
+        get the rest.
+        """
+        expected = [(wanted.tool, wanted.args) for wanted in self._expected]
+        made = [(record.tool, record.arguments) for record in self._calls]
+        apart = {index for index, record in enumerate(self._calls) if record.call.raw == "" or record.is_broken}
+        among = Candidates(expected, made, apart=apart)
         exact: dict[int, int] = {}
         partner: dict[int, int] = {}
         extra = list(range(len(self._calls)))
         for is_any in (False, True):
-            rows = []
-            for index, wanted in enumerate(self._expected):
-                if wanted.is_any is is_any:
-                    rows.append(index)
+            rows = [index for index, wanted in enumerate(self._expected) if wanted.is_any is is_any]
             found = paired_in_turn(rows, extra, self._equal, among)
             exact |= found
             partner |= found
@@ -127,15 +133,15 @@ class _Reading:
                     taken.add(call)
             extra = [call for call in extra if call not in taken]
         self.all_compared = not among.exhausted
-        return (
-            *(
-                self._together(index, partner[index], index in exact, self._shown(index, partner[index]))
-                if index in partner
-                else _missing_line(index, self._expected[index])
-                for index in range(len(self._expected))
-            ),
-            *(_alone(index, EXTRA, -self._options.extra_penalty) for index in extra),
-        )
+        lines = []
+        for index, wanted in enumerate(self._expected):
+            if index in partner:
+                column = partner[index]
+                lines.append(self._together(index, column, index in exact, self._shown(index, column)))
+            else:
+                lines.append(_missing_line(index, wanted))
+        lines += (_alone(index, EXTRA, -self._options.extra_penalty) for index in extra)
+        return tuple(lines)
 
     def _together(self, row: int, column: int, exact: bool, verdicts: tuple[ArgumentVerdict, ...]) -> CallPairing:
         if exact:
@@ -144,9 +150,10 @@ class _Reading:
         return CallPairing(row, column, True, 0.0, 0.0, verdicts, self._options.name_only, NAME_ONLY)
 
     def _equal(self, row: int, column: int) -> bool:
-        """Return whether tool and input are equal.
+        """Return whether tool and arguments are equal in flexible mode.
 
-        An expected call without input matches only a call without arguments."""
+        Unlike in exact mode, an expected call without input matches only a call without arguments, as published.
+        """
         wanted, record = self._expected[row], self._calls[column]
         if record.is_broken or not (wanted.is_any or wanted.tool == record.tool):
             return False
@@ -179,8 +186,8 @@ class _Reading:
 
 
 def _lists_all(checks: Checks, record: CallRecord) -> bool:
-    """Return whether there is a check for everything that was written, if anything was."""
-    # The published system distinguishes input that was not written from an empty object.
+    """Return whether a call wrote its arguments, and every one of them has a check."""
+    # The published system tells input that was not written (`raw` is empty) from an empty object.
     return record.call.raw != "" and record.arguments.keys() <= checks.keys()
 
 
@@ -202,9 +209,7 @@ def _alone(call: int, outcome: str, credit: float) -> CallPairing:
 
 
 def _counts(lines: Sequence[CallPairing], mode: str) -> dict[str, float]:
-    """Return the quantities of the formula.
-
-    Exact mode has no `missing`."""
+    """Return the quantities of the formula of a mode: missing calls cost nothing, so exact mode does not count them."""
     outcomes = [line.outcome for line in lines]
     matched = {"exact": float(outcomes.count(EXACT)), "name_only": float(outcomes.count(NAME_ONLY))}
     if mode == "flexible":

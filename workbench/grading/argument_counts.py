@@ -1,4 +1,4 @@
-"""The measure "valid arguments": how many calls of each tool have arguments that the tool's own schema accepts."""
+"""The measure "valid arguments": the number of calls of each tool whose arguments its own schema accepts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from workbench.dataclasses import dataclass
 
 
 class ToolArguments(NamedTuple):
-    """Calls of one tool: the valid ones, those that a schema could check, and those that none could."""
+    """The numbers of calls of one tool: `valid` of the `checked` ones, and `unknown` where no schema could check."""
 
     tool: str
     valid: int
@@ -19,9 +19,10 @@ class ToolArguments(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ValidArguments:
-    """The calls of runs by tool, in the order of their first calls.
+    """The valid, checked and unknown calls of some runs by tool, in the order of their first calls.
 
-    Nothing is known of calls in runs that were not graded, and in runs that an earlier version graded."""
+    Runs that were not graded, or graded by a version without this measure, add no calls.
+    """
 
     tools: tuple[ToolArguments, ...] = ()
 
@@ -56,14 +57,14 @@ class _Called(Protocol):
 
 
 class ArgumentsFold:
-    """Counts that are added run by run."""
+    """A sum of calls by tool, to which runs are added one by one."""
 
     def __init__(self) -> None:
         self._tools: dict[str, list[int]] = {}
 
     def add(self, run: _Called) -> None:
         """Add the calls of a run."""
-        # The part of an answer over the limits is not graded: the calls in it come last, and were not checked.
+        # An answer over the limits is not graded: its calls come last in `called`, and have no `valid_arguments`.
         for tool, valid in zip(run.called, run.valid_arguments, strict=False):
             self._add(tool, int(valid is True), int(valid is not None), int(valid is None))
 
@@ -82,7 +83,8 @@ class ArgumentsFold:
         """Return the counts so far."""
         if not self._tools:
             return NOTHING_CHECKED
-        return ValidArguments(tuple(ToolArguments(tool, *counts) for tool, counts in self._tools.items()))
+        by_tool = [ToolArguments(tool, *counts) for tool, counts in self._tools.items()]
+        return ValidArguments(tuple(by_tool))
 
 
 def valid_arguments_of(run: _Called) -> ValidArguments:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import reduce
 from typing import NamedTuple
 
@@ -42,7 +42,7 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 
 class ToolRegistry:
-    """The offered tools, and the defaults that their schemas give to omitted arguments."""
+    """The tools offered in a run, with the defaults that their schemas give to omitted arguments."""
 
     def __init__(self, tools: Iterable[ToolDefinition]) -> None:
         self._tools: dict[str, ToolDefinition] = {}
@@ -53,15 +53,22 @@ class ToolRegistry:
         self._defaults: dict[str, dict[str, JsonValue]] = {}
 
     def resolve(self, name: str) -> ToolDefinition | None:
-        """Return the tool of that name; else the first whose name is equal once dots are written as underscores."""
+        """Return the tool of a name, or `None`.
+
+        A name with underscores also stands for a tool with dots, because some providers allow no dots in names; of two
+        such tools the first one offered wins.
+        """
         return self._tools.get(name) or self._by_underscores.get(name)
 
     def defaults(self, name: str) -> Mapping[str, JsonValue]:
-        """Return the defaults in the schema of the tool that a name means; none for an unknown tool."""
+        """Return the defaults of a tool's arguments by name; empty for an unknown tool."""
         known = self._defaults.get(name)
         if known is None:
             tool = self.resolve(name)
-            known = self._defaults[name] = _schema_defaults(tool.parameters) if tool else {}
+            known = {}
+            if tool is not None:
+                known = _schema_defaults(tool.parameters)
+            self._defaults[name] = known
         return known
 
     def filled(self, name: str, arguments: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
@@ -69,27 +76,33 @@ class ToolRegistry:
         defaults = self.defaults(name)
         if not defaults:
             return arguments
-        return {**arguments, **{key: value for key, value in defaults.items() if arguments.get(key) is None}}
+        filled = dict(arguments)
+        for argument, default in defaults.items():
+            if filled.get(argument) is None:
+                filled[argument] = default
+        return filled
 
 
 def _schema_defaults(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    return {
-        name: definition["default"]
-        for name, definition in properties_of(schema).items()
-        if isinstance(definition, dict) and "default" in definition
-    }
+    defaults = {}
+    for name, definition in properties_of(schema).items():
+        if isinstance(definition, dict) and "default" in definition:
+            defaults[name] = definition["default"]
+    return defaults
 
 
-# Derives the critics of the `critics` grader: one for each argument of every expected call. A critic is an
-# argument's check with its weight. Without `arcade_compatible` each call has the critics that it writes. With it,
-# every name that any call of the case writes has a critic in all of them, as in Arcade.
+# Critics: an argument's check with its weight. Without `arcade_compatible`, an expected call has a critic for each
+# argument that it writes. With it, a case has one critic for each argument name, which judges all calls of the case, as
+# in Arcade: a call that does not write the name is expected to have null there.
 
 
 class Critic(NamedTuple):
-    """One argument of an expected call.
+    """The check of one argument of an expected call, with its weight.
 
-    `equals_null` is replaced by `Equals(equals=None)`, or the schema's default. `judged` is false for a weight of zero,
-    which is only recorded. `weight` is the resolved weight. The run fails when a `required` critic does not hold."""
+    Where the suite expects null, `check` expects the default of the tool's schema; without a default `expects_null` is
+    true. `judged` is false for a weight of zero: the argument is then only recorded. `weight` is the resolved weight.
+    The run fails when a `required` critic does not hold.
+    """
 
     argument: str
     check: Check
@@ -102,8 +115,9 @@ class Critic(NamedTuple):
 class CallCritics(NamedTuple):
     """The critics of an expected call.
 
-    `weight` is their sum; `speaking` are the arguments that influence the pairing; `always_all` means that none expects
-    null and none may be left out."""
+    `weight` is the sum of their weights; `speaking` are the arguments that influence the pairing; `always_all` is true
+    if no critic expects null or is optional.
+    """
 
     critics: tuple[Critic, ...]
     weight: float
@@ -115,25 +129,31 @@ class CallCritics(NamedTuple):
         """Return the critics that judge a call with these arguments: without optional ones that were left out."""
         if not self.some_optional:
             return self
-        return _weighted([c for c in self.critics if c.argument in arguments or not c.check.optional])
+        judging = []
+        for critic in self.critics:
+            if critic.argument in arguments or not critic.check.optional:
+                judging.append(critic)
+        # The rest shares the weight of a critic that is left out.
+        return _weighted(judging)
 
 
 def _weighted(critics: Sequence[Critic]) -> CallCritics:
     weights = resolve_weights([critic.check.weight for critic in critics])
     optional = any(critic.check.optional for critic in critics)
     weighted = tuple([Critic(*critic[:-1], weight) for critic, weight in zip(critics, weights, strict=True)])
-    needed = frozenset(critic.argument for critic in critics if critic.judged and not critic.expects_null)
-    all_needed = not optional and not any(critic.expects_null for critic in critics)
-    return CallCritics(weighted, sum(weights), needed, optional, all_needed)
+    speaking = set()
+    for critic in critics:
+        if critic.judged and not critic.expects_null:
+            speaking.add(critic.argument)
+    always_all = not optional and not any(critic.expects_null for critic in critics)
+    return CallCritics(weighted, sum(weights), frozenset(speaking), optional, always_all)
 
 
 def critics_of(calls: Sequence[ExpectedCall], registry: ToolRegistry, *, arcade_compatible: bool) -> list[CallCritics]:
     """Return the critics of each expected call; none for a call whose arguments do not matter (`args` absent).
 
-    Arguments that the tool's schema fills in are recorded without judging.
-
-    Raises GradingError when, with `arcade_compatible`, one argument name has different checks or weights within the
-    case.
+    Arguments that only the tool's schema names, with a default, are recorded and not judged. Raises GradingError when,
+    with `arcade_compatible`, one argument name has different checks or weights within the case.
     """
     if arcade_compatible:
         return [_weighted(critics) for critics in _by_name_over_the_case(calls, registry)]
@@ -153,7 +173,9 @@ def _with_defaults(call: ExpectedCall, defaults: Mapping[str, JsonValue]) -> Cal
     critics = []
     for name, check in call.args.items():
         critics.append(_critic(name, check, defaults.get(name)))
-    critics += [_recorder(name, default) for name, default in defaults.items() if name not in call.args]
+    for name, default in defaults.items():
+        if name not in call.args:
+            critics.append(_recorder(name, default))
     return _weighted(critics)
 
 
@@ -164,10 +186,9 @@ def _by_name_over_the_case(calls: Sequence[ExpectedCall], registry: ToolRegistry
     templates: dict[str, Check] = {}
     for call in calls:
         for name, check in (call.args or {}).items():
-            # Where the name is not written, the argument may not be left out: null is expected.
-            first = templates.setdefault(
-                name, check.model_copy(update={"optional": False}) if check.optional else check
-            )
+            # In a call that does not write the name the check expects null, so it cannot be optional there.
+            template = check.model_copy(update={"optional": False}) if check.optional else check
+            first = templates.setdefault(name, template)
             if first is not check and first.critic_key != check.critic_key:
                 raise GradingError(
                     f"grading.critics.arcade_compatible: the argument {name!r} has different checks or weights within "
@@ -184,18 +205,18 @@ def _bound_templates(call: ExpectedCall, templates: dict[str, Check], registry: 
     if call.args is None:
         return ()
     defaults = registry.defaults(call.tool)
-    return tuple(
-        _critic(name, call.args[name], defaults.get(name), arcade_compatible=True)
-        if name in call.args
-        else Critic(name, bound_to(template, defaults.get(name)), defaults.get(name) is None, template.weight != 0)
-        for name, template in templates.items()
-    )
+    critics = []
+    for name, template in templates.items():
+        default = defaults.get(name)
+        if name in call.args:
+            critics.append(_critic(name, call.args[name], default, arcade_compatible=True))
+        else:
+            critics.append(Critic(name, bound_to(template, default), default is None, template.weight != 0))
+    return tuple(critics)
 
 
 def _critic(name: str, check: Check, default: JsonValue, *, arcade_compatible: bool = False) -> Critic:
-    """Return the critic of a written check.
-
-    Where it expects null, it expects the schema's default instead, if there is one."""
+    """Return the critic of an argument's check; where that expects null, the schema's default replaces the null."""
     required = is_required(check, without_weight=not arcade_compatible)
     if check.expects_null:
         return Critic(name, bound_to(check, default), default is None, check.weight != 0, required)
@@ -207,24 +228,26 @@ def _recorder(name: str, default: JsonValue) -> Critic:
 
 
 def bound_to(check: Check, value: JsonValue) -> Check:
-    """Return the same check for another expected value, even one that a suite cannot write there, such as null.
+    """Return a check for another expected value, even one that a suite cannot write for it, such as null.
 
-    Checks that Arcade does not know become a comparison."""
+    Arcade's critics keep their kind; any other check becomes a comparison with the value.
+    """
     if check.is_critic:
         return check.bound_to(value)
     return Equals(equals=value, weight=check.weight, optional=check.optional)
 
 
-# The equality rules of the `critics` grader, which casts the actual value to the type of the expected one.
+# Equality under `critics`: the actual value is cast to the type of the expected one.
 
 
 def by_casting(check: Equals, value: JsonValue) -> bool:
-    """Return the rule without `arcade_compatible`: casts without surprises.
+    """Return whether a value equals the expected one under `critics` without `arcade_compatible`.
 
     A boolean equals the texts true and false in any case; an integer its JSON text and 5.0, but not 5.9; a number its
     JSON text; a text what Python writes for a number or a boolean. Everything else is compared as JSON: null equals
     only null, a boolean is no number, and containers are not cast.
     """
+    # Arcade's own casts take any non-empty text for true, and cut 5.9 down to 5: see `by_arcade_casting`.
     expected = check.equals
     if check.cast and isinstance(value, str) and isinstance(expected, bool):
         return value.lower() == str(expected).lower()
@@ -237,12 +260,12 @@ def by_casting(check: Equals, value: JsonValue) -> bool:
 
 
 def by_arcade_casting(check: Equals, value: JsonValue) -> bool:
-    """Arcade's binary critic.
+    """Return whether a value equals the expected one by Arcade's binary critic, with all its surprises.
 
-    Raises OverflowError where Arcade's fails with an error.
-
-    The expected value itself is never cast, so the text `None` matches nothing, while null matches `None`.
+    Raises OverflowError where Arcade's critic fails with an error.
     """
+    # As published, in this order: the text "None" counts as null only to decide whether to cast. The expected value
+    # itself is never cast, so "None" expected matches nothing, while an expected null matches "None".
     expected = check.equals
     if not check.cast:
         return expected == value
@@ -253,9 +276,7 @@ def by_arcade_casting(check: Equals, value: JsonValue) -> bool:
 
 
 def _cast(expected: JsonValue, value: JsonValue) -> JsonValue:
-    """Return `type(expected)(value)`, or the value itself where Python cannot cast it.
-
-    Raises OverflowError."""
+    """Return `type(expected)(value)`, or the value itself where Python raises TypeError or ValueError."""
     try:
         if isinstance(expected, bool):
             return bool(value)
@@ -274,19 +295,15 @@ def _cast(expected: JsonValue, value: JsonValue) -> JsonValue:
     return value
 
 
-# Pairs calls with expected calls for the `critics` grader, and evaluates the critics of each pair.
-
-
 def judge(
     check: Check, value: JsonValue, given: bool, arcade_compatible: bool, context: CheckContext = EMPTY_CONTEXT
 ) -> CheckVerdict:
-    """Evaluate one critic on one value.
-
-    Arcade's own critics see an argument that was left out as null.
+    """Evaluate the check of one critic on one value.
 
     The score is in 0..1; with `arcade_compatible` that of a value outside a `value_range` may be negative. Raises
     CheckError as `evaluate` does.
     """
+    # Arcade's critics read an argument with `args.get(name)`, so they see one that was left out as null.
     if not given and check.is_critic:
         value, given = None, True
     if arcade_compatible and given:
@@ -297,19 +314,22 @@ def judge(
 _OF_ANOTHER_TOOL = CheckVerdict(0.0, False, "not judged, because another tool was called")
 
 
-# Arcade's pairing maximises the sum of what the pairs earn, which often leaves several pairings with the same sum and
-# different scores. Here ties are resolved within the same search: a pair's gain, score, cost and place become the
-# digits of one integer, whose base is larger than any sum of the digits below, so that the largest sum of the integers
-# is the first in this order (`_exact_gains`). Three shortcuts come first: every expected
-# call is perfect with the call in its place; every one is clearly best with a call of its own; some pairs are part of
-# every best pairing.
+# Arcade pairs expected and actual calls so that the sum of the pairs' gains is the largest (an assignment problem). Its
+# gains leave out nulls, which the score counts, so several pairings often have the same sum and different scores, and
+# the solver picks one of them. Here ties are resolved within the same search: gain, score, cost and place of a pair
+# become the digits of one integer, in a base that is larger than any sum of the lower digits. The largest sum of these
+# integers is then the pairing that is first by gain, then by score, and so on (`_exact_gains`).
 #
-# Large cases cannot be compared pair by pair. Perfect pairs are found by buckets, and the rest is paired tool by tool
-# in turn; `surely_best` says whether that is known to be the best.
+# Three shortcuts avoid the search in most runs: every expected call is perfect with the call in its place; every one is
+# clearly best with a call of its own; some pairs are part of every best pairing.
+#
+# Cases with more than `MAX_PAIRS` pairs are not compared pair by pair. Perfect pairs are found by buckets (see
+# `Candidates`), and the rest is paired in turn, tool by tool; `surely_best` says whether that is known to be the best.
 class CriticPairing:
-    """Evaluates expected calls (rows) on actual calls (columns) of one case, and finds the best pairing.
+    """The pairing of one case's expected calls (rows) with the calls of a run (columns) that earns most.
 
-    Raises GradingError when the weights of the case cannot be added up."""
+    Raises GradingError when the weights of the case cannot be added up.
+    """
 
     def __init__(
         self,
@@ -332,7 +352,8 @@ class CriticPairing:
         self._context = context
         self._verdicts: dict[tuple[int, int, str], CheckVerdict] = {}
         self.surely_best = True
-        """Whether no other pairing of the calls can gain more."""
+        """Whether the pairing is known to gain the most."""
+        # Gains become whole units, so they must be finite.
         total = sum([own.weight for own in critics]) + self._tool_weight * len(expected)
         if not math.isfinite(total * _UNITS):
             raise GradingError("weight: the weights of the case are too large to add up")
@@ -340,15 +361,21 @@ class CriticPairing:
     def lines(self) -> tuple[CallPairing, ...]:
         """Return the best pairing: pairs and missing calls in the order of the expected calls, then the extra calls."""
         rows, columns = range(len(self._expected)), range(len(self._calls))
-        partner = {row: row for row in rows} if self._is_perfect_in_order() else self._best()
+        partner = self._best()
         taken = set(partner.values())
-        return (
-            *[self._together(row, partner[row]) if row in partner else self._missing(row) for row in rows],
-            *[_extra(column) for column in columns if column not in taken],
-        )
+        lines = []
+        for row in rows:
+            if row in partner:
+                lines.append(self._together(row, partner[row]))
+            else:
+                lines.append(self._missing(row))
+        for column in columns:
+            if column not in taken:
+                lines.append(_extra(column))
+        return tuple(lines)
 
     def _is_perfect_in_order(self) -> bool:
-        """Return whether each expected call earns all it can from the call in its place: no pairing is better then."""
+        """Return whether each expected call earns all it can from the call in its place."""
         rows = range(len(self._expected))
         return len(rows) <= len(self._calls) and all(map(self._is_perfect, rows, rows))
 
@@ -365,6 +392,8 @@ class CriticPairing:
 
     def _best(self) -> dict[int, int]:
         rows, columns = range(len(self._expected)), range(len(self._calls))
+        if self._is_perfect_in_order():
+            return dict(zip(rows, rows, strict=True))
         if len(rows) * len(columns) <= MAX_PAIRS:
             return self._exactly(rows, columns)
         found = large_pairing(
@@ -379,32 +408,27 @@ class CriticPairing:
         for row in rows:
             gains.append([self._gain(row, column) for column in columns])
         pairs = clear_pairing(gains, _CLEARLY)
-        if pairs is None:
-            sure = sure_pairs(gains, _CLEARLY)
-            rest = []
-            for number in range(len(rows)):
-                if number not in sure:
-                    rest.append(number)
-            others = []
-            for number in range(len(columns)):
-                if number not in sure.values():
-                    others.append(number)
-            exact = self._exact_gains(
-                [[gains[row][column] for column in others] for row in rest],
-                [rows[row] for row in rest],
-                [columns[column] for column in others],
-            )
-            pairs = [*sure.items(), *((rest[row], others[column]) for row, column in best_pairing(exact))]
-        return {rows[row]: columns[column] for row, column in pairs}
+        if pairs is not None:
+            return {rows[row]: columns[column] for row, column in pairs}
+        sure = sure_pairs(gains, _CLEARLY)
+        found = {rows[row]: columns[column] for row, column in sure.items()}
+        rest = _without(sure, range(len(rows)))
+        others = _without(sure.values(), range(len(columns)))
+        rows_left = [rows[number] for number in rest]
+        columns_left = [columns[number] for number in others]
+        gains_left = []
+        for number in rest:
+            gains_left.append([gains[number][other] for other in others])
+        for row, column in best_pairing(self._exact_gains(gains_left, rows_left, columns_left)):
+            found[rows_left[row]] = columns_left[column]
+        return found
 
     def _perfect(self) -> dict[int, int]:
-        """Return as many pairs as possible in which everything is correct."""
-        among = Candidates(
-            [(name, call.args) for name, call in zip(self._expected_names, self._expected, strict=True)],
-            list(zip(self._called_names, self._filled, strict=True)),
-            apart={column for column, broken in enumerate(self._broken) if broken},
-            ask_outside=False,
-        )
+        """Return perfect pairs, as many as possible."""
+        wanted = [(name, call.args) for name, call in zip(self._expected_names, self._expected, strict=True)]
+        made = list(zip(self._called_names, self._filled, strict=True))
+        broken = {column for column, is_broken in enumerate(self._broken) if is_broken}
+        among = Candidates(wanted, made, apart=broken, ask_outside=False)
         return paired_in_turn(range(len(self._expected)), range(len(self._calls)), self._is_perfect, among)
 
     def _most_of_row(self, row: int) -> float:
@@ -412,27 +436,25 @@ class CriticPairing:
         return self._tool_weight + self._critics[row].weight
 
     def _in_turn(self, rows: Sequence[int], columns: Sequence[int]) -> dict[int, int]:
-        """Pair tool by tool, then the rest in order."""
+        """Pair expected calls with calls of their tool, then those of any tool, then the rest in order."""
         columns_of: dict[str, list[int]] = {}
         for column in columns:
             columns_of.setdefault(self._called_names[column], []).append(column)
         rows_of: dict[str, list[int]] = {}
         for row in rows:
             rows_of.setdefault(self._expected_names[row], []).append(row)
+        # A wildcard last, so that it takes no call that a named expectation needs.
         of_any = rows_of.pop(ANY_TOOL, [])
-        paired = dict(
-            pair
-            for name, of_tool in rows_of.items()
-            for pair in pairs_in_turn(of_tool, columns_of.get(name, []), self._gain)
-        )
-        taken = set(paired.values())
-        paired |= pairs_in_turn(of_any, [column for column in columns if column not in taken], self._gain)
-        taken = set(paired.values())
-        rest = [row for row in rows if row not in paired]
-        return paired | dict(zip(rest, (each for each in columns if each not in taken), strict=False))
+        paired: dict[int, int] = {}
+        for name, of_tool in rows_of.items():
+            paired.update(pairs_in_turn(of_tool, columns_of.get(name, []), self._gain))
+        paired.update(pairs_in_turn(of_any, _without(paired.values(), columns), self._gain))
+        rest = zip(_without(paired, rows), _without(paired.values(), columns), strict=False)
+        return paired | dict(rest)
 
     def _gain(self, row: int, column: int) -> float:
-        """Return the gain that the pairing maximises: credit without arguments that are or should be null."""
+        """Return the gain of a pair in the pairing: its credit, without arguments that are or should be null."""
+        # As published: Arcade skips nulls while it pairs, and judges them when it scores the pairs.
         if self._broken[column]:
             return 0.0
         gain = self._tool_weight if self._same_tool(row, column) else 0.0
@@ -448,8 +470,9 @@ class CriticPairing:
         return self._expected[row].is_any or self._expected_names[row] == self._called_names[column]
 
     def _verdict(self, row: int, column: int, critic: Critic) -> CheckVerdict:
-        # An argument that is missing is the same in every call.
-        place = (row, column if critic.argument in self._filled[column] else _NO_COLUMN, critic.argument)
+        # The verdict on a missing argument is the same for every call, and is kept once.
+        verdict_column = column if critic.argument in self._filled[column] else _NO_COLUMN
+        place = (row, verdict_column, critic.argument)
         verdict = self._verdicts.get(place)
         if verdict is None:
             verdict = self._verdicts[place] = self._judged(row, column, critic)
@@ -467,36 +490,38 @@ class CriticPairing:
     def _exact_gains(
         self, gains: Sequence[Sequence[float]], rows: Sequence[int], columns: Sequence[int]
     ) -> list[list[int]]:
-        """Return the value of each pair of some rows and columns for the pairing, as one integer.
+        """Return the gain of each pair of some rows and columns as one integer that also resolves ties.
 
-        `gains` are theirs.
-
-        The pairing total decides (to 1e-9), as in Arcade. Ties are resolved so that the score does not depend on the
-        order of the calls: by the higher score, then the lower weight, then the right tool, then the order.
+        `gains` are the plain gains of the same rows and columns. Among pairings with equal gain (to 1e-9) the order is:
+        the higher score, the lower weight, the right tool, calls nearest to their place.
         """
         if not rows or not columns:
             return []
         size = len(self._expected) + len(self._calls)
-        in_units = []
+        largest = 0
+        in_units: list[list[tuple[int, int, int]]] = []
         for row, of_row in zip(rows, gains, strict=True):
-            in_units.append(
-                [
-                    (_in_units(gain), *map(_in_units, self._score_and_cost(row, column)))
-                    for column, gain in zip(columns, of_row, strict=True)
-                ]
-            )
-        largest = max(max(map(abs, each)) for amounts in in_units for each in amounts)
+            amounts = []
+            for column, gain in zip(columns, of_row, strict=True):
+                score, cost = self._score_and_cost(row, column)
+                digits = (_in_units(gain), _in_units(score), _in_units(cost))
+                largest = max(largest, *map(abs, digits))
+                amounts.append(digits)
+            in_units.append(amounts)
+        # At most `size` pairs are added up, and size**3 exceeds their squared distances together: so no digit carries
+        # into the next one. The distance counts last, which makes the pairing of equal calls the one in order.
         base = 1 + 2 * size * max(largest, 2 * size**3)
-        return [
-            [
-                ((gain * base + score) * base - cost) * base + self._same_tool(i, j) * size**3 - (i - j) ** 2
-                for j, (gain, score, cost) in zip(columns, amounts, strict=True)
-            ]
-            for i, amounts in zip(rows, in_units, strict=True)
-        ]
+        exact = []
+        for row, amounts in zip(rows, in_units, strict=True):
+            numbers = []
+            for column, (gain, score, cost) in zip(columns, amounts, strict=True):
+                place = self._same_tool(row, column) * size**3 - (row - column) ** 2
+                numbers.append(((gain * base + score) * base - cost) * base + place)
+            exact.append(numbers)
+        return exact
 
     def _score_and_cost(self, row: int, column: int) -> tuple[float, float]:
-        """Return the pair's credit, and its weight beyond that of the expected call without a partner."""
+        """Return the credit of a pair, and the weight that it adds to that of its expected call left unpaired."""
         if self._broken[column]:
             return 0.0, 0.0
         score = self._tool_weight if self._same_tool(row, column) else 0.0
@@ -507,8 +532,10 @@ class CriticPairing:
                 score += verdict.score * critic.weight
                 if verdict.measured or not self._compatible:
                     weight += critic.weight
-        alone = 0.0 if self._compatible else self._tool_weight + self._critics[row].judging({}).weight
-        return score, weight - alone
+        if self._compatible:
+            # As published, an expected call without a partner has no weight.
+            return score, weight
+        return score, weight - self._tool_weight - self._critics[row].judging({}).weight
 
     def _together(self, row: int, column: int) -> CallPairing:
         same_tool = self._same_tool(row, column)
@@ -520,61 +547,88 @@ class CriticPairing:
         right = same_tool
         shown = []
         for critic in self._critics[row].judging(given).critics:
-            name, weight = critic.argument, critic.weight
-            verdict = self._verdict(row, column, critic) if critic.judged else None
-            score = verdict.score * weight if verdict else 0.0
+            name = critic.argument
+            if not critic.judged:
+                shown.append(self._recorded(critic, filled.get(name), name in given))
+                continue
+            verdict = self._verdict(row, column, critic)
+            score = verdict.score * critic.weight
             credit += score
-            right = right and (verdict is None or verdict.score == 1.0)
+            right = right and verdict.score == 1.0
             shown.append(
                 ArgumentVerdict(
                     name,
-                    verdict.holds if verdict else None,
+                    verdict.holds,
                     score,
-                    weight,
+                    critic.weight,
                     describe(critic.check),
                     filled.get(name),
                     name in given,
                     _why(verdict, name in given, name in filled),
-                    verdict is None or verdict.measured or not self._compatible,
+                    # As published, a critic that cannot measure a value (a number that is missing) loses its weight.
+                    verdict.measured or not self._compatible,
                     required=critic.required,
                 )
             )
-        wrong = "not all arguments right" if same_tool else "wrong tool"
-        outcome = "right" if right else wrong
+        outcome = "wrong tool"
+        if right:
+            outcome = "right"
+        elif same_tool:
+            outcome = "not all arguments right"
         return CallPairing(row, column, same_tool, tool_score, self._tool_weight, tuple(shown), credit, outcome)
+
+    def _recorded(self, critic: Critic, value: JsonValue, given: bool) -> ArgumentVerdict:
+        return ArgumentVerdict(
+            critic.argument,
+            None,
+            0.0,
+            critic.weight,
+            describe(critic.check),
+            value,
+            given,
+            "recorded, not judged",
+            required=critic.required,
+        )
 
     def _missing(self, row: int) -> CallPairing:
         return self._earning_nothing(row, "the call is missing")._replace(outcome="missing")
 
     def _earning_nothing(self, row: int, why: str) -> CallPairing:
-        shown = tuple(
-            ArgumentVerdict(
-                critic.argument,
-                False if critic.judged else None,
-                0.0,
-                critic.weight,
-                describe(critic.check),
-                None,
-                False,
-                why,
-                not self._compatible,
-                required=critic.required,
+        shown = []
+        for critic in self._critics[row].judging({}).critics:
+            holds = False if critic.judged else None
+            shown.append(
+                ArgumentVerdict(
+                    critic.argument,
+                    holds,
+                    0.0,
+                    critic.weight,
+                    describe(critic.check),
+                    None,
+                    False,
+                    why,
+                    not self._compatible,
+                    required=critic.required,
+                )
             )
-            for critic in self._critics[row].judging({}).critics
-        )
-        return CallPairing(row, None, False, 0.0, self._tool_weight, shown, 0.0, why)
+        return CallPairing(row, None, False, 0.0, self._tool_weight, tuple(shown), 0.0, why)
 
 
 def _extra(column: int) -> CallPairing:
     return CallPairing(None, column, False, 0.0, 0.0, outcome="extra")
 
 
-def _why(verdict: CheckVerdict | None, given: bool, filled: bool) -> str:
-    if verdict is None:
-        return "recorded, not judged"
-    if not given and filled:
-        return f"not given, so its default is used{'; ' if verdict.note else ''}{verdict.note}"
-    if given or verdict.holds:
+def _without(taken: Collection[int], numbers: Iterable[int]) -> list[int]:
+    taken = set(taken)
+    return [number for number in numbers if number not in taken]
+
+
+def _why(verdict: CheckVerdict, given: bool, filled: bool) -> str:
+    if given:
+        return verdict.note
+    if filled:
+        return "; ".join(filter(None, ("not given, so its default is used", verdict.note)))
+    if verdict.holds:
         return verdict.note
     return "not given"
 
@@ -582,22 +636,26 @@ def _why(verdict: CheckVerdict | None, given: bool, filled: bool) -> str:
 _NO_COLUMN = -1
 
 _UNITS = 1e9
+"""Units per credit: gains that differ by less than 1e-9 count as equal."""
+
 _CLEARLY = 1e-8
 """A difference that rounding to units cannot reverse."""
 
+# Arcade's numeric critic can score minus infinity for a value far outside its range.
 _MOST_NEGATIVE = -1e290
 
 
 def _in_units(amount: float) -> int:
-    return round((amount if amount > _MOST_NEGATIVE else _MOST_NEGATIVE) * _UNITS)
+    return round(max(_MOST_NEGATIVE, amount) * _UNITS)
 
 
 def grade_critics(
     case: Case, grading: Grading, trajectory: Trajectory, *, context: CheckContext = EMPTY_CONTEXT
 ) -> Grade:
-    """Grade a run by critics.
+    """Grade a run by the `critics` grader.
 
-    `Grade.pairings` are filled even where a rule decides before anything is scored.
+    The score is `numbers["earned"] / numbers["possible"]`: the sum of the scores of tools and arguments over the sum of
+    their weights. Where a rule decides before anything is scored, `numbers` is empty; `pairings` are filled anyway.
 
     Raises CheckError when a check cannot be evaluated, and GradingError for critics that `arcade_compatible` refuses.
     """
@@ -625,6 +683,7 @@ def _decide(
     grading: Grading,
 ) -> tuple[float, Verdict, str, Mapping[str, float]]:
     """Return score, verdict, reason and the sums behind the score, by the first rule that applies (docs/graders.md)."""
+    # The order of the rules is Arcade's: quantity, both empty, selection, no critics, and only then the pairs.
     options = grading.critics
     if options.fail_on_tool_call_quantity and len(expected) != len(calls):
         return 0.0, Status.FAILED, f"quantity: {_calls(len(expected))} expected, {len(calls)} made", {}
@@ -641,13 +700,14 @@ def _decide(
         return 1.0, Status.PASSED, "no argument is checked", {}
     earned, possible = _sums(pairings, options)
     score = earned / possible if possible else 0.0
+    slack = 0.0
     if not options.arcade_compatible:
         score = min(max(score, 0.0), 1.0)
-    slack = 0.0 if options.arcade_compatible else ROUNDING_SLACK
-    numbers = {"earned": earned, "possible": possible}
-    counts = possible or not any(line.expected_call is not None and line.call is not None for line in pairings)
-    reason = _summary(pairings) if counts else "nothing has a weight, so nothing counts"
-    return score, verdict_of(score, grading, slack), reason, numbers
+        slack = ROUNDING_SLACK
+    reason = _summary(pairings)
+    if not possible and any(line.expected_call is not None and line.call is not None for line in pairings):
+        reason = "nothing has a weight, so nothing counts"
+    return score, verdict_of(score, grading, slack), reason, {"earned": earned, "possible": possible}
 
 
 def _calls(number: int) -> str:
@@ -657,13 +717,15 @@ def _calls(number: int) -> str:
 def _selection_difference(
     expected: Sequence[ExpectedCall], calls: Sequence[CallRecord], options: CriticsOptions
 ) -> str | None:
-    """Return the first names that differ when both lists are sorted, up to the length of the shorter one."""
-    called = [record.tool for record in calls]
-    if [call.tool for call in expected] == called:
+    """Compare the called tools with the expected ones, and describe the first difference; `None` without one."""
+    wanted = [call.tool for call in expected]
+    made = [record.tool for record in calls]
+    if wanted == made:
         return None
+    # Arcade sorts the names as written and compares them normalised, so that `b-c` and `B.c` may not meet.
     order = None if options.arcade_compatible else comparable_name
-    wanted = sorted((call.tool for call in expected), key=order)
-    made = sorted((record.tool for record in calls), key=order)
+    wanted.sort(key=order)
+    made.sort(key=order)
     if ANY_TOOL in wanted:
         return _beyond_wildcards(wanted, made)
     for name, other in zip(wanted, made, strict=False):
@@ -673,25 +735,27 @@ def _selection_difference(
 
 
 def _beyond_wildcards(wanted: Sequence[str], made: Sequence[str]) -> str | None:
-    """Return the first of the named tools without a call although more calls are left than any one tool may take."""
+    """Describe the first named tool without a call, if more calls are left than the wildcards can take."""
     left = list(made)
     missing: list[str] = []
     for name in wanted:
         if name != ANY_TOOL:
             found = next((other for other in left if same_tool(name, other)), None)
-            missing.append(name) if found is None else left.remove(found)
+            if found is None:
+                missing.append(name)
+            else:
+                left.remove(found)
     if not missing or len(left) <= wanted.count(ANY_TOOL):
         return None
     return f"{left[0]!r} called where {missing[0]!r} was expected"
 
 
 def _sums(pairings: Sequence[CallPairing], options: CriticsOptions) -> tuple[float, float]:
-    """Return the earned and the possible credit.
-
-    A missing call counts towards the latter, except as published."""
+    """Return the earned and the possible credit."""
     earned: list[float] = []
     possible: list[float] = []
     for line in pairings:
+        # As published, a missing call costs nothing; by default it costs its full weight.
         if line.expected_call is None or (line.call is None and options.arcade_compatible):
             continue
         earned.append(line.tool_score)
@@ -705,28 +769,27 @@ def _sums(pairings: Sequence[CallPairing], options: CriticsOptions) -> tuple[flo
 
 
 def _added_in_turn(amounts: Sequence[float]) -> float:
-    """Return the sum as a loop computes it, which is less exact than Python's own sums."""
+    # Arcade adds up in a loop, and its score is compared without slack: since Python 3.12 `sum` compensates rounding,
+    # and would give another last digit.
     return reduce(operator.add, amounts, 0.0)
 
 
 def _summary(pairings: Sequence[CallPairing]) -> str:
-    paired = []
+    judged: list[bool] = []
+    wrong_tools = missing = 0
     for pairing in pairings:
-        if pairing.expected_call is not None and pairing.call is not None:
-            paired.append(pairing)
-    judged = []
-    for pairing in paired:
-        for verdict in pairing.arguments:
-            if verdict.holds is not None:
-                judged.append(verdict)
+        if pairing.call is None:
+            missing += 1
+        elif pairing.expected_call is not None:
+            wrong_tools += not pairing.same_tool
+            for verdict in pairing.arguments:
+                if verdict.holds is not None:
+                    judged.append(verdict.holds)
     parts = []
     if judged:
-        right = [verdict.holds for verdict in judged].count(True)
-        parts = [f"{right} of {counted(len(judged), 'argument')} right"]
-    wrong_tools = sum([not pairing.same_tool for pairing in paired])
+        parts = [f"{judged.count(True)} of {counted(len(judged), 'argument')} right"]
     if wrong_tools:
         parts.append(f"{_calls(wrong_tools)} to a wrong tool")
-    missing = sum([pairing.call is None for pairing in pairings])
     if missing:
         parts.append(f"{_calls(missing)} missing")
     return ", ".join(parts) or "the right tools"

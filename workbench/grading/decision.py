@@ -12,7 +12,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from workbench.checks.check import EMPTY_CONTEXT, CheckContext, Checks, by_python
-from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade
+from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue
 from workbench.grading.pairing import findings, rounds_of_steps
 from workbench.grading.scoring import judge_arguments, unlisted_arguments, verdict_of
 from workbench.numerals import score_text
@@ -22,41 +22,44 @@ from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import Trajectory
 
 EXTRA_COST = 0.5
-"""The cost of an argument too many, as a share of the credit of an expected one."""
+"""The cost of an unexpected argument, as a share of the credit of an expected one."""
 
 
 def grade_decision(
     case: Case, grading: Grading, trajectory: Trajectory, *, context: CheckContext = EMPTY_CONTEXT
 ) -> Grade:
-    """Grade a run by its decisions, with the suite's thresholds for the verdict.
+    """Grade a run by the `decision` grader, with the suite's thresholds for the verdict.
 
-    The score is `numbers["total"] / numbers["items"]`: the mean of one item for each expected call or step, and one of
-    0 for each call too many.
+    The score is `numbers["total"] / numbers["items"]`: the mean over all decisions. Each expected call, or each step of
+    a chain, is a decision with a credit of 0..1; each surplus call is one with credit 0.
 
     Raises CheckError when a check cannot be evaluated.
     """
     if not case.expects_calls_or_none:
         return Grade("decision", None, "not applicable", case.why_no_expected_calls)
-    items = list(_steps(case, trajectory, context) if case.steps else _calls(case, trajectory, context))
+    decisions = _steps if case.steps else _calls
+    items = list(decisions(case, trajectory, context))
     total = math.fsum([item.credit for item in items])
     score = total / len(items)
     # An item without an expected and an actual call is a correct refusal: it counts, but has no line.
     lines = tuple([line for line in items if line.expected_call is not None or line.call is not None])
-    all_right = total == len(items)
-    issues = () if all_right else findings(case.expected_calls(), trajectory.calls, lines, extras_matter=True)
+    issues: tuple[Issue, ...] = ()
+    if total != len(items):
+        issues = findings(case.expected_calls(), trajectory.calls, lines, extras_matter=True)
     numbers = {"items": float(len(items)), "total": total, **_means(items)}
     return Grade("decision", score, verdict_of(score, grading), _reason(items), lines, issues, numbers)
 
 
 def _means(items: Sequence[CallPairing]) -> Mapping[str, float]:
-    """Return the mean of each part over all decisions.
-
-    In a chain, whether to call is not a part."""
-    return {part: math.fsum([item.parts[part] for item in items]) / len(items) for part in items[0].parts}
+    """Return the mean of each part over all decisions."""
+    means = {}
+    for part in items[0].parts:
+        means[part] = math.fsum([item.parts[part] for item in items]) / len(items)
+    return means
 
 
 class Decision(NamedTuple):
-    """One decision graded: three parts in 0..1, and the verdicts whose scores make up the third."""
+    """A graded decision: its three parts, each 0..1, and the verdicts behind the part of the arguments."""
 
     should_call: float
     tool_name: float
@@ -79,8 +82,10 @@ def judge_decision(
 ) -> Decision:
     """Grade one decision: whether to call, the tool's exact name, the arguments.
 
-    `expected` is `None` if no call is expected. The arguments are graded even if nothing was called; `broken` ones,
-    which are no JSON object, earn nothing. Raises CheckError if a check cannot be evaluated."""
+    `expected` is `None` if no call is expected. `broken` arguments (no JSON object) earn nothing. Raises CheckError if
+    a check cannot be evaluated.
+    """
+    # As published, the arguments are graded even if nothing was called: a refusal earns what empty arguments earn.
     if expected is None:
         # A correct refusal has no arguments, and its tool does not matter.
         return Decision(float(not called), 1.0, *judge_expected_arguments(tool, {}, arguments))
@@ -99,10 +104,11 @@ def judge_expected_arguments(
     same_tool: bool = True,
     context: CheckContext = EMPTY_CONTEXT,
 ) -> tuple[float, tuple[ArgumentVerdict, ...]]:
-    """Return the share of expected arguments that are correct, minus half a share for each one too many, at least 0.
+    """Return the credit of arguments, 0..1, and a verdict for each argument.
 
-    It is 1 if arguments do not matter (`None`); if none are expected, 1 or 0. The verdicts' scores add up to it before
-    it is clamped; if none are expected, they add up to the loss.
+    With n expected arguments the credit is `max(0, right / n - 0.5 * unexpected / n)`. It is 1 if `checks` is `None`,
+    because arguments then do not matter. If no arguments are expected, it is 1 without arguments and 0 with some. The
+    scores of the verdicts add up to the credit before it is clamped, or to the loss if no arguments are expected.
     """
     if checks is None:
         return 1.0, ()
@@ -119,9 +125,10 @@ def judge_expected_arguments(
 
 
 def _calls(case: Case, trajectory: Trajectory, context: CheckContext) -> Iterator[CallPairing]:
-    """Compare the k-th expected call with the k-th actual one; where none is expected, the refusal with the first."""
+    """Yield the decisions of a case without steps: the k-th expected call is compared with the k-th actual call."""
     expected = case.expected_calls()
     calls = trajectory.calls
+    # A case that expects no call is one decision too: the first call is compared with a refusal.
     decisions = len(expected) or 1
     for index, (wanted, record) in enumerate(zip_longest(expected or (None,), calls)):
         if index >= decisions:
@@ -133,8 +140,8 @@ def _calls(case: Case, trajectory: Trajectory, context: CheckContext) -> Iterato
             judged = judge_decision(None, True, "", record.arguments)
             yield _line(None, index, judged, "called where nothing should be")
         elif record is None:
-            # As in the published evaluation, which asks about one tool: only whether to call is wrong, and the
-            # arguments are those of no call.
+            # The published evaluation offers one tool, so a model that calls nothing cannot name a wrong one: the part
+            # of the tool's name stays 1, and the arguments are graded as empty.
             yield _line(index, None, judge_decision(wanted, False, wanted.tool, {}), "not called")
         else:
             judged = judge_decision(wanted, True, record.tool, record.arguments, context, broken=record.is_broken)
@@ -147,36 +154,42 @@ def _line(expected_call: int | None, call: int | None, judged: Decision, outcome
 
 
 def _steps(case: Case, trajectory: Trajectory, context: CheckContext) -> Iterator[CallPairing]:
-    """Compare each step with the first call of its round, by tool and arguments; whether to call is not a part.
+    """Yield the decisions of a chain: each step is compared with the first call of its round.
 
-    A step that expects no call is correct when there is none; otherwise it earns what missing arguments earn. A step
-    that was never reached earns nothing.
+    As published, a step has two parts, the tool and the arguments; whether to call is none of them.
     """
-    expected_call = 0
+    expected_calls = 0
     for step, reached in zip(case.steps, rounds_of_steps(case, trajectory), strict=True):
-        wanted = expected_call if step.tool is not None else None
-        expected_call += step.tool is not None
+        wanted: int | None = None
+        expected = step.args
+        if step.tool is None:
+            # A step without an expected call is right without a call, and then its arguments are right too.
+            expected = {}
+        else:
+            wanted = expected_calls
+            expected_calls += 1
         if reached is None:
             yield _pairing(wanted, None, (), 0.0, "never reached", {"tool_name": 0.0, "arguments": 0.0})
             continue
-        expected = step.args if step.tool is not None else {}
-        tool = step.tool or ""
-        if not reached.round.calls:
-            right_tool = step.tool is None
-            score, verdicts = judge_expected_arguments(tool, expected, {}, same_tool=right_tool, context=context)
-            outcome = "right not to call" if right_tool else "not called"
-            call = None
-        else:
+        call: int | None = None
+        arguments: Mapping[str, JsonValue] = {}
+        is_broken = False
+        right_tool = step.tool is None
+        if reached.round.calls:
             first, call = reached.round.calls[0], reached.first_call
+            arguments, is_broken = first.arguments, first.is_broken
             right_tool = step.tool in (ANY_TOOL, first.tool)
-            score, verdicts = judge_expected_arguments(
-                tool, expected, first.arguments, same_tool=right_tool, context=context
-            )
-            if first.is_broken:
-                score = 0.0
+        score, verdicts = judge_expected_arguments(
+            step.tool or "", expected, arguments, same_tool=right_tool, context=context
+        )
+        if is_broken:
+            score = 0.0
+        if call is None:
+            outcome = "right not to call" if right_tool else "not called"
+        elif step.tool is None:
             outcome = "called where nothing should be"
-            if step.tool is not None:
-                outcome = _outcome(float(right_tool), score, verdicts)
+        else:
+            outcome = _outcome(float(right_tool), score, verdicts)
         parts = {"tool_name": float(right_tool), "arguments": score}
         yield _pairing(wanted, call, verdicts, (parts["tool_name"] + score) / 2, outcome, parts)
 

@@ -55,13 +55,13 @@ def grade_dimensions(
     *,
     context: CheckContext = EMPTY_CONTEXT,
 ) -> Grade:
-    """Grade a run by dimensions.
+    """Grade a run by the `dimensions` grader.
 
-    Every case can be graded: one that expects no calls is graded by its keywords alone.
+    The score is the sum of the dimensions in `numbers`, each 0..1, weighted by `SHARES` and rounded to 3 digits. It
+    passes from 0.8 on if every expected tool was called. A case that expects no calls is graded by its keywords alone.
 
     A check that is `optional` corresponds to one of the published system's validators; its Python function counts as
-    failed when it raises. Keywords and limits are not issues of this grade, because they are among the requirements of
-    every grader.
+    failed when it raises. Keywords and limits make no issues here, because they are requirements under every grader.
 
     Raises CheckError when a check cannot be evaluated.
     """
@@ -72,6 +72,7 @@ def grade_dimensions(
     content = found / keywords if keywords else 1.0
     latency_ms = latency_of(options, trajectory)
     latency = {"latency_ms": latency_ms, "latency_ok": float(latency_ms <= limits.max_latency_ms)}
+    # The two branches of the published system before its formula: calls that are forbidden, and no expected calls.
     if calls and case.forbids_all_calls:
         lines = tuple(_alone(call=index, outcome="must not be called") for index in range(len(calls)))
         reason = "tools were called, but none are allowed"
@@ -91,12 +92,14 @@ def grade_dimensions(
     if ANY_TOOL in wanted:
         wanted = {record.tool for record in calls}
     of_expected_tools = sum([record.tool in wanted for record in calls])
+    # A tool that is expected twice and called once is missing once. The published system counts every call of an
+    # expected tool, so that its recall may exceed 1 and repeated calls of one tool hide that another is missing.
     recalled = len(expected) - len(missing)
     if as_published:
-        # Every call of an expected tool counts, so that recall may exceed 1.
         recalled = of_expected_tools
+    precision = of_expected_tools / len(calls) if calls else 1.0
     amounts = {
-        "precision": of_expected_tools / len(calls) if calls else 1.0,
+        "precision": precision,
         "recall": recalled / len(expected),
         "parameters": math.fsum([line.credit for line in pairings]) / len(expected),
         "content": content,
@@ -116,7 +119,7 @@ def grade_dimensions(
 
 
 def latency_of(options: DimensionsOptions, trajectory: Trajectory) -> float:
-    """Return the run's latency in milliseconds as the options ask for it."""
+    """Return the latency of a run in milliseconds: the model's answers alone, or the whole agent loop."""
     if options.latency == "model":
         return trajectory.model_latency_ms
     return trajectory.loop_ms
@@ -124,9 +127,11 @@ def latency_of(options: DimensionsOptions, trajectory: Trajectory) -> float:
 
 @dataclass(slots=True)
 class _Compared:
-    """An expected call compared with an actual one: its parameter score as `halves` of `entries`.
+    """An expected call compared with an actual one.
 
-    `found` has each argument with its verdict and the halves it earned, `None` where it makes no entry."""
+    `score` is the mean of the credits of its arguments, counted in `halves` over so many `entries`. `found` has each
+    argument with its check, its verdict and the halves that it earned, `None` for an argument without an entry.
+    """
 
     halves: int
     entries: int
@@ -144,8 +149,9 @@ def _paired(
     """Pair the expected calls with actual ones.
 
     Returns a line for each expected call and each remaining call, the tools that were called too few times, and whether
-    no other pairing can have better parameters. With `first_call_for_all`, all expected calls of a tool are compared
-    with its first call, as published."""
+    the pairing is known to have the best parameters. With `first_call_for_all`, all expected calls of a tool are
+    compared with its first call, as published.
+    """
     made: dict[str, list[int]] = {}
     for index, record in enumerate(calls):
         made.setdefault(record.tool, []).append(index)
@@ -167,8 +173,6 @@ def _paired(
         return judged_on(row, column).score
 
     def best(rows: Sequence[int], columns: Sequence[int]) -> dict[int, int]:
-        if not rows or not columns:
-            return {}
         table = []
         for row in rows:
             table.append([judged_on(row, column) for column in columns])
@@ -177,6 +181,8 @@ def _paired(
     def turn_by_turn(rows: Sequence[int], columns: Sequence[int]) -> dict[int, int]:
         return dict(pairs_in_turn(rows, columns, score))
 
+    # A tool that is expected m times is compared with its first m calls, so that a corrected retry repairs nothing (for
+    # m = 1 the published rule). Wildcards come last, and take the calls that no named expectation has.
     surely_best = True
     for tool, rows in sorted(rows_of.items(), key=lambda each: each[0] == ANY_TOOL):
         columns = made.get(tool, [])[: len(rows)]
@@ -186,7 +192,8 @@ def _paired(
             partner.update((row, columns[0]) for row in rows if columns)
             continue
         in_turn = list(zip(rows, columns, strict=False))
-        if len(in_turn) == len(rows) and (len(rows) == 1 or all(judged_on(*pair).score == 1 for pair in in_turn)):
+        is_complete = len(in_turn) == len(rows)
+        if is_complete and (len(rows) == 1 or all(judged_on(*pair).score == 1 for pair in in_turn)):
             partner.update(in_turn)
         elif len(rows) * len(columns) <= MAX_PAIRS:
             partner.update(best(rows, columns))
@@ -206,8 +213,10 @@ def _paired(
             missing.append(call.tool_text)
     if len(partner) < len(calls):
         for column in sorted({*range(len(calls))}.difference(partner.values())):
-            is_expected = calls[column].tool in rows_of or ANY_TOOL in rows_of
-            lines.append(_alone(call=column, outcome="a further call, not looked at" if is_expected else "unexpected"))
+            outcome = "unexpected"
+            if calls[column].tool in rows_of or ANY_TOOL in rows_of:
+                outcome = "a further call, not looked at"
+            lines.append(_alone(call=column, outcome=outcome))
     return tuple(lines), missing, surely_best
 
 
@@ -218,13 +227,12 @@ def _perfect(
     columns: Sequence[int],
     judged_on: Callable[[int, int], _Compared],
 ) -> dict[int, int]:
-    """Return as many pairs of expected calls and calls of one tool as possible in which all parameters are correct."""
-    among = Candidates(
-        [("", expected[row].args) for row in rows],
-        [("", calls[column].arguments) for column in columns],
-        apart={place for place, column in enumerate(columns) if calls[column].is_broken},
-        ask_outside=False,
-    )
+    """Return pairs of one tool in which all parameters are correct, as many as possible."""
+    # All rows and columns are of one tool, whose name need not be compared.
+    wanted = [("", expected[row].args) for row in rows]
+    made = [("", calls[column].arguments) for column in columns]
+    broken = {place for place, column in enumerate(columns) if calls[column].is_broken}
+    among = Candidates(wanted, made, apart=broken, ask_outside=False)
 
     def fits(row: int, column: int) -> bool:
         return judged_on(rows[row], columns[column]).score == 1
@@ -247,11 +255,17 @@ def _together(row: int, column: int, judged: _Compared, arguments: Mapping[str, 
 def _best(table: Sequence[Sequence[_Compared]]) -> list[tuple[int, int]]:
     """Return the pairs of rows (expected calls) and columns (calls) with the largest sum of scores.
 
-    Among equal sums the one that pairs the first row wins, else the second one and so on, each with the earliest
-    column."""
+    Ties are resolved row by row: the first row is paired if possible, with the earliest column, then the second one.
+    """
+    if not table or not table[0]:
+        return []
     rows, columns = len(table), len(table[0])
-    # Scores as whole numbers, so that equal sums are equal; lower digits break ties row by row.
-    scale = math.lcm(*(2 * (judged.entries or 1) for row in table for judged in row))
+    # Scores become whole numbers over a common denominator, so that equal sums are equal. Each row has a digit of its
+    # own below them, in a base larger than the number of columns, which resolves ties.
+    denominators = set()
+    for line in table:
+        denominators.update(2 * (judged.entries or 1) for judged in line)
+    scale = math.lcm(*denominators)
     base = columns + 1
     gains: list[list[int]] = []
     for row, line in enumerate(table):
@@ -268,13 +282,15 @@ def _share(judged: _Compared, scale: int) -> int:
 
 
 _RIGHT, _WRONG, _NOTHING = 2, 1, 0
-"""The credit of an argument, in halves."""
+"""The credit of an argument in halves: right, a wrong value, absent or forbidden."""
 
 
 def _compared(expected: ExpectedCall, record: CallRecord, context: CheckContext) -> _Compared:
-    """Return the parameter score.
+    """Compare an expected call with an actual one.
 
-    Required arguments earn 1, ½ or 0; forbidden and invalid ones count as further zeros."""
+    An argument earns 1 if it holds, ½ for a wrong value, and 0 if it is absent; a forbidden argument that was given and
+    a validator that fails are further entries of 0.
+    """
     arguments = record.arguments
     found: list[tuple[str, Check | None, CheckVerdict, int | None]] = []
     halves = entries = 0
@@ -288,7 +304,7 @@ def _compared(expected: ExpectedCall, record: CallRecord, context: CheckContext)
             verdict = _without_verdict(check, error, f"{expected.tool}.{name}")
         earned: int | None = _WRONG
         if check.optional:
-            # A validator that holds makes no entry: it can only lower the mean.
+            # As published, a validator that holds makes no entry, so that it can only lower the mean.
             earned = None if verdict.holds else _NOTHING
         elif verdict.holds:
             earned = _RIGHT
@@ -301,11 +317,12 @@ def _compared(expected: ExpectedCall, record: CallRecord, context: CheckContext)
     for name in expected.unwanted(arguments):
         found.append((name, None, _FORBIDDEN, _NOTHING))
         entries += 1
-    return _Compared(halves, entries, halves / (2 * entries) if entries else 1.0, found)
+    score = halves / (2 * entries) if entries else 1.0
+    return _Compared(halves, entries, score, found)
 
 
 def _without_object(expected: ExpectedCall, record: CallRecord, context: CheckContext) -> _Compared:
-    """Return the parameter score of a call whose arguments are no JSON object: each expected one earns nothing."""
+    """Compare an expected call with a call whose arguments are no JSON object: each expected argument earns 0."""
     verdict = CheckVerdict(0.0, False, NO_OBJECT)
     found: list[tuple[str, Check | None, CheckVerdict, int | None]] = []
     for name, check in (expected.args or {}).items():
@@ -318,31 +335,35 @@ _FORBIDDEN = CheckVerdict(0.0, False, "this argument must not be given")
 
 
 def _without_verdict(check: Check, error: CheckError, place: str) -> CheckVerdict:
-    """Count a validator whose function raised as failed; any other check that cannot be evaluated is an error."""
+    """Return a failed verdict for a validator whose function raised, and raise CheckError for any other check."""
     if check.optional and isinstance(error, FunctionRaisedError):
         return CheckVerdict(0.0, False, str(error))
     raise CheckError(f"{place}: {error}") from error
 
 
 def _shown(judged: _Compared, arguments: Mapping[str, JsonValue]) -> tuple[ArgumentVerdict, ...]:
-    weight = 1 / judged.entries if judged.entries else 0.0
-    return tuple(
-        [
+    share = 1 / judged.entries if judged.entries else 0.0
+    shown = []
+    for name, check, verdict, earned in judged.found:
+        counts = earned is not None
+        expected, required = "not to be given", False
+        if check is not None:
+            expected, required = describe(check), is_required(check)
+        shown.append(
             ArgumentVerdict(
                 name,
                 verdict.holds,
-                weight * (earned or 0) / 2,
-                0.0 if earned is None else weight,
-                describe(check) if check is not None else "not to be given",
+                share * (earned or 0) / 2,
+                share * counts,
+                expected,
                 arguments.get(name),
                 name in arguments,
                 verdict.note,
-                earned is not None,
-                required=check is not None and is_required(check),
+                counts,
+                required=required,
             )
-            for name, check, verdict, earned in judged.found
-        ]
-    )
+        )
+    return tuple(shown)
 
 
 def _issues(
@@ -359,9 +380,9 @@ def _issues(
 
 
 def _argument_issues(expected: ExpectedCall, record: CallRecord, line: CallPairing) -> Iterator[Issue]:
-    """Forbidden arguments are not included: they are an issue under every grader."""
     checks = expected.args or {}
     for verdict in line.arguments:
+        # `requirements` reports forbidden arguments, because they are an issue under every grader.
         if verdict.holds is False and not (verdict.given and expected.unwanted([verdict.argument])):
             issue = argument_issue(expected, record, line, verdict)
             if checks[verdict.argument].optional:

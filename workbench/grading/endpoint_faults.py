@@ -1,8 +1,13 @@
-"""Finds calls that stand in the text of an answer, in the forms of the common chat templates.
+"""Faults of the endpoint rather than the model: calls left in the text, lost tools, residue in names, repeated pieces.
+
+A model writes its calls in the notation of its chat template, and the server's tool parser turns them into structured
+calls. A parser that is off or of another format leaves a correct call in the text, so that the run seems to have no
+call. The forms below are those of the templates and parsers of vLLM, SGLang, llama.cpp and Ollama.
 
 A form with a template's mark (`<tool_call>`, `[TOOL_CALLS]`) is found anywhere outside Markdown's code. JSON, Python
 and ReAct also occur in explanations, so they are calls only where the answer consists of nothing else. A call counts
-only if its tool was offered and its arguments are valid by the tool's schema.
+only if its tool was offered and its arguments are valid by the tool's schema: a false alarm would blame the endpoint
+for a wrong answer of the model.
 """
 
 from __future__ import annotations
@@ -24,8 +29,10 @@ from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.json_schema import properties_of
 from workbench.trajectory.trajectory import Round, Trajectory
 
-# Names of tools with pieces of a chat template in them, which an endpoint's parser should have removed.
+# Residue: pieces of a chat template around a tool's name, which the endpoint's parser should have removed, such as
+# `functions.get_weather:0` or `get_weather<|channel|>commentary`.
 
+# The words that templates write before and after a name. A name between other words is a tool of its own.
 _WORDS = (
     r"functions?|tools?|tool_calls?|function_calls?|default_api|assistant|analysis|commentary|final|json|to|recipient"
     r"|namespace|call|name|code|constrain|message|channel"
@@ -35,12 +42,17 @@ _AFTER = late_pattern(rf"""(?:<[|｜/].*|[\s.:=/"'`,\[\](){{}}|>]|:\d+|{_WORDS})
 
 
 def is_offered(name: str, tools: Iterable[ToolDefinition]) -> bool:
-    """Return whether a name is that of one of the tools."""
+    """Return whether one of the tools has the name."""
     return any(same_tool(tool.name, name) for tool in tools)
 
 
 def meant_tool(written: str, names: Iterable[str]) -> str | None:
-    """Return the tool that is meant by a name with a template's residue around it; `None` for any other name."""
+    """Return the tool that is meant by a name with a template's residue around it; `None` for any other name.
+
+    >>> meant_tool("functions.get_weather:0", ["get_weather"])
+    'get_weather'
+    """
+    # The longest name first: `get_weather` is also a part of `get_weather_report`.
     for name in sorted(names, key=len, reverse=True):
         place = written.find(name) if name else -1
         if place < 0 or name == written:
@@ -56,8 +68,10 @@ def _of_name(character: str) -> bool:
     return character.isalnum() or character in "_-"
 
 
+# Calls in the text of an answer.
+
 MAX_TEXT_CHARS = 50_000
-"""Longer answers are not searched."""
+"""The longest answer that is searched for calls, in characters."""
 
 _DECODER = json.JSONDecoder()
 
@@ -66,7 +80,7 @@ _THOUGHTS = late_pattern(
     r"|<\|channel\|>analysis<\|message\|>.*?(?:<\|end\|>|\Z)",
     re.DOTALL,
 )
-# Some templates write the opening mark into the prompt.
+# Some templates write the opening mark of thoughts into the prompt, so that the answer has only the closing one.
 _END_OF_THOUGHTS = late_pattern(r"\A.*</(?:think|thinking|thought|reasoning)>", re.DOTALL)
 _END_OF_ANSWER = late_pattern(r"(?:\s|<\|[\w▁]+\|>|<｜[^｜]*｜>|</s>)*\Z")
 
@@ -75,6 +89,8 @@ _CODE = late_pattern(
 )
 _FENCE = late_pattern(r"```([^\n`]*)\n(.*?)```", re.DOTALL)
 
+# The marks that announce a call: Hermes and Qwen, DeepSeek (with `｜` and `▁`), Llama and InternLM, Mistral, the
+# XML-like `<function=…>` and `<invoke name=…>`, Functionary, and gpt-oss (`to=functions.…`).
 _MARK = late_pattern(
     r"""
       <(?:[\w-]+:|｜\w+｜)?(?: tool_?calls? | function_?calls? )>
@@ -86,10 +102,12 @@ _MARK = late_pattern(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+# The signs between a mark and the name, and between the name and the arguments.
 _FILLING = late_pattern(
     r"(?:\s|<[|｜][^<>|｜]*[|｜]>|\[(?:ARGS|TOOL_CALLS)\]|\[CALL_ID\]\w+|```\w*|(?:function|json|commentary|code)(?=[\s<{])|[\"'>:])*"
 )
 _NAME = late_pattern(r"[\w.:-]+?(?=:\d+\b|[^\w.:-]|\Z)|[\w.:-]+")
+# Arguments as pairs of tags: `<parameter=…>` (Qwen's coder models, MiniMax, DeepSeek) and `<arg_key>` (GLM).
 _PAIR = late_pattern(
     r"<(?:\w+:|｜\w+｜)?parameter(?:=|\ name=)[\"']?(?P<name>[^\"'<>]+)[\"']?[^<>]*>(?P<value>.*?)"
     r"</(?:\w+:|｜\w+｜)?parameter>"
@@ -107,7 +125,7 @@ _REACT_JSON = late_pattern(r"(?:(?:Thought|Question)\s*:(?:(?!```).)*?\n)?\s*Act
 _OBSERVED = late_pattern(r"\s*Observation\s*:")
 
 _WRAPPED = late_pattern(r"\A<(\w+)>(.*)</\1>\Z", re.DOTALL)
-"""One pair of tags around everything, such as `<tools>`."""
+"""An answer inside one pair of tags, such as `<tools>`."""
 
 _END_OF_CALL = late_pattern(
     r"(?: </(?:[\w:]+|｜\w+｜)?(?: tool_?calls? | function_?calls? | function | invoke )>"
@@ -115,6 +133,7 @@ _END_OF_CALL = late_pattern(
     re.VERBOSE | re.IGNORECASE,
 )
 
+# Models without a parser invent their keys; an object must have exactly one name and one object of arguments to count.
 _NAME_KEYS = ("name", "tool", "tool_name", "function", "function_name", "action")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "tool_input", "action_input", "tool_arguments", "kwargs")
 _LIST_KEYS = ("tool_calls", "function_calls", "calls")
@@ -129,7 +148,7 @@ class TextCall(NamedTuple):
 
 
 class _Python(NamedTuple):
-    """A call in Python: its arguments without a name have a place alone."""
+    """A call in Python notation, with positional and named arguments."""
 
     name: str
     positional: tuple[JsonValue, ...]
@@ -137,7 +156,10 @@ class _Python(NamedTuple):
 
 
 def calls_in_text(text: str, tools: Sequence[ToolDefinition]) -> tuple[TextCall, ...]:
-    """Return the calls of offered tools that an answer's text consists of, or that a template's mark announces."""
+    """Return the calls of offered tools in the text of an answer.
+
+    Either the text consists of calls alone, or a template's mark announces each of them. Equal calls count once.
+    """
     if len(text) > MAX_TEXT_CHARS or not any(tool.name in text for tool in tools):
         return ()
     answer = _without_thoughts(text)
@@ -146,12 +168,17 @@ def calls_in_text(text: str, tools: Sequence[ToolDefinition]) -> tuple[TextCall,
     marked = []
     for body in bodies:
         marked.extend(reader.marked(body))
-    found = marked or reader.whole(answer)
-    return tuple(each for at, each in enumerate(found) if each not in found[:at])
+    # Arguments are dictionaries, which have no hash: so a list and no set.
+    found: list[TextCall] = []
+    for call in marked or reader.whole(answer):
+        if call not in found:
+            found.append(call)
+    return tuple(found)
 
 
 def calls_after_thoughts(thoughts: str, tools: Sequence[ToolDefinition]) -> tuple[TextCall, ...]:
-    """Return the calls with a template's marks that thoughts without an answer end in."""
+    """Return the call, with a template's marks, in which thoughts without an answer end; empty without one."""
+    # Earlier calls in the thoughts may be plans that the model gave up.
     if len(thoughts) > MAX_TEXT_CHARS or not _END_OF_CALL.search(thoughts):
         return ()
     return tuple(_Reader(tools).marked(thoughts)[-1:])
@@ -163,25 +190,26 @@ def _without_thoughts(text: str) -> str:
 
 
 def _fences(answer: str) -> list[tuple[str, str]]:
-    """Return language and body of each fenced block of an answer that consists of such blocks alone."""
+    """Return language and body of each fenced block; empty for an answer with other text besides the blocks."""
     if _FENCE.sub("", answer).strip():
         return []
     return _FENCE.findall(answer)
 
 
 def _unwrapped(body: str) -> str:
-    wrapped = _WRAPPED.match(body)
-    return body if wrapped is None else wrapped[2].strip()
+    if (wrapped := _WRAPPED.match(body)) is not None:
+        return wrapped[2].strip()
+    return body
 
 
 class _Reader:
-    """Reads calls of offered tools."""
+    """A reader of calls in text, which accepts calls of the offered tools with valid arguments alone."""
 
     def __init__(self, tools: Sequence[ToolDefinition]) -> None:
         self._tools = {tool.name: tool for tool in tools}
 
     def marked(self, text: str) -> list[TextCall]:
-        """Read the calls after the marks of templates, as far as they are not in code or quoted."""
+        """Read the calls after marks of templates; marks in Markdown's code or in quotes are skipped."""
         code = [match.span() for match in _CODE.finditer(text)]
         found = []
         for mark in _MARK.finditer(text):
@@ -208,7 +236,8 @@ class _Reader:
         rest = text[at : _end_of_call(text, at)].strip().strip("`").strip()
         if text[at : at + 1] in ("{", "["):
             values, _ = _json_values(text, at)
-            if not values:  # a list that was cut off after whole calls
+            if not values:
+                # A list that was cut off at the token limit still has whole calls at its beginning.
                 values, _ = _json_values(text, _filled(text, at + 1))
             return (
                 self._valid(_named_in(map(_with_arguments, values)))
@@ -218,18 +247,19 @@ class _Reader:
         name = _NAME.match(text, at)
         if name is None:
             return []
-        # A dot before `call` belongs to the form, not to the name.
+        # `name.call(…)` is the notation of some templates: the dot and `call` are no part of the name.
         if text[name.end() : name.end() + 1] == "(":
             return self._python(rest)
         return self._valid([(name.group().removesuffix(".call"), self._arguments(text, name.end(), rest))])
 
     def _arguments(self, text: str, at: int, rest: str) -> JsonValue | list[tuple[str, str]]:
         """Return the arguments after a tool's name: an object, or pairs of texts."""
+        # Kimi writes the number of the call behind the name: `functions.get_weather:0`.
         number = re.compile(r":\d+\b").match(text, at)
         begin = _filled(text, number.end() if number is not None else at)
         if text[begin : begin + 1] == "{":
             values, _ = _json_values(text, begin)
-            return values[0] if values else None
+            return next(iter(values), None)
         end = _end_of_call(text, at)
         pairs = []
         for each in _PAIR.finditer(rest):
@@ -249,33 +279,42 @@ class _Reader:
         values, end = _json_values(answer, _filled(answer, head.end()))
         if len(values) != 1:
             return None
+        # Models that write ReAct often go on with an observation of their own.
         rest = answer[end:].strip().strip("`")
         if rest and not _OBSERVED.match(rest):
             return []
-        return self._valid([(name, values[0])] if name is not None else _named_in(values))
+        if name is None:
+            return self._valid(_named_in(values))
+        return self._valid([(name, values[0])])
 
     def _body(self, text: str, *, printed: bool) -> list[TextCall]:
         values, end = _json_values(text, 0)
         if values and end == len(text):
+            # One value that is no call makes the whole answer something else.
             named = _named_in(values)
             calls = self._valid(named)
-            return calls if len(calls) == len(named) else []
+            if len(calls) == len(named):
+                return calls
+            return []
         if text.startswith(("{", "[")) and (calls := self._valid(_named_in(_literal(text)))):
             return calls
         return self._python(text, printed=printed)
 
     def _python(self, text: str, *, printed: bool = False) -> list[TextCall]:
-        """Read a text that is nothing but calls in Python, alone, in a list, or one a line."""
-        written = _python_calls(text, printed=printed)
+        """Read a text that consists of calls in Python: one, a list of them, or one on each line."""
         calls = []
-        for each in written:
-            calls.append(self._call(each.name, self._by_name(each)))
-        right = [call for call in calls if call is not None]
-        return right if len(right) == len(calls) else []
+        for written in _python_calls(text, printed=printed):
+            call = self._call(written.name, self._by_name(written))
+            if call is None:
+                return []
+            calls.append(call)
+        return calls
 
     def _by_name(self, call: _Python) -> JsonValue:
-        tool = self._tools.get(call.name)
-        names = [*properties_of(tool.parameters)] if tool is not None else []
+        names: list[str] = []
+        if (tool := self._tools.get(call.name)) is not None:
+            names = [*properties_of(tool.parameters)]
+        # Positional arguments are in the order of the schema's properties.
         if len(call.positional) > len(names):
             return None
         return {**dict(zip(names, call.positional, strict=False)), **call.named}
@@ -297,7 +336,10 @@ class _Reader:
 
 
 def _objects(arguments: object) -> Iterator[dict[str, JsonValue]]:
-    """Yield the possible meanings of written arguments: the object, the object in a text, or pairs as text and JSON."""
+    """Yield the objects that written arguments may mean.
+
+    Pairs of tags have two readings: every value as text, and every value as JSON where it is some.
+    """
     if isinstance(arguments, dict):
         yield arguments
     elif isinstance(arguments, str):
@@ -311,7 +353,7 @@ def _objects(arguments: object) -> Iterator[dict[str, JsonValue]]:
 
 
 def _parsed(text: str) -> JsonValue:
-    """Return the JSON that a text holds, else the text."""
+    """Return the value of a JSON text; any other text unchanged."""
     try:
         value: JsonValue = json.loads(text)
     except (ValueError, RecursionError):
@@ -330,17 +372,21 @@ def _accepts(tool: ToolDefinition, arguments: Mapping[str, JsonValue]) -> bool:
 
 
 def _filled(text: str, at: int) -> int:
-    filling = _FILLING.match(text, at)
-    return filling.end() if filling is not None else at
+    """Return the place after the signs of a template that begin at `at`."""
+    if (filling := _FILLING.match(text, at)) is not None:
+        return filling.end()
+    return at
 
 
 def _end_of_call(text: str, at: int) -> int:
-    closing = _CLOSING.search(text, at)
-    return closing.start() if closing is not None else len(text)
+    """Return the place of the next closing mark, or the end of the text."""
+    if (closing := _CLOSING.search(text, at)) is not None:
+        return closing.start()
+    return len(text)
 
 
 def _json_values(text: str, at: int) -> tuple[list[JsonValue], int]:
-    """Return the JSON values that follow each other from a place on, and where they end."""
+    """Return the JSON objects and lists that follow each other from `at` on, and the place where the last one ends."""
     values: list[JsonValue] = []
     end = at
     while text[end : end + 1] in ("{", "["):
@@ -349,13 +395,14 @@ def _json_values(text: str, at: int) -> tuple[list[JsonValue], int]:
         except (ValueError, RecursionError):
             break
         values.append(value)
-        separator = re.compile(r"[\s,;]*(?=[{\[])").match(text, end)
-        end = separator.end() if separator is not None else end
+        if (separator := re.compile(r"[\s,;]*(?=[{\[])").match(text, end)) is not None:
+            end = separator.end()
     return values, end
 
 
 def _literal(text: str) -> list[JsonValue]:
-    """Return the value of a text in Python's notation, as the only one."""
+    """Return the value of a Python literal as a list of one; an empty list for any other text."""
+    # Some models write dictionaries as Python does, with single quotes and `True`.
     try:
         return [ast.literal_eval(text)]
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
@@ -366,18 +413,18 @@ def _named_in(values: Iterable[JsonValue]) -> list[tuple[object, object]]:
     """Return name and arguments of each value; both are `None` where a value is no call."""
     found: list[tuple[object, object]] = []
     for value in values:
-        if isinstance(value, list):
-            found += _named_in(value)
-        elif isinstance(value, dict) and len(value) == 1 and isinstance(inner := next(iter(value.values())), list):
-            is_list = next(iter(value)) in _LIST_KEYS
-            found += _named_in(inner) if is_list else [(None, None)]
+        inner = value
+        if isinstance(value, dict) and len(value) == 1 and (key := next(iter(value))) in _LIST_KEYS:
+            inner = value[key]
+        if isinstance(inner, list):
+            found += _named_in(inner)
         else:
             found.append(_named(value))
     return found
 
 
 def _with_arguments(value: JsonValue) -> JsonValue:
-    """Return a value after a mark, where calls without arguments need none written."""
+    """Add empty arguments to a call that has none: after a mark, a name alone is a call."""
     if isinstance(value, list):
         return [_with_arguments(each) for each in value]
     if isinstance(value, dict) and value.keys().isdisjoint((*_ARGUMENT_KEYS, *_LIST_KEYS, "function", "function_call")):
@@ -392,28 +439,34 @@ def _named(value: JsonValue) -> tuple[object, object]:
     if isinstance(inner, dict):
         if value.keys() - {"function", "function_call"} <= _OTHER_KEYS:
             return _named(inner)
-        return (None, None)
+        return None, None
     arguments = [key for key in _ARGUMENT_KEYS if key in value]
     names = [key for key in _NAME_KEYS if isinstance(value.get(key), str)]
     if len(arguments) != 1 or len(names) != 1:
         return None, None
+    # Any further key makes it an object of another kind, such as an example or a record that the user asked for.
     rest = value.keys() - {names[0], arguments[0]}
     if rest <= _OTHER_KEYS:
-        return (value[names[0]], value[arguments[0]])
-    return (None, None)
+        return value[names[0]], value[arguments[0]]
+    return None, None
 
 
 _PYTHON_START = late_pattern(r"[\[(\s]*[A-Za-z_][\w.]*\s*(?:\(|=\s*[A-Za-z_][\w.]*\()")
+# Models mix the notations: `get_weather(metric=true)`.
 _JSON_NAMES: Mapping[str, JsonValue] = {"true": True, "false": False, "null": None}
 
 
 def _python_calls(text: str, *, printed: bool) -> list[_Python]:
-    """Return the calls of a text that consists of calls in Python; none for any other text."""
+    """Return the calls of a text that consists of calls in Python; empty for any other text.
+
+    With `printed`, a call inside `print(…)` counts too, as in Gemini's `tool_code` blocks.
+    """
     if not _PYTHON_START.match(text):
         return []
+    calls: list[_Python] = []
     try:
-        nodes = [_expression(statement) for statement in ast.parse(text).body]
-        calls = [call for node in nodes for call in _calls_of(node, printed=printed)]
+        for statement in ast.parse(text).body:
+            calls.extend(_calls_of(_expression(statement), printed=printed))
     except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
         return []
     return calls
@@ -426,9 +479,7 @@ def _expression(statement: ast.stmt) -> ast.expr:
 
 
 def _calls_of(node: ast.expr, *, printed: bool) -> Iterator[_Python]:
-    """Yield the calls of an expression.
-
-    Raises ValueError where it is something else."""
+    """Yield the calls of an expression; raise ValueError for any other expression."""
     if isinstance(node, ast.List | ast.Tuple):
         for each in node.elts:
             yield from _calls_of(each, printed=printed)
@@ -455,20 +506,20 @@ def _value(node: ast.expr) -> JsonValue:
     if isinstance(node, ast.List):
         return [_value(each) for each in node.elts]
     if isinstance(node, ast.Dict):
-        keys = []
-        for key in node.keys:
-            if key is not None:
-                keys.append(ast.literal_eval(key))
+        # The key of an unpacked dictionary (`**other`) is `None`: the lengths then differ, and `zip` raises ValueError.
+        keys = [ast.literal_eval(key) for key in node.keys if key is not None]
         return dict(zip(keys, map(_value, node.values), strict=True))
     value: JsonValue = ast.literal_eval(node)
     return value
 
 
+# The faults of a run, with advice.
+
 CALL_AS_TEXT = "the endpoint returned the call as text: its tool parser is off or of another format"
 TOOLS_NEVER_ARRIVED = "the prompt is smaller than the tools that were sent"
 RESIDUE = "unknown tool: name with the template's residue"
 SENT_SEVERAL_TIMES = "the endpoint sent several objects as the arguments of one call"
-"""How the reasons of faults begin."""
+"""The four kinds of faults, each as the beginning of its reason."""
 
 _ADVICE: Mapping[str, str] = {
     CALL_AS_TEXT: "turn on the tool parser of the model's format: vLLM `--enable-auto-tool-choice --tool-call-parser"
@@ -483,34 +534,39 @@ _ADVICE: Mapping[str, str] = {
 """The advice on each fault, by the beginning of its reason."""
 
 MIN_TOOL_TOKENS = 40
-"""Smaller tools could be hidden in the inaccuracy of the estimate."""
+"""The smallest estimate for the tools with which their loss is noticed: below it the estimate is too inaccurate."""
 
+# English and identifiers have 3 to 5 characters per token with the tokenizers in use: 6 makes the estimate a safe lower
+# bound, so that a complete prompt is never taken for one without tools.
 _CHARACTERS_PER_TOKEN = 6
-"""English and identifiers have 3 to 5 with the tokenizers in use."""
+
+# The shortest message takes more tokens in the chat templates in use: a smaller number is no count of tokens.
 _MIN_PROMPT = 16
-"""A short message takes more in the chat templates in use: a smaller number is no count of tokens."""
 
 
 def endpoint_faults(trajectory: Trajectory) -> tuple[Issue, ...]:
-    """Return the faults of the endpoint, each of which decides."""
+    """Return an issue for each fault of the endpoint in a run; every one of them decides."""
     return tuple(_faults(trajectory))
 
 
 def advice_about_fault(fault: Issue) -> str | None:
-    """Return the advice on a fault; `None` for one that another version found."""
+    """Return the advice on a fault; `None` for a fault that only another version of Workbench knows."""
     return next((advice for why, advice in _ADVICE.items() if fault.why.startswith(why)), None)
 
 
 def fault_as_error(fault: Issue) -> str:
-    """Return a fault as the error of a run: the event and the advice."""
-    got = "" if fault.got is None else f" (got {fault.got})"
-    return f"{ENDPOINT_FAULT}{fault.why}{got}: {advice_about_fault(fault)}"
+    """Return a fault as the error of a run, with the advice on it."""
+    reason = fault.why
+    if fault.got is not None:
+        reason += f" (got {fault.got})"
+    return f"{ENDPOINT_FAULT}{reason}: {advice_about_fault(fault)}"
 
 
 def _faults(trajectory: Trajectory) -> Iterator[Issue]:
     tools = trajectory.start.tools if trajectory.start is not None else ()
     if not tools:
         return
+    # A call in the text shows that the model has seen the tools, whatever the count of tokens says.
     as_text = False
     for round_ in trajectory.rounds:
         for issue in _calls_as_text(round_, tools):
@@ -518,6 +574,7 @@ def _faults(trajectory: Trajectory) -> Iterator[Issue]:
             yield issue
     if not as_text and (lost := _lost_tools(trajectory, tools)) is not None:
         yield lost
+    # Arguments that the token limit cut off are incomplete for a reason of their own.
     cut_off = {round_.number for round_ in trajectory.rounds if round_.stop_reason == "truncated"}
     for index, record in enumerate(trajectory.calls):
         if (meant := _meant(record.tool, tools)) is not None:
@@ -529,15 +586,14 @@ def _faults(trajectory: Trajectory) -> Iterator[Issue]:
 
 
 def _calls_as_text(round_: Round, tools: tuple[ToolDefinition, ...]) -> Iterator[Issue]:
-    no_answer = not round_.text.strip() and not round_.calls
-    text = round_.reasoning if no_answer else round_.text
+    text, search = round_.text, calls_in_text
+    if not round_.text.strip() and not round_.calls:
+        # Some parsers move the call of a reasoning model into the reasoning, and return no answer.
+        text, search = round_.reasoning, calls_after_thoughts
     if round_.replayed or not any(tool.name in text for tool in tools):
         return
-    from workbench.grading.endpoint_faults import calls_after_thoughts, calls_in_text  # on use: few answers name a tool
-
     # Some endpoints repeat in the text what they return as calls.
     made = [(call.tool, dict(call.arguments)) for call in round_.calls]
-    search = calls_after_thoughts if no_answer else calls_in_text
     for call in search(text, tools):
         if (call.tool, dict(call.arguments)) not in made:
             arguments = ", ".join(f"{name}={describe_value(value)}" for name, value in call.arguments.items())
@@ -545,19 +601,21 @@ def _calls_as_text(round_: Round, tools: tuple[ToolDefinition, ...]) -> Iterator
 
 
 def _lost_tools(trajectory: Trajectory, tools: tuple[ToolDefinition, ...]) -> Issue | None:
-    """Return an issue if the tools never reached the model.
+    """Return an issue if the first prompt is too small to hold the tools; `None` otherwise.
 
-    The prompt then has fewer tokens than the tools and the conversation by a safe estimate. A model that called an
-    offered tool has seen them."""
-    first = trajectory.rounds[0] if trajectory.rounds else None
+    Some chat templates ignore the tools of a request, and the model never sees them. The prompt then has fewer tokens
+    than a lower bound for the tools and the conversation together.
+    """
+    first = next(iter(trajectory.rounds), None)
     if first is None or first.number != 1 or first.replayed or first.usage is None:
         return None
-    prompt, least, said = first.usage.input_tokens, _least_tokens(tools), _least_of_messages(trajectory)
-    if least < MIN_TOOL_TOKENS or not max(_MIN_PROMPT, said) <= prompt < least + said:
+    prompt, least, conversation = first.usage.input_tokens, _least_tokens(tools), _least_of_messages(trajectory)
+    if least < MIN_TOOL_TOKENS or not max(_MIN_PROMPT, conversation) <= prompt < least + conversation:
         return None
+    # A model that called an offered tool has seen it, so the endpoint counts in another way.
     if any(is_offered(call.tool, tools) for call in trajectory.calls):
         return None
-    beside = f" beside {count_text(said)} for the conversation" if prompt >= least else ""
+    beside = f" beside {count_text(conversation)} for the conversation" if prompt >= least else ""
     return Issue(
         "endpoint fault",
         TOOLS_NEVER_ARRIVED,
@@ -574,7 +632,7 @@ def _least_tokens(tools: tuple[ToolDefinition, ...]) -> int:
 def _tool_tokens(tool: ToolDefinition) -> int:
     properties = properties_of(tool.parameters)
     characters = len(tool.name) + len(tool.description) + sum(map(len, properties))
-    # A tool and a property each take some signs, whatever the template's notation.
+    # Each tool and each property takes some punctuation, whatever the template's notation.
     return characters // _CHARACTERS_PER_TOKEN + 4 + 2 * len(properties)
 
 
@@ -582,25 +640,22 @@ _least_of_tool: ByIdentity[ToolDefinition, int] = ByIdentity(_tool_tokens)
 
 
 def _least_of_messages(trajectory: Trajectory) -> int:
-    """Return a safe estimate of the conversation's own tokens: an endpoint that tells fewer does not count them."""
+    """Return a lower bound for the tokens of the conversation alone."""
     start = trajectory.start
     assert start is not None
     texts = [start.system or "", *(message.content for message in start.messages)]
+    # Half of the estimate for tools: an endpoint that reports fewer tokens does not count prompts at all.
     return sum(map(len, texts)) // (2 * _CHARACTERS_PER_TOKEN)
 
 
 def _meant(name: str, tools: tuple[ToolDefinition, ...]) -> str | None:
-    """Return the offered tool that is meant by a name with residue, `None` for an offered name and for any other."""
     if is_offered(name, tools):
         return None
-
     return meant_tool(name, [tool.name for tool in tools])
 
 
 def _objects_in(raw: str) -> str:
-    """Return how often arguments were sent, in words: several whole objects, or the beginning of one before all of it.
-
-    Returns nothing for any other text."""
+    """Describe arguments that were sent several times; empty for any other text."""
     decoder, at, objects = json.JSONDecoder(), 0, list[JsonValue]()
     try:
         while at < len(raw):
@@ -611,25 +666,30 @@ def _objects_in(raw: str) -> str:
         if _is_repeated(raw):
             return "an object after pieces of itself"
         return ""
-    several = len(objects) > 1 and all(isinstance(each, dict) for each in objects)
-    return f"{len(objects)} of them" if several else ""
+    if len(objects) > 1 and all(isinstance(each, dict) for each in objects):
+        return f"{len(objects)} of them"
+    return ""
 
 
+# Looking for the beginning takes quadratic time.
 _MAX_REPEATED = 20_000
 
 
 def _is_repeated(raw: str) -> bool:
     """Return whether a text is a JSON object preceded by beginnings of itself.
 
-    An endpoint writes it if its chunks each hold the whole text so far."""
+    An endpoint sends such arguments if each chunk of its stream holds the whole text up to there.
+    """
     if len(raw) > _MAX_REPEATED:
         return False
-    for begin in (at for at, sign in enumerate(raw) if sign == "{" and at):
+    begin = raw.find("{", 1)
+    while begin > 0:
         try:
-            whole = json.loads(raw[begin:])
+            json.loads(raw[begin:])
         except (ValueError, RecursionError):
-            continue
-        return isinstance(whole, dict) and _consists_of_beginnings(raw[:begin], raw[begin:])
+            begin = raw.find("{", begin + 1)
+        else:
+            return _consists_of_beginnings(raw[:begin], raw[begin:])
     return False
 
 

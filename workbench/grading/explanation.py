@@ -1,6 +1,6 @@
-"""Explains a grade: the formula of the published system with the run's numbers in it, and the result.
+"""Explanations of grades: the formula of the published system, filled with the numbers of a run.
 
-Scores are the graders' own; nothing is computed again here. Tests check that the filled formula yields the score.
+Scores are the graders' own; nothing is graded again here. Tests check that the filled formula yields the score.
 """
 
 from __future__ import annotations
@@ -20,14 +20,13 @@ from workbench.grading.traits import TRAITS
 from workbench.numerals import figure
 from workbench.suite.settings import Grading
 
-# Formulas as terms: evaluated, written in words, and written with the numbers of one run.
+# Formulas as terms. One tree gives the formula in words, the formula with the numbers of a run, and its value: so the
+# text that a user reads cannot differ from the computation.
 
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """A number.
-
-    Without a name it is a constant, shown alike in words and in numbers."""
+    """A named number, or a constant if the name is empty."""
 
     value: float
     name: str = ""
@@ -78,7 +77,8 @@ Term = Amount | Sum | Difference | Product | Quotient | Clamped | Rounded
 def evaluate(term: Term) -> float:
     """Return the value of a term.
 
-    Raises ZeroDivisionError."""
+    Raises ZeroDivisionError for a quotient by 0.
+    """
     match term:
         case Amount(value=value):
             return value
@@ -97,7 +97,7 @@ def evaluate(term: Term) -> float:
 
 
 def in_words(term: Term) -> str:
-    """Return the formula in words: `(exact + 0.5 × name only) ÷ expected, kept within 0..1`."""
+    """Return a formula in words: `(exact + 0.5 × name only) ÷ expected, kept within 0..1`."""
     match term:
         case Clamped(term=inner):
             return f"{in_words(inner)}, kept within 0..1"
@@ -107,7 +107,7 @@ def in_words(term: Term) -> str:
 
 
 def in_numbers(term: Term) -> str:
-    """Return the formula filled in and computed: `(1 + 0.5 × 1) ÷ 2 = 0.75`; a single number unchanged."""
+    """Return a formula in numbers with its value: `(1 + 0.5 × 1) ÷ 2 = 0.75`; a single number stands alone."""
     match term:
         case Amount(value=value):
             return figure(value)
@@ -122,13 +122,16 @@ def in_numbers(term: Term) -> str:
 
 
 _LOOSE, _TIGHT, _WHOLE = range(3)
-"""How tightly a term binds: sums, products and quotients, single numbers."""
+"""The precedence of terms: sums and differences, products and quotients, single numbers."""
 
 
 def _written(term: Term, *, words: bool, inside: int = _LOOSE) -> str:
+    """Write a term in words or numbers, in parentheses if its precedence is below `inside`."""
     match term:
         case Amount(value=value, name=name):
-            return name if words and name else figure(value)
+            if words and name:
+                return name
+            return figure(value)
         case Sum(terms=(only,)):
             return _written(only, words=words, inside=inside)
         case Sum(terms=terms):
@@ -144,22 +147,22 @@ def _written(term: Term, *, words: bool, inside: int = _LOOSE) -> str:
             holds = _TIGHT
         case Clamped(term=inner) | Rounded(term=inner):
             return _written(inner, words=words, inside=inside)
-    return f"({text})" if holds < inside else text
+    if holds < inside:
+        return f"({text})"
+    return text
 
 
-# One reading of a grade per published system: its formula, its rules, and the credit of each line.
+# Readings: for each published system a function from a grade to its formula, its rules and the credit of each line.
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The value of one line of a grade's pairing.
+    """The contribution of one pairing of a grade to its score.
 
     `formula` shows how its credit was computed, `share` is its contribution to the score, `most` the largest possible
-    contribution.
-
-    An extra call has a `share` and a `most` of 0 if it neither adds nor costs anything. Both are `None` under
-    `dimensions`, which does not add up lines: there the credit is the line's parameter score. `arguments` shows the
-    part of the arguments if unexpected ones were given.
+    contribution. An extra call that costs nothing has 0 for both. Both are `None` under `dimensions`, which adds up no
+    pairings: there the formula is that of the parameter score. `arguments` is the credit of the arguments, if
+    unexpected ones were given.
     """
 
     formula: Term | None
@@ -170,10 +173,10 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One grader's part of an `Explanation`.
+    """The parts of an `Explanation` that depend on the grader.
 
-    `formula` is always present; `shortcut` is empty if the formula decided. `rule` is empty if the words of the formula
-    suffice."""
+    `shortcut` is empty if the formula decided, `rule` if the formula in words says everything.
+    """
 
     formula: Term
     shortcut: str
@@ -248,7 +251,8 @@ def _critics_shortcut(grade: Grade, grading: Grading) -> str:
     if not expected and not made:
         return "no call is expected and none was made, so the score is 1"
     if not expected and grade.score == 0:
-        return f"no call is expected and {'one was' if made == 1 else f'{made} were'} made, so the score is 0"
+        were_made = "one was" if made == 1 else f"{made} were"
+        return f"no call is expected and {were_made} made, so the score is 0"
     if grade.score == 0:
         return f"fail_on_tool_selection: {grade.reason.removeprefix('selection: ')}, so the score is 0"
     return "no argument has a check, so the score is 1 whatever was called"
@@ -262,7 +266,7 @@ def _critics_account(line: CallPairing, grade: Grade, grading: Grading) -> Accou
         return Account(None, 0.0, 0.0)
     if line.call is None and grading.critics.arcade_compatible:
         return Account(Amount(0.0), 0.0, 0.0)
-    earned = (line.tool_score, *(verdict.score for verdict in line.arguments))
+    earned = [line.tool_score, *(verdict.score for verdict in line.arguments)]
     weight = line.tool_weight + sum(verdict.weight for verdict in line.arguments if verdict.counted)
     formula: Term = Amount(0.0)
     if line.call is not None:
@@ -316,7 +320,7 @@ def _decision_account(line: CallPairing, items: float) -> Account | None:
 
 
 def _less_unlisted(line: CallPairing) -> Term | None:
-    """Return the part of the arguments, where some are too many."""
+    """Return the credit of the arguments of a line with unexpected ones; `None` for any other line."""
     listed = [verdict for verdict in line.arguments if verdict.listed]
     unlisted = len(line.arguments) - len(listed)
     if not listed or not unlisted:
@@ -387,11 +391,14 @@ def _accuracy_account(line: CallPairing, expected: float) -> Account | None:
 
 def _trajectory(grade: Grade, grading: Grading) -> Reading:
     total = grade.numbers.get("total", 0.0)
-    met = f"{figure(grade.numbers.get('matched', 0.0))} of {figure(total)} are"
+    shortcut, verdict = "nothing is asked for, so the score is 1", "All expectations are met"
+    if total:
+        met = figure(grade.numbers.get("matched", 0.0))
+        shortcut, verdict = "", f"All expectations must be met; {met} of {figure(total)} are"
     return Reading(
         Quotient(_number(grade, "matched", "expectations met"), _number(grade, "total", "expectations")),
-        "" if total else "nothing is asked for, so the score is 1",
-        f"All expectations must be met; {met}" if total else "All expectations are met",
+        shortcut,
+        verdict,
         (
             "Ordered expectations look for a call behind that of the one before; one that finds none leaves the place "
             "where the next one looks.",
@@ -406,9 +413,9 @@ def _trajectory(grade: Grade, grading: Grading) -> Reading:
 
 
 def _trajectory_accounts(grade: Grade, total: float) -> tuple[Account | None, ...]:
-    """Account for each line; among several lines about one prohibition the first one counts."""
     if not total:
         return (None,) * len(grade.pairings)
+    # A prohibition has a line for each call that breaks it, and counts once: with the first of its lines.
     seen: set[int] = set()
     accounts: list[Account | None] = []
     for line in grade.pairings:
@@ -443,10 +450,11 @@ def _dimensions(grade: Grade, grading: Grading) -> Reading:
     if published:
         recall += " Every call of an expected tool counts, so that it may be above 1."
         compared = "All expected calls of a tool are compared with its first call."
+    verdict = "The pass mark is not used" if shortcut else _pass_mark(grade)
     return Reading(
         Rounded(Sum(shares)),
         shortcut,
-        "The pass mark is not used" if shortcut else _pass_mark(grade),
+        verdict,
         (
             f"Precision: the share of the calls whose tool is expected. {recall}",
             "Parameters: for each expected call the mean of its arguments, where a right one earns 1, a wrong one 0.5 "
@@ -463,6 +471,7 @@ def _pass_mark(grade: Grade) -> str:
     score, mark = figure(grade.score or 0.0), figure(PASS_SCORE)
     if grade.verdict == Status.PASSED:
         return f"{score} reaches {mark}, and no expected call is missing: passed"
+    # The rounded score may equal the pass mark where the score itself is below it.
     reached = math.fsum(SHARES[name] * grade.numbers[name] for name in SHARES) >= PASS_SCORE - ROUNDING_SLACK
     missing = any(line.expected_call is not None and line.call is None for line in grade.pairings)
     if reached:
@@ -476,7 +485,7 @@ def _pass_mark(grade: Grade) -> str:
 
 
 def _dimensions_account(line: CallPairing) -> Account | None:
-    """Return the mean of the arguments of an expected call that was made."""
+    """Account for an expected call by the mean of its arguments; `None` for any other call."""
     if line.expected_call is None:
         return None
     worth = tuple(Amount(verdict.score / verdict.weight) for verdict in line.arguments if verdict.counted)
@@ -496,14 +505,13 @@ READINGS: Mapping[str, Callable[[Grade, Grading], Reading]] = {
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Explains a grade.
+    """The way from the pairings of a grade to its score and verdict.
 
-    `rule` is the system's formula in words. `formula` has the run's numbers; it is `None` where there is no score or a
-    rule decided before scoring, which `shortcut` describes.
-
-    `verdict` compares the score with its thresholds, `beside` holds the issues that fail the run whatever the score is,
-    `more` describes the system point by point. `accounts` has one entry for each of the grade's pairings, or `None`
-    where a line does not contribute to the score.
+    `system` is the name of the published system, `rule` its formula in words, and `more` its rules point by point.
+    `formula` holds the numbers of the run; it is `None` for a grade without a score, and where `shortcut` describes the
+    rule that decided before scoring. `verdict` compares the score with its thresholds. `beside` holds the issues that
+    fail the run whatever the score is. `accounts` has one entry for each pairing, `None` for one without a part in the
+    score.
     """
 
     system: str
@@ -517,46 +525,50 @@ class Explanation:
 
 
 def explain(grade: Grade, grading: Grading) -> Explanation:
-    """Return the explanation of a grade that was made under `grading`, with or without a score."""
+    """Explain a grade that was made under `grading`, with or without a score."""
     reading = READINGS[grade.grader](grade, grading)
-    scored = grade.score is not None
     more = reading.more
     if grade.published is not None:
         more = (*more, "Surplus calls that extra_calls frees are left out before anything is compared.")
-    formula = reading.formula if scored and not reading.shortcut else None
+    formula: Term | None = None
+    shortcut = verdict = ""
+    accounts: tuple[Account | None, ...] = (None,) * len(grade.pairings)
+    if grade.score is not None:
+        shortcut, verdict = reading.shortcut, reading.verdict
+        if not shortcut:
+            formula, accounts = reading.formula, reading.accounts
     return Explanation(
         TRAITS[grade.grader].system,
         reading.rule or in_words(reading.formula),
         formula,
-        reading.shortcut if scored else "",
-        reading.verdict if scored else "",
+        shortcut,
+        verdict,
         tuple(issue for issue in grade.issues if issue.decides),
         more,
-        reading.accounts if formula is not None else (None,) * len(grade.pairings),
+        accounts,
     )
 
 
 def disagreement(grades: Iterable[Grade]) -> tuple[tuple[Status, tuple[Grade, ...]], ...]:
-    """Return the graders by the status that each gives the run, the worst first; empty when they agree."""
+    """Return the statuses that graders give a run, each with its grades, worst first; empty when the graders agree."""
     grades = tuple(grades)
     if not disagree(grades):
         return ()
-    ruling = []
+    sides: dict[Status, list[Grade]] = {status: [] for status in WORST_FIRST}
     for grade in grades:
-        if grade.verdict not in (NOT_APPLICABLE, Status.ERROR):
-            ruling.append(grade)
-    sides = ((status, tuple(grade for grade in ruling if grade.status == status)) for status in WORST_FIRST)
-    return tuple((status, side) for status, side in sides if side)
+        if grade.verdict not in (NOT_APPLICABLE, Status.ERROR) and grade.status is not None:
+            sides[grade.status].append(grade)
+    return tuple((status, tuple(side)) for status, side in sides.items() if side)
 
 
 # The dimensions of the `dimensions` grader one by one, each as a fraction.
 
 _MAX_TERMS = 12
-"""With more terms than this, only their sum is written."""
+"""The most terms of a sum that are written one by one; of more, only the sum is."""
 
 
 class Facet(NamedTuple):
-    """One dimension: its name, how its amount was computed, and the counted things in words."""
+    """One dimension: its name, the formula of its amount, and a description of the counted things."""
 
     name: str
     formula: Term
@@ -564,9 +576,10 @@ class Facet(NamedTuple):
 
 
 def facets(grade: Grade, keywords: int) -> tuple[Facet, ...]:
-    """Return the dimensions that contribute to the score; `keywords` is how many the case asks for.
+    """Return the dimensions that contribute to the score of a grade; `keywords` is the number that the case asks for.
 
-    Empty for other graders, and for a run that called where nothing may be called."""
+    Empty for other graders, and for a run with calls where the case forbids all calls.
+    """
     numbers = grade.numbers
     if grade.grader != "dimensions" or "content" not in numbers:
         return ()
@@ -579,7 +592,10 @@ def facets(grade: Grade, keywords: int) -> tuple[Facet, ...]:
         if line.expected_call is not None:
             wanted.append(line)
     if not wanted:
-        return () if numbers["precision"] == 0 else (content,)
+        calls_forbidden = numbers["precision"] == 0
+        if calls_forbidden:
+            return ()
+        return (content,)
     made = len({line.call for line in grade.pairings if line.call is not None})
     precision = Facet("precision", Amount(numbers["precision"]), "no call was made")
     if made:

@@ -1,7 +1,7 @@
 """The results of graders: a score, a status, the pairing behind them and the issues to show.
 
-A grade and its parts are named tuples, which are made in a quarter of a frozen data class's time: the grades of a small
-run consist of about a hundred of them.
+A grade and its parts are named tuples, because making one takes a quarter of the time that a frozen data class takes:
+the grades of a small run consist of about a hundred of them.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ if TYPE_CHECKING:
 class Judgement:
     """A judge's finding on one value.
 
-    `model` is the judge's name in the suite or as chosen by the person, `value` is the value as `judged_value` writes
-    it, `rationale` is one line. Where the judge rated the value, `number` is what it gave on the `scale` (low, high),
-    and `holds` says whether that is enough."""
+    `model` is the judge's name in the suite or as the user chose it, `value` is the value as `judged_value` writes it,
+    `rationale` is one line. A rating has a `scale` (low, high) and a `number` on it; `holds` says whether the value
+    meets the criteria, or the number is high enough.
+    """
 
     model: str
     criteria: str
@@ -47,22 +48,21 @@ class Judgement:
 
     @property
     def verdict(self) -> CheckVerdict:
-        """The judgement as the verdict of a check.
-
-        A rating scores 0 at the low end of its scale and 1 at the high one."""
-        # Imported here: `evaluate` imports what compares texts and dates, which code that only reads results does not
-        # need.
+        """The judgement as the verdict of a check; a rating scores from 0 (low end of the scale) to 1 (high end)."""
+        # Imported here, because the module also loads the comparison of texts and dates, which readers of results do
+        # not need.
         from workbench.checks.check import CheckVerdict
 
         reason = self.rationale.removesuffix(".")
         if self.scale is None or self.number is None:
-            return CheckVerdict(1.0 if self.holds else 0.0, self.holds, reason)
+            return CheckVerdict(float(self.holds), self.holds, reason)
         low, high = self.scale
         rated = f"{setting_text(self.number)} on {range_text(low, high)}: {reason}"
         return CheckVerdict((self.number - low) / (high - low), self.holds, rated, number=self.number)
 
     def by(self, check: Judged) -> Judgement:
-        """Return the judgement with whether the number is enough for a check."""
+        """Return the judgement for a check that asks for a number: `holds` follows from the check's `at_least`."""
+        # One rating serves several checks on the same scale, each with a minimum of its own.
         if self.number is None or check.at_least is None:
             return self
         return replace(self, holds=self.number >= check.at_least)
@@ -72,31 +72,33 @@ class Judgement:
 class JudgeUse:
     """The cost of asking judges, apart from that of the run: questions, tokens, and US dollars.
 
-    Tokens and dollars are `None` if they are unknown."""
+    `usage` and `cost_usd` are `None` if they are unknown.
+    """
 
     asked: int = 0
     usage: Usage | None = None
     cost_usd: float | None = 0.0
 
     def __add__(self, other: JudgeUse) -> JudgeUse:
-        usages = []
-        for use in (self, other):
-            if use.usage is not None:
-                usages.append(use.usage)
-        known = self.cost_usd is not None and other.cost_usd is not None
-        cost = (self.cost_usd or 0.0) + (other.cost_usd or 0.0) if known else None
-        return JudgeUse(self.asked + other.asked, sum(usages, Usage()) if usages else None, cost)
+        usage = self.usage
+        if usage is None:
+            usage = other.usage
+        elif other.usage is not None:
+            usage += other.usage
+        # A sum with an unknown cost is unknown: a lower bound would look like the cost.
+        cost = None
+        if self.cost_usd is not None and other.cost_usd is not None:
+            cost = self.cost_usd + other.cost_usd
+        return JudgeUse(self.asked + other.asked, usage, cost)
 
 
 NOBODY_ASKED = JudgeUse()
 
 
 def judged_value(value: JsonValue) -> str:
-    """Return a value as judges see it: JSON on one line, keys sorted, texts in NFC.
+    """Return a value as judges see it: JSON on one line, keys sorted, texts in NFC, so that equal values have one text.
 
-    Equal values have one text.
-
-    Raises ValueError or RecursionError for what JSON cannot express.
+    Raises ValueError for NaN and infinity, and RecursionError for deeply nested values.
     """
     text = json.dumps(canonical(value), ensure_ascii=False, sort_keys=True, allow_nan=False)
     return escape_lone_surrogates(text)
@@ -112,15 +114,16 @@ class KnownJudgements:
             self._by_value.setdefault(asked, {}).setdefault(judgement.model, judgement)
 
     def of(self, check: Judged, value: str, chosen: str | None = None) -> Judgement | None:
-        """Return the judgement of a value as `judged_value` writes it.
+        """Return the judgement of a value, given as `judged_value` writes it; `None` if it was not judged.
 
-        The model that the check names comes first, then the one called `chosen`, then any model."""
+        The judging model is the one that the check names, else `chosen`, else any.
+        """
         found = self._by_value.get((check.judged, check.scale, value), {})
         model = check.model or chosen
         judgement = found.get(model) if model is not None else next(iter(found.values()), None)
-        if judgement is not None:
-            return judgement.by(check)
-        return None
+        if judgement is None:
+            return None
+        return judgement.by(check)
 
 
 def unjudged(check: Judged, why: str) -> CheckError:
@@ -131,10 +134,10 @@ def unjudged(check: Judged, why: str) -> CheckError:
 class JudgementNeededError(Exception):
     """A judge must be asked about a value before the run can be graded.
 
-    Raised by a `CheckContext.judge` that can be asked later.
-
-    It is no CheckError, so that handlers that add context to one do not catch it.
+    Raised by a `CheckContext.judge` that collects the questions of a run to ask them later.
     """
+
+    # Not a CheckError, because handlers that add context to one must not catch it.
 
     def __init__(self, check: Judged, value: JsonValue) -> None:
         super().__init__(f"a judge has not been asked yet: {check.judged}")
@@ -143,7 +146,7 @@ class JudgementNeededError(Exception):
 
 
 WHY_NOT_GRADED = "expects nothing yet"
-"""The reason why an `not graded` run is not graded."""
+"""The reason of a run with the status `not graded`."""
 
 IssueKind = Literal[
     "endpoint fault",
@@ -175,20 +178,20 @@ IssueKind = Literal[
 
 
 FIRST_KINDS: frozenset[IssueKind] = frozenset({"endpoint fault", "cut off", "refused"})
-"""The issues that explain the others of their run, and so come first."""
+"""The kinds of issues that explain the others of their run, and so come first."""
 
 ENDPOINT_FAULT = "endpoint fault: "
-"""How the reason of a run begins that the endpoint failed."""
+"""The beginning of the reason of a run that failed by a fault of the endpoint."""
 
 _NO_NUMBERS: Mapping[str, float] = MappingProxyType({})
 
 
 class Issue(NamedTuple):
-    """One thing that is wrong, shown where it belongs.
+    """A fault of a run, with the call, the expected call and the argument that it concerns.
 
     `call` is the index (from 0) of the actual call in `Trajectory.calls`, `expected_call` of the expected call in
     `Case.expected_calls()`; either is `None` where there is none. `decides` marks an issue that alone makes the status
-    failed. `expected` and `got` are short texts for a person; `why` is one line.
+    failed. `expected` and `got` are short texts for screens; `why` is one line.
     """
 
     kind: IssueKind
@@ -205,10 +208,10 @@ class Issue(NamedTuple):
 class ArgumentVerdict(NamedTuple):
     """The result of one check for one argument of a paired call.
 
-    `holds` is `None` when the argument was recorded but not judged. `score` is in 0..`weight` (unclamped with
-    `arcade_compatible`); `counted` is false when the weight is left out of the denominator. An argument that the
-    expected call does not list and that costs something is not `listed`: it has no weight, and a score of 0 or below.
-    The run fails when a `required` argument does not hold, whatever the score is.
+    `holds` is `None` when the argument was recorded and not judged. `score` is in 0..`weight` (unclamped with
+    `arcade_compatible`); `counted` is false when the weight is left out of the denominator. `listed` is false for an
+    argument that was given although the expected call does not list it: its weight is 0, and its score 0 or below. The
+    run fails when a `required` argument does not hold, whatever the score is.
     """
 
     argument: str
@@ -246,9 +249,10 @@ class CallPairing(NamedTuple):
 
 
 class PublishedGrade(NamedTuple):
-    """A grade by the published rule alone, where the suite's `extra_calls` frees calls that count there.
+    """A grade by the published rule alone, for a run in which `extra_calls` of the suite frees surplus calls.
 
-    The fields are the first ones of `Grade`."""
+    The fields are the first ones of `Grade`.
+    """
 
     grader: str
     score: float | None
@@ -262,10 +266,10 @@ class PublishedGrade(NamedTuple):
 class Grade(NamedTuple):
     """The result of one grader for one trajectory.
 
-    `score` is `None` when the grader does not apply. `verdict` is the grader's own, by its rule and the score. `status`
-    is that of the run when this grader decides, including requirements besides the score and failed steps of a chain.
-    `numbers` are the quantities in the grader's formula, by name. `published` is the grade that the published system
-    would give, where it differs because surplus calls are free.
+    `score` is `None` when the grader does not apply. `verdict` follows from the score by the grader's own rule.
+    `status` is the status of the run if this grader decides: it also depends on the requirements besides the score, and
+    on the steps of a chain. `numbers` are the quantities in the grader's formula, by name. `published` is the grade of
+    the published system, where it differs because surplus calls are free.
     """
 
     grader: str
@@ -280,7 +284,8 @@ class Grade(NamedTuple):
 
     @property
     def is_broken(self) -> bool:
-        """Whether an issue besides the score fails the run, so that no mean of scores can offset it."""
+        """Whether the run fails for a reason besides its score, so that no mean of scores can offset it."""
+        # `dimensions` fails a run without an expected tool whatever its score is.
         if self.grader == "dimensions" and self._lacks_a_tool:
             return True
         scored = _SCORED.get(self.grader, frozenset())
@@ -288,27 +293,22 @@ class Grade(NamedTuple):
 
     @property
     def _lacks_a_tool(self) -> bool:
-        lines = []
-        for line in self.pairings:
-            if line.expected_call is not None:
-                lines.append(line)
+        lines = [line for line in self.pairings if line.expected_call is not None]
         if lines:
             return any(line.call is None for line in lines)
         return self.numbers.get("recall", 1.0) < 1
 
 
 _SCORED: Mapping[str, frozenset[IssueKind]] = {"trajectory": frozenset({"forbidden call", "extra call"})}
-"""The deciding issues that lower the score of a grader, and so are not besides it."""
+"""The kinds of deciding issues that already lower the score of a grader."""
 
 
 class StepGrade(NamedTuple):
-    """One step of a chain, graded on its own by the deciding grader.
-
-    Steps count from 1.
+    """The grade of one step of a chain by the deciding grader; `step` counts from 1.
 
     `status` is `None` for a step that was never reached. `call` is the index in `Trajectory.calls` of the first call of
-    its answer, the one that is graded; its issues use indices of the run too. `expected_call` is the index in
-    `Case.expected_calls()` of the call it expects. `why` is one line.
+    its answer, which is the one that is graded; its issues use indices of the run too. `expected_call` is the index in
+    `Case.expected_calls()` of the call that the step expects. `why` is one line.
     """
 
     step: int
@@ -321,12 +321,11 @@ class StepGrade(NamedTuple):
 
 
 class Metric(NamedTuple):
-    """The value of one named check of the final answer, 0..1, and whether it holds.
+    """The value of one named check of the final answer, 0..1, and whether the check holds.
 
-    `number` is what the judge gave on its `scale` (low, high), if the check has one. `expected` and `why` are short
-    texts for a person.
-
-    Also the own score of the system that made an imported run: `about` then names what it scored.
+    `number` is the judge's rating on the `scale` (low, high) of the check, if it has one. `expected` and `why` are
+    short texts for screens. A score of the system that made an imported run is a metric too, with its subject in
+    `about`.
     """
 
     name: str
@@ -343,11 +342,11 @@ _DEFAULTS = Grading()
 
 
 class RedactedPlace(NamedTuple):
-    """A place where a stored run holds `$NAME` instead of a secret, as far as a check may look there.
+    """A place in a stored run that holds `$NAME` instead of a secret, and that a check may read.
 
-    `call` is the index of the call in `Trajectory.calls`, `argument` the name of a top-level argument. "names" are the
-    names of a call's arguments. "schema" is that of an offered tool, which holds the defaults of arguments. "case" is
-    what the run's case expects in the stored suite. "result" is that of a call, noted where a check sees it.
+    `call` is the index of the call in `Trajectory.calls`, `argument` the name of a top-level argument. Of the values of
+    `what`, "names" are the names of a call's arguments, "schema" is that of an offered tool (with defaults of
+    arguments), "case" the expectations of the stored suite, and "result" the result of a call.
     """
 
     what: Literal["tool", "argument", "names", "answer", "schema", "case", "result"]
@@ -356,22 +355,19 @@ class RedactedPlace(NamedTuple):
 
 
 class GradingError(Exception):
-    """A case cannot be graded as its suite asks.
-
-    The message names the key and what to write instead."""
+    """A case cannot be graded as its suite asks; the message names the key and the change that helps."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """One run and its grades.
+    """A run and its grades.
 
-    `repeat` counts from 0.
-
-    `grades` is empty for a run that was not graded; the first one decides the status. `error` names the fault of the
-    infrastructure, why the case was skipped, or why the run is not graded. `cost_usd` is the cost of the model's
-    answers in US dollars, 0 where none was asked over a network, `None` where it is not known. `grading` holds the
-    options of grading and of joining the case's repeats. `judgements` are those that were used, in grading and in the
-    conditions of mocks; `judging` is the cost of asking for them, apart from the run's own tokens, cost and latency.
+    `repeat` counts from 0. `grades` is empty for a run that was not graded; the first one decides the status. `error`
+    names the fault of the infrastructure, the reason why the case was skipped, or the reason why the run is not graded.
+    `cost_usd` is the cost of the model's answers in US dollars, 0 for a model that is not asked over a network, `None`
+    if it is unknown. `grading` holds the options of grading and of joining the case's repeats. `judgements` are those
+    used in grading and in the conditions of mocks; `judging` is the cost of asking for them, which the run's own
+    tokens, cost and latency leave out.
     """
 
     run_id: str
@@ -398,29 +394,35 @@ class RunResult:
     """The values of the case's named checks of the final answer, in their order; empty for a run that was not
     graded."""
     valid_arguments: tuple[bool | None, ...] = ()
-    """For each call whether its arguments are valid by its tool's own schema, `None` where no schema can tell; empty
-    for a run that was not graded."""
+    """Whether the arguments of each call are valid by its tool's own schema, `None` where no schema can tell; empty for
+    a run that was not graded."""
 
     @property
     def grade(self) -> Grade | None:
-        """The grade that decides."""
-        return self.grades[0] if self.grades else None
+        """The grade of the deciding grader; `None` for a run that was not graded."""
+        if self.grades:
+            return self.grades[0]
+        return None
 
     @property
     def passed(self) -> bool:
-        """Whether it passed, with or without a warning."""
+        """Whether the run passed, with or without a warning."""
         return self.status.good
 
     @property
     def score(self) -> float | None:
-        return self.grades[0].score if self.grades else None
+        """The score by the deciding grader."""
+        if self.grades:
+            return self.grades[0].score
+        return None
 
     @property
     def reason(self) -> str | None:
-        """Why the run did not pass, in one line.
+        """The reason why the run did not pass, in one line; `None` if it passed.
 
         It is the issue that explains the others or fails the run whatever its score, else the deciding grader's reason.
-        For a run that was not graded, it is its error."""
+        For a run that was not graded it is the error.
+        """
         if self.grade is None:
             return self.error
         if self.status == Status.PASSED:
@@ -433,26 +435,32 @@ class RunResult:
 
     @property
     def issues(self) -> tuple[Issue, ...]:
-        """The issues of the grade that decides; empty for a run that was not graded."""
-        return self.grades[0].issues if self.grades else ()
+        """The issues of the deciding grade; empty for a run that was not graded."""
+        if self.grades:
+            return self.grades[0].issues
+        return ()
 
     @property
     def is_broken(self) -> bool:
-        """Whether an issue besides the score failed it, so that no mean of scores can offset it."""
+        """Whether the run failed for a reason besides its score, so that no mean of scores can offset it."""
         return self.grade is not None and self.grade.is_broken
 
-    # What follows from grades and trajectory and is asked of every run of a batch. A packed result knows it at once;
-    # all else has to be unpacked.
+    # The properties from here to `first_token_ms` are read for every run of a batch. `grading.packed` stores their
+    # values beside a packed result, so that reading them unpacks nothing.
 
     @property
     def grader(self) -> str | None:
-        """The grader that decides."""
-        return self.grades[0].grader if self.grades else None
+        """The name of the deciding grader."""
+        if self.grades:
+            return self.grades[0].grader
+        return None
 
     @property
     def verdict(self) -> Verdict | None:
-        """The verdict of the grader that decides."""
-        return self.grades[0].verdict if self.grades else None
+        """The verdict of the deciding grader."""
+        if self.grades:
+            return self.grades[0].verdict
+        return None
 
     @property
     def graders_disagree(self) -> bool:
@@ -461,17 +469,17 @@ class RunResult:
 
     @property
     def has_free_calls(self) -> bool:
-        """Whether surplus calls are free that count under the published rule of the deciding grader."""
+        """Whether the run has surplus calls that are free, although the published rule of its grader counts them."""
         return bool(self.grades) and self.grades[0].published is not None
 
     @property
     def called(self) -> tuple[str, ...]:
-        """The tools that were called, in order."""
+        """The names of the called tools, one for each call, in order."""
         return tuple([call.tool for call in self.trajectory.calls])
 
     @property
     def executions(self) -> int:
-        """How many calls were really executed on a server."""
+        """The number of calls that a server executed; the others were mocked."""
         return sum(call.server is not None for call in self.trajectory.calls)
 
     @property
@@ -486,7 +494,7 @@ class RunResult:
 
     @property
     def has_notices(self) -> bool:
-        """Whether something differed from the suite, or servers failed at the start."""
+        """Whether the run differed from its suite in some way, or a server failed at the start."""
         start = self.trajectory.start
         return bool(self.trajectory.notices or (start is not None and start.server_outputs))
 
@@ -497,7 +505,7 @@ class RunResult:
 
     @property
     def was_asked(self) -> bool:
-        """Whether the run came as far as a request to the model."""
+        """Whether the model was asked at least once."""
         return bool(self.trajectory.rounds)
 
     @property
@@ -507,27 +515,27 @@ class RunResult:
 
     @property
     def latency_ms(self) -> float:
-        """The sum of the latencies of the model's answers."""
+        """The sum of the latencies of the model's answers, in milliseconds."""
         return self.trajectory.model_latency_ms
 
     @property
     def loop_ms(self) -> float:
-        """The whole agent loop by the wall clock."""
+        """The duration of the whole agent loop by the wall clock, in milliseconds."""
         return self.trajectory.loop_ms
 
     @property
     def limited_ms(self) -> float:
-        """The time that `max_latency_ms` limits under the deciding grader, shown in tables as the run's latency."""
+        """The time that `max_latency_ms` limits under the deciding grader, in milliseconds: the latency in tables."""
         return limited_ms(self.grading, self.latency_ms, self.loop_ms)
 
     @property
     def first_token_ms(self) -> float | None:
-        """The time to the first token of the first answer."""
+        """The time to the first token of the first answer, in milliseconds."""
         return next((asked.first_token_ms for asked in self.trajectory.asked), None)
 
     @property
     def small(self) -> RunResult:
-        """The run without its rounds, or packed: thousands may be kept."""
+        """The run in little memory: without its rounds, or packed."""
         return replace(self, trajectory=replace(self.trajectory, rounds=()))
 
     def with_status(self, status: Status) -> RunResult:
@@ -543,9 +551,10 @@ def _reason(issue: Issue) -> str:
 
 
 def reason_of(grade: Grade) -> str:
-    """Return in one line why the run ends with its status under a grade.
+    """Return the reason for the status of a run under a grade, in one line.
 
-    It is the grader's reason, or the issue that fails the run whatever its score."""
+    It is the grader's reason, or the issue that fails the run whatever its score.
+    """
     deciding = [issue for issue in grade.issues if issue.decides]
     leading = next((issue for issue in grade.issues if issue.kind in FIRST_KINDS), None)
     if leading is not None and grade.status == Status.FAILED:
@@ -556,8 +565,9 @@ def reason_of(grade: Grade) -> str:
     about = ".".join(filter(None, (first.tool, first.argument))) or f"expected {first.expected}"
     if first.kind == "failed step":
         about = first.why
-    others = f" and {len(deciding) - 1} more" if len(deciding) > 1 else ""
-    what = f"{first.kind}: {about}{others}"
+    reason = f"{first.kind}: {about}"
+    if len(deciding) > 1:
+        reason += f" and {len(deciding) - 1} more"
     if grade.verdict == NOT_APPLICABLE:
-        return f"{what}; {grade.reason}"
-    return what
+        reason += f"; {grade.reason}"
+    return reason

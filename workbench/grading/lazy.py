@@ -1,4 +1,4 @@
-"""Lazy sequences, and columns of few different values: the storage of a million runs."""
+"""Sequences that make their items on access, and columns of few different values: the storage of a million runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _Value = TypeVar("_Value", bound=Hashable)
 
 
 class Lazy(Sequence[_Item]):
-    """A sequence whose items are made when they are asked for; equal to any with equal items."""
+    """A sequence that makes its items on access, and is equal to any sequence with equal items."""
 
     def at(self, index: int) -> _Item:
         """Return the item at an index from 0."""
@@ -35,11 +35,12 @@ class Lazy(Sequence[_Item]):
             return NotImplemented
         return len(self) == len(other) and all(one == another for one, another in zip(self, other, strict=True))
 
+    # As for lists: equality by items, which may have no hash, and so no hash of the sequence.
     __hash__ = None  # type: ignore[assignment]
 
 
 class Mapped(Lazy[_Item], Generic[_Other, _Item]):
-    """The results of a function on the items of another sequence, computed on access."""
+    """The results of a function for the items of another sequence, computed on access."""
 
     def __init__(self, items: Sequence[_Other], make: Callable[[_Other], _Item]) -> None:
         self._items = items
@@ -67,9 +68,7 @@ class Chosen(Lazy[_Item]):
 
 
 class Codes(Generic[_Value]):
-    """A column of values of which there are few: each is kept once.
-
-    `codes` has a number for each place."""
+    """A column of values, few of which differ: each value is kept once, and `codes` has its number for each place."""
 
     def __init__(self) -> None:
         self._values: list[_Value] = []
@@ -78,7 +77,7 @@ class Codes(Generic[_Value]):
 
     @property
     def kinds(self) -> int:
-        """How many different values there are."""
+        """The number of different values."""
         return len(self._values)
 
     def append(self, value: _Value) -> None:
@@ -93,11 +92,8 @@ class Codes(Generic[_Value]):
         return self._values[self.codes[index]]
 
     def where(self, fits: Callable[[_Value], bool]) -> Iterator[int]:
-        """Yield the places of the values that fit; each different value is asked about once."""
-        fitting = set()
-        for code, value in enumerate(self._values):
-            if fits(value):
-                fitting.add(code)
+        """Return the places of the values that fit; `fits` is asked once for each different value."""
+        fitting = {code for code, value in enumerate(self._values) if fits(value)}
         if fitting:
             return (place for place, code in enumerate(self.codes) if code in fitting)
         return iter(())

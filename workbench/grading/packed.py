@@ -1,7 +1,7 @@
-"""Finished runs in few bytes: a result whose grades and trajectory are packed, and unpacked while somebody looks.
+"""Packed results: finished runs whose grades and trajectory are compressed, and unpacked on access.
 
-A batch has thousands of runs, and of most only their figures are ever read again. As objects a small run takes ten
-kilobytes; packed, one. What is asked of every run is known at once; all else is there too, at the price of unpacking.
+A batch has thousands of runs, and of most only the numbers are read again. A small run takes ten kilobytes as objects,
+and one kilobyte packed. The facts that are read of every run (score, reason, latency …) stay beside the packed data.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from workbench.grading.status import Status, Verdict
 from workbench.trajectory.events import ToolDefinition, Usage
 
 _MAX_SHARED = 1024
-"""How many definitions of tools the runs of a batch share."""
+"""The most definitions of tools that the runs of a batch share."""
 
 _SAMPLE_BYTES = 1 << 15
-"""What zlib can use of a sample."""
+"""The size of the sample: zlib's window holds no more."""
 
 
 class _Facts(NamedTuple):
-    """The properties of `RunResult` of these names."""
+    """The values of the properties of `RunResult` with these names."""
 
     score: float | None
     reason: str | None
@@ -58,8 +58,10 @@ PACKED = ("trajectory", "grades", "judgements", "steps", "redacted")
 """The fields of a result that are packed."""
 
 KEPT = tuple(field.name for field in fields(RunResult) if field.name not in PACKED)
+"""The fields of a result that are not packed."""
+
 FACTS = _Facts._fields
-"""Facts on a result that need no unpacking: its fields that are not packed, and facts made from the others."""
+"""The properties of a result that are computed from packed fields, and stored beside them."""
 
 _facts_of = attrgetter(*_Facts._fields)
 _content_of = attrgetter(*PACKED)
@@ -67,23 +69,22 @@ _kept_of = attrgetter(*KEPT)
 
 
 class LazyResult(RunResult):
-    """A `RunResult` whose fields in `PACKED` are those of `whole`, to which it is equal.
-
-    Making one from fields makes a whole one."""
+    """A `RunResult` that makes its fields in `PACKED` on access, equal to its `whole`."""
 
     __slots__ = ()
 
+    # `dataclasses.replace` calls the class with all fields: the result of that has them in memory.
     def __new__(cls, *values: Any, **named: Any) -> RunResult:  # type: ignore[misc]
         return RunResult(*values, **named)
 
     @property
     def whole(self) -> RunResult:
-        """The result with everything in memory."""
+        """The result with all fields in memory."""
         raise NotImplementedError
 
     @property
     def small(self) -> RunResult:
-        """The run itself."""
+        """The result itself, which is small already."""
         return self
 
     def __eq__(self, other: object) -> bool:
@@ -100,7 +101,7 @@ class LazyResult(RunResult):
 
 
 class PackedResult(LazyResult):
-    """A result in few bytes."""
+    """A result whose fields in `PACKED` are compressed."""
 
     __slots__ = ("_data", "_facts", "_in_common")
 
@@ -110,9 +111,8 @@ class PackedResult(LazyResult):
 
     @property
     def whole(self) -> RunResult:
-        """The result as it was before.
-
-        The last few stay whole for a while."""
+        """The result as it was before packing."""
+        # A view reads many fields of one result: the last few that were unpacked are kept.
         for packed, whole in tuple(_LOOKED_AT):
             if packed is self:
                 return whole
@@ -123,24 +123,24 @@ class PackedResult(LazyResult):
 
     @property
     def size(self) -> int:
-        """How many bytes the packed parts take."""
+        """The size of the packed fields in bytes."""
         return len(self._data)
 
     def with_status(self, status: Status) -> RunResult:
-        """Return the run with another status, packed too."""
+        """Return the result with another status, packed too."""
         changed = replace(self.whole, status=status)
         return _made(changed, _Facts(*_facts_of(changed)), self._data, self._in_common)
 
     @property
     def parcel(self) -> Parcel:
-        """What is sent of it to another process, which knows what was planned."""
+        """The parts of the result that another process needs if it knows the planned run."""
         judging = self.judging if self.judging is not NOBODY_ASKED else None
         of_grading = self.metrics, self.valid_arguments
         return Parcel(self.status, self.error, self.cost_usd, judging, *of_grading, tuple(self._facts), self._data)
 
 
 _LOOKED_AT: deque[tuple[PackedResult, RunResult]] = deque(maxlen=4)
-"""The results that were unpacked last."""
+"""The results that were unpacked last, each with its whole."""
 
 
 def _of_whole(name: str) -> property:
@@ -151,6 +151,7 @@ def _known(index: int) -> property:
     return property(lambda self: self._facts[index])
 
 
+# The properties take the place of the data class's slots and properties of the same names.
 for _name in PACKED:
     setattr(LazyResult, _name, _of_whole(_name))
 for _index, _name in enumerate(_Facts._fields):
@@ -158,7 +159,7 @@ for _index, _name in enumerate(_Facts._fields):
 
 
 class Parcel(NamedTuple):
-    """A packed result on its way to another process, without its planned part."""
+    """A packed result on its way to another process, without the fields that its plan determines."""
 
     status: Status
     error: str | None
@@ -171,7 +172,7 @@ class Parcel(NamedTuple):
 
 
 class News(NamedTuple):
-    """What packed results on their way to another process have in common, as far as that does not know it yet."""
+    """New shared parts of packed results, which another process needs to unpack the next parcels."""
 
     key: str
     sample: bytes
@@ -189,10 +190,13 @@ def _made(result: RunResult, facts: _Facts, data: bytes, in_common: InCommon) ->
 
 
 class InCommon:
-    """The parts that packed results share: a sample that zlib compresses against, and the offered tools."""
+    """The parts that packed results share: a sample that zlib compresses against, and the offered tools.
+
+    `key` identifies the shared parts across processes; a copy in another process has the same key.
+    """
 
     def __init__(self, key: str | None = None) -> None:
-        """`key` is that of another process; no two processes, not even one after the other, make the same."""
+        # Random, because parcels of an earlier process must never be read with the parts of a later one.
         self.key = key or token_hex(8)
         self.sample = b""
         self.tools: list[ToolDefinition] = []
@@ -202,22 +206,22 @@ class InCommon:
         _ALL_IN_COMMON[self.key] = self
 
     def packed(self, result: RunResult) -> RunResult:
-        """Return a result packed, or unchanged if it cannot be.
-
-        A model of the caller's own may put values into a run that no run consists of."""
+        """Return a result packed, or unchanged if it cannot be pickled."""
+        # A model that is a Python object of the caller may put any values into a run.
         if isinstance(result, PackedResult):
             return result
         try:
             content = _pickled(_content_of(result), self._reducers)
         except (pickle.PicklingError, TypeError, ValueError, AttributeError, RecursionError):
             return result
+        # The runs of a batch resemble each other: the first one is the dictionary with which zlib packs the others.
         self.sample = self.sample or content[:_SAMPLE_BYTES]
         packing = zlib.compressobj(1, zdict=self.sample)
         facts = _Facts(*_facts_of(result))
         return _made(result, facts, packing.compress(content) + packing.flush(), self)
 
     def news(self) -> News | None:
-        """Return the shared parts that another process needs for the results packed since the last call."""
+        """Return the shared parts that are new since the last call; `None` without any."""
         if not self.sample or self._told == len(self.tools) + 1:
             return None
         tools, sample = tuple(self.tools[max(self._told - 1, 0) :]), b"" if self._told else self.sample
@@ -225,14 +229,12 @@ class InCommon:
         return News(self.key, sample, tools)
 
     def take(self, news: News) -> None:
-        """Take in the shared parts from another process."""
+        """Add new shared parts that another process sent."""
         self.sample = self.sample or news.sample
         self.tools += news.tools
 
     def arrived(self, parcel: Parcel, planned: RunResult) -> RunResult:
-        """Return a result that another process packed.
-
-        `planned` is a result of the same run."""
+        """Return a result that another process packed; `planned` is a result of the same run before it was made."""
         status, error, cost_usd, judging, metrics, valid_arguments, facts, data = parcel
         result = replace(
             planned,
@@ -246,14 +248,14 @@ class InCommon:
         return _made(result, _Facts(*facts), data, self)
 
     def unpacked(self, data: bytes) -> tuple[Any, ...]:
-        """Return the values of the packed fields.
-
-        Pickle is safe here: this program packed them."""
+        """Return the values of the packed fields."""
+        # Pickle is safe here, because this program packed the values.
         content: tuple[Any, ...] = pickle.loads(zlib.decompressobj(zdict=self.sample).decompress(data))
         return content
 
     def _reduced_tool(self, tool: ToolDefinition) -> Any:
-        number = self._numbers.get(id(tool))  # they live as long as the numbers
+        # `self.tools` keeps the definitions alive, so that their ids stay theirs.
+        number = self._numbers.get(id(tool))
         if number is None:
             if len(self.tools) == _MAX_SHARED:
                 return ToolDefinition, _values_of(ToolDefinition)(tool)
@@ -263,11 +265,11 @@ class InCommon:
 
 
 _ALL_IN_COMMON: WeakValueDictionary[str, InCommon] = WeakValueDictionary()
-"""By their keys: whatever is packed with one holds it."""
+"""The shared parts by their keys; each packed result keeps its own alive."""
 
 
 def pickled(value: object) -> bytes:
-    """Return a value as `pickle` reads it, made in half of its time where it consists of records."""
+    """Return a value as `pickle.loads` reads it; records take half of the time that `pickle.dumps` needs."""
     return _pickled(value, _REDUCERS)
 
 
@@ -288,10 +290,10 @@ def _read_only(content: dict[Any, Any]) -> MappingProxyType[Any, Any]:
 
 
 class _Reducers(dict[type, Callable[[Any], Any]]):
-    """How `pickle` takes objects apart, by their types.
+    """A dispatch table for `pickle`, filled with a reducer for each type that occurs.
 
-    Records are made again by a call with the values of their fields, which takes half of the time that setting each of
-    them does."""
+    Records are made again by a call with the values of their fields, which takes half of the time of setting each one.
+    """
 
     def __missing__(self, kind: type) -> Callable[[Any], Any]:
         reducer: Callable[[Any], Any]
@@ -303,7 +305,8 @@ class _Reducers(dict[type, Callable[[Any], Any]]):
         elif issubclass(kind, tuple) and hasattr(kind, "_fields"):
             reducer = lambda item: (kind, tuple(item))  # noqa: E731
         else:
-            reducer = copyreg.dispatch_table[kind]  # a KeyError tells `pickle` to go on by itself
+            # A KeyError makes `pickle` use its own way for the type.
+            reducer = copyreg.dispatch_table[kind]
         self[kind] = reducer
         return reducer
 

@@ -1,10 +1,12 @@
-"""Pair calls with expected calls and rounds with steps, and turn pairings into issues."""
+"""Pairs actual calls with expected calls and rounds with the steps of a chain, and turns pairings into issues."""
 
 from __future__ import annotations
 
 import heapq
 import json
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import repeat
 from typing import NamedTuple, Protocol
 
 from workbench.checks.check import Check, Checks, describe
@@ -18,13 +20,18 @@ from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
 MAX_PAIRS = 10_000
-"""Up to this many pairs, a hundred by a hundred, the best pairing is computed. With more, each row takes its best in
-turn."""
+"""The most pairs (a hundred expected calls by a hundred calls) for which the best pairing is computed. Above it, each
+row takes its best column in turn."""
 
 _MAX_VERIFIED = 20_000
+"""The most pairs that are compared only to learn whether a large pairing is the best."""
+
+# Gains are sums of float shares, which differ in the last digits with the order of the terms.
 _SLACK = 1e-9
+
 _LOOKED_AT = 100
 _LOOKED_AT_IN_ALL = 100_000
+"""The columns that `pairs_in_turn` considers for one row, and for all rows together."""
 
 
 def pairs_in_turn(
@@ -32,10 +39,11 @@ def pairs_in_turn(
 ) -> list[tuple[int, int]]:
     """Pair each row with the column that gains most among the first hundred that are left.
 
-    This is fast, but does not always find the best pairing.
-    With more than a thousand rows each considers fewer columns, so that the time is linear in the rows. Returns the
-    pairs in the order of the rows; among equal gains the earliest column wins."""
+    The pairing is greedy, so a better one may exist. Returns the pairs in the order of the rows; among equal gains the
+    earliest column wins.
+    """
     left = list(columns)
+    # With more than a thousand rows each considers fewer columns, so that the time stays linear in the rows.
     looked_at = max(min(_LOOKED_AT, _LOOKED_AT_IN_ALL // (len(rows) or 1)), 1)
     pairs = []
     for row in rows:
@@ -48,7 +56,7 @@ def pairs_in_turn(
 
 
 class LargePairing(NamedTuple):
-    """Pairs of rows with columns, and whether they certainly have the largest total gain."""
+    """Pairs of rows with columns, and whether their total gain is known to be the largest."""
 
     pairs: dict[int, int]
     surely_best: bool
@@ -65,14 +73,16 @@ def large_pairing(
 ) -> LargePairing:
     """Pair more rows and columns than can be compared pair by pair: the `perfect` pairs first, then the rest.
 
-    The rest is paired by `best` where it is small enough, otherwise by `in_turn`. `most(row)` is an upper bound for the
-    gain of a row. The result is certain when each line of the shorter side has its best.
+    The rest is paired by `best` if it has at most `MAX_PAIRS` pairs, otherwise by `in_turn`. `gain(row, column)` is the
+    value of a pair, `most(row)` an upper bound for the gain of a row.
     """
     taken = set(perfect.values())
     rows_left = [row for row in rows if row not in perfect]
     columns_left = [column for column in columns if column not in taken]
-    few = len(rows_left) * len(columns_left) <= MAX_PAIRS
-    pairs = {**perfect, **(best if few else in_turn)(rows_left, columns_left)}
+    pair_the_rest = in_turn
+    if len(rows_left) * len(columns_left) <= MAX_PAIRS:
+        pair_the_rest = best
+    pairs = {**perfect, **pair_the_rest(rows_left, columns_left)}
     return LargePairing(pairs, _each_has_its_best(rows, columns, pairs, gain, most))
 
 
@@ -84,45 +94,54 @@ def _each_has_its_best(
     most: Callable[[int], float],
 ) -> bool:
     """Return whether each row, or each column if there are fewer, gains as much as it can; `False` if unknown."""
+    # No pairing can beat one in which every line of the shorter side has its maximum. The converse does not hold: a
+    # best pairing in which two rows want the same column is reported as unknown.
     by_row = len(rows) <= len(columns)
     if len(pairs) < min(len(rows), len(columns)):
         return False
     limit = max(map(most, rows), default=0.0)
     doubtful = []
     for row, column in pairs.items():
-        if gain(row, column) < (most(row) if by_row else limit) - _SLACK:
+        bound = most(row) if by_row else limit
+        if gain(row, column) < bound - _SLACK:
             doubtful.append((row, column))
     if len(doubtful) * max(len(rows), len(columns)) > _MAX_VERIFIED:
         return False
-    others = columns if by_row else rows
-    return all(
-        gain(row, column) >= max(gain(row, other) if by_row else gain(other, column) for other in others) - _SLACK
-        for row, column in doubtful
-    )
+    for row, column in doubtful:
+        rivals = map(gain, repeat(row), columns) if by_row else map(gain, rows, repeat(column))
+        if gain(row, column) < max(rivals) - _SLACK:
+            return False
+    return True
 
 
 def best_pairing(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
     """Pair rows with columns so that the sum of the gains is as large as possible.
 
-    All of the shorter side are paired.
+    Every row is paired, or every column if there are fewer. Gains are integers, so that equal sums are recognised as
+    equal; they may be negative. Returns the pairs in the order of their rows. Implements the Hungarian method with
+    potentials, O(rows² · columns).
 
-    Gains are integers, so that equal sums are recognised as equal; they may be negative. Returns the pairs in the order
-    of their rows. Implements the Hungarian method with potentials, O(rows² · columns).
+    >>> best_pairing([[3, 2], [3, 0]])
+    [(0, 1), (1, 0)]
     """
     if not gains or not gains[0]:
         return []
+    # The method adds rows one by one and needs a column for each: a table with more rows than columns is transposed.
     if len(gains) > len(gains[0]):
         turned = best_pairing(list(zip(*gains, strict=True)))
         return sorted((row, column) for column, row in turned)
     at_once = _each_row_its_best(gains)
-    return at_once if at_once is not None else _hungarian(gains)
+    if at_once is not None:
+        return at_once
+    return _hungarian(gains)
 
 
 def clear_pairing(gains: Sequence[Sequence[float]], margin: float) -> list[tuple[int, int]] | None:
     """Return the best pairing where it is obvious, else `None`.
 
-    It is obvious when every line of the shorter side gains most with a partner of its own, by more than `margin` over
-    any other."""
+    It is obvious when every line of the shorter side (rows or columns) gains most with a partner of its own, by more
+    than `margin` over any other.
+    """
     if not gains or not gains[0]:
         return []
     if len(gains) > len(gains[0]):
@@ -142,10 +161,11 @@ def clear_pairing(gains: Sequence[Sequence[float]], margin: float) -> list[tuple
 
 
 def sure_pairs(gains: Sequence[Sequence[float]], margin: float) -> dict[int, int]:
-    """Return the pairs that every best pairing contains.
+    """Return pairs that every best pairing contains, as columns by row.
 
-    Such a pair is a row with the only column in which it gains anything, if the column also gains most with that row,
-    by more than `margin` over any other. Returns none if a gain is negative."""
+    A row and its best column are such a pair if that column is best by more than `margin`, and gains nothing with any
+    other row. Returns none if a gain is negative.
+    """
     if any(min(row) < 0 for row in gains):
         return {}
     gained_by = []
@@ -161,25 +181,27 @@ def sure_pairs(gains: Sequence[Sequence[float]], margin: float) -> dict[int, int
 
 
 def _each_row_its_best(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]] | None:
-    """Return the pairing in which every row has its largest gain, which is the best possible one, if it exists."""
+    """Return the pairing in which every row has its largest gain; `None` if two rows want the same column."""
     pairs = [(number, row.index(max(row))) for number, row in enumerate(gains)]
     if len({column for _, column in pairs}) == len(pairs):
         return pairs
     return None
 
 
-# The Hungarian method (Kuhn 1955, Munkres 1957), in the form that adds row by row along shortest paths (Jonker and
-# Volgenant 1987). Costs are negative gains. Every row and column has a potential, such that no cost is below the sum of
-# its row's and its column's, and equals it for each pair so far: then the pairs so far are the best for their rows. A
-# new row searches as Dijkstra's algorithm does: always the column next that is nearest by cost minus potentials, from
-# which the search goes on with the row that holds it. The search ends at a free column; the potentials of all that was
-# visited move by the distance, which keeps both conditions, and the rows on the path each take the next column.
+# The Hungarian method (Kuhn 1955, Munkres 1957), in the form that adds rows one by one along shortest paths (Jonker and
+# Volgenant 1987). Costs are negative gains. Every row and every column has a potential, under two conditions: no cost
+# is below the potential of its row plus that of its column, and the cost of each chosen pair equals this sum. The
+# chosen pairs are then the best for the rows so far (linear programming duality).
+#
+# A new row looks for a free column as Dijkstra's algorithm does, with the reduced cost (cost minus both potentials) as
+# distance: it visits the nearest column, goes on from the row that holds it, and stops at a free one. The potentials of
+# the visited rows and columns then move by the distance, which keeps both conditions, and every row on the path hands
+# its column to the row before it.
 def _hungarian(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
-    """Add one row after another along a cheapest augmenting path.
-
-    Index 0 stands for "none" on both sides."""
     rows, columns = len(gains), len(gains[0])
-    unreached = 1 + 4 * rows * (1 + max(abs(gain) for row in gains for gain in row))
+    # Larger than any reduced cost. Not `math.inf`, because the gains of `critics` may be too large for a float.
+    unreached = 1 + 4 * rows * (1 + max(max(map(abs, row)) for row in gains))
+    # Index 0 is "none" on both sides: row 0 holds every free column, and column 0 holds the row that is being added.
     row_potential = [0] * (rows + 1)
     column_potential = [0] * (columns + 1)
     row_of = [0] * (columns + 1)
@@ -215,22 +237,24 @@ def _hungarian(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
     return sorted((row_of[column] - 1, column - 1) for column in range(1, columns + 1) if row_of[column])
 
 
-# The largest one-to-one pairing of members and calls, where a call either fits a member or does not. A pairing is the
-# largest if no augmenting path is left (Berge 1957): a call without a member, a member that it fits, the call that this
-# member has, another member that this call fits, and so on to a member without a call. All calls on the path move one
-# member further, and there is one pair more. Members that were paired stay paired.
+# The largest one-to-one pairing of members (expected calls) with calls, where a call either fits a member or does not.
+# A pairing is the largest if no augmenting path is left (Berge 1957). Such a path begins at a call without a member and
+# goes on to a member that it fits, the call that this member has, another member that this call fits, and so on until a
+# member without a call. Every call on the path moves one member further, which makes one pair more, and members that
+# were paired stay paired.
 #
-# Comparing is what costs, because checks are evaluated. Three things avoid it. Members and calls have buckets, of a
-# tool and the plain values that a fitting call must have: only what shares a bucket is compared. Equal calls are of one
-# kind, of which one is asked. And where a search finds no free member, none of the members that it reached can ever be
-# part of an augmenting path again, because no path leads on from them: they are settled and searched no more.
+# Comparisons take the time, because they evaluate checks. Three rules save most of them:
+# - A bucket is a tool with the plain values that a fitting call must have. Only members and calls that share a bucket
+#   are compared.
+# - Calls with equal tools and arguments are of one kind, and one of them is compared for all.
+# - A search without result settles the members that it reached: no augmenting path will ever lead on from them.
 
 Bucket = tuple[Hashable, ...]
 """The properties that a call shares with every member that it may fit."""
 
 
 class Among(Protocol):
-    """Tells which members a call may fit at all: those of its buckets (see `workbench.grading.pairing`)."""
+    """The buckets of members and calls; a call may fit only members of its own buckets."""
 
     def bucket(self, expected: int) -> Bucket: ...
     def buckets(self, call: int) -> Sequence[Bucket]: ...
@@ -241,11 +265,11 @@ class Among(Protocol):
 def paired_in_turn(
     members: Sequence[int], calls: Iterable[int], fits: Callable[[int, int], bool], among: Among | None = None
 ) -> dict[int, int]:
-    """Return the call of each paired member in a largest pairing, which prefers earlier calls.
+    """Pair members with calls, as many as possible, and return the call of each paired member.
 
-    The calls are tried in the order given. Each is taken if the pairing can be enlarged by it, for which earlier calls
-    may move to other members. The search stops when every member has a call. `fits(member, call)` is asked only as far
-    as needed, and only for members that the call may fit `among` all; calls of one kind fit the same members.
+    The calls are tried in the order given. A call is taken if that makes one pair more, for which the calls before it
+    may move to other members. The search stops when every member has a call. `among` limits which pairs are compared by
+    `fits(member, call)`; without it every pair may be.
     """
     pairing = _Pairing(members, fits, among or _All())
     for call in calls:
@@ -256,7 +280,7 @@ def paired_in_turn(
 
 
 class _All:
-    """Every call may fit every member."""
+    """Buckets that exclude no pair."""
 
     def bucket(self, expected: int) -> Bucket:
         return ()
@@ -272,9 +296,7 @@ class _All:
 
 
 class _Pairing:
-    """The pairs so far.
-
-    A member that has a call always keeps one, though not always the same."""
+    """A pairing that grows call by call; a paired member may change its call, and never loses it."""
 
     def __init__(self, members: Sequence[int], fits: Callable[[int, int], bool], among: Among) -> None:
         self.call_of: dict[int, int] = {}
@@ -283,12 +305,14 @@ class _Pairing:
         self._free: dict[Bucket, list[int]] = {}
         for member in members:
             self._free.setdefault(among.bucket(member), []).append(member)
+        # Members that are not settled, whether they have a call or not.
         self._reachable = {bucket: list(members) for bucket, members in self._free.items()}
         self._settled: set[int] = set()
+        # Kinds of calls for which a search has failed, and so would fail again.
         self._closed: set[Hashable] = set()
 
     def take(self, call: int) -> None:
-        """Add a call if the pairing can be enlarged by it."""
+        """Pair a call if that makes one pair more."""
         if not any(self._reachable.get(bucket) for bucket in self._among.buckets(call)):
             return
         if self._closed and self._among.kind(call) in self._closed:
@@ -300,8 +324,9 @@ class _Pairing:
             self._enlarge(call)
 
     def _fitting(self, call: int, lists: dict[Bucket, list[int]], *, taken: bool = False) -> Iterator[int]:
-        """Return the members of some lists that a call fits, in order; with `taken` only those that have a call."""
+        """Yield the members in `lists` that a call fits, in order; with `taken` only those that have a call."""
         buckets = [bucket for bucket in self._among.buckets(call) if lists.get(bucket)]
+        # Almost every call has members in one bucket only, whose list needs no merging.
         if len(buckets) == 1:
             (bucket,) = buckets
             for member in lists[bucket]:
@@ -319,20 +344,17 @@ class _Pairing:
                 yield member
 
     def _enlarge(self, call: int) -> None:
-        """Assign the call to a member along a shortest augmenting path, if there is one.
-
-        Where there is none, no path will ever lead on from any member that was reached: these members are settled, and
-        calls of the same kinds need not be tried again.
-        """
+        """Assign the call to a member along a shortest augmenting path, if there is one."""
         offered: dict[int, int] = {}
         kinds: set[Hashable] = set()
+        # A breadth-first search: the list grows while it is walked.
         seeking = [call]
         for seeker in seeking:
             kind = self._among.kind(seeker)
             if kind in kinds:
                 continue
             kinds.add(kind)
-            # No free member takes the first one, as was already found.
+            # `take` has already found that no free member takes the first call.
             for member in self._fitting(seeker, self._reachable, taken=seeker == call):
                 if member in offered:
                     continue
@@ -348,7 +370,7 @@ class _Pairing:
             self._reachable[bucket] = [each for each in self._reachable[bucket] if each not in self._settled]
 
     def _pass_on(self, member: int, offered: dict[int, int], call: int) -> None:
-        """Walk the path back from a free member: every call on it moves to the member that it was offered to."""
+        """Walk the augmenting path back from a free member, and give each member on it the call that it was offered."""
         member_of = {taken: holder for holder, taken in self.call_of.items()}
         free = member
         while True:
@@ -359,50 +381,48 @@ class _Pairing:
         self._hand(free, self.call_of[free])
 
     def _hand(self, member: int, call: int) -> None:
-        """Assign a call to a free member."""
         self.call_of[member] = call
         self._free[self._among.bucket(member)].remove(member)
 
 
-# Finds which calls may fit which expected calls by the plain values that are expected, instead of comparing all
-# pairs.
+# Candidates: the calls that may fit an expected call, found by its plain values instead of by comparing all pairs.
 
 FEW_PAIRS = 1_000
-"""Up to this many pairs, comparing all is faster than looking for common values."""
+"""The most pairs that are all compared: below it, building buckets takes longer than it saves."""
 
 MAX_COMPARED = 100_000
-"""After this many comparisons with only the tool in common, no more are made."""
+"""The most comparisons of a case between calls that have only the tool in common."""
 
 MAX_COMPARED_SLOWLY = 20_000
-"""The same limit where a check is slow, such as a pattern or a similarity."""
+"""`MAX_COMPARED` for a case with a slow check, such as a pattern or a similarity."""
 
 MAX_COMPARED_IN_BUCKETS = 1_000_000
-"""The same limit for calls that have all the plain values, few of which should not fit."""
+"""The most comparisons of a case between calls that have all plain values in common, most of which fit."""
 
 NOT_ALL_COMPARED = "too many calls to compare every pair, so a better pairing may exist"
-"""Added to the reason of a grade where a limit was reached."""
+"""The addition to the reason of a grade for which a limit of comparisons was reached."""
 
 Wanted = tuple[str, Checks | None]
-"""A tool and the checks on its arguments."""
+"""An expected call: its tool and the checks on its arguments."""
 
 Made = tuple[str, Mapping[str, JsonValue]]
-"""A tool and arguments."""
+"""An actual call: its tool and its arguments."""
 
 _MAX_SHAPES = 20
 """The most combinations of plain arguments by which calls of one tool are looked up."""
 
 
 class Candidates:
-    """For each call the expected calls that may fit it, and vice versa; all other pairs certainly do not fit.
+    """Pairs of an expected call and a call that may fit; all other pairs certainly do not.
 
-    Both are counted from 0.
+    Expected calls (`wanted`) and calls (`made`) are counted from 0. A bucket is a tool with the names and values of
+    plain arguments, or a tool alone where no plain value is expected. An expected call may fit a call of its tool that
+    has all its plain values.
 
-    A bucket is a tool with the names and values of plain arguments, or a tool alone where no plain value is expected.
-    An expected call may fit a call of its tool that has all its plain values. Values are compared loosely here (5, 5.0
-    and "5" are equal), so that the result is valid under every grader's rule. `apart` are calls that may fit different
-    expected calls than other calls with equal arguments. Without `ask_outside`, an expected call that needs a judge or
-    a function, and has no plain value, is not compared at all. `exhausted` says that a limit of comparisons was
-    reached; `compares_all` that there are few pairs, each of which may fit.
+    `apart` are calls that may fit different expected calls than other calls with equal arguments. Without
+    `ask_outside`, an expected call that needs a judge or a function, and has no plain value, is not compared at all.
+    `compares_all` is true for at most `FEW_PAIRS` pairs: then every pair may fit. `exhausted` becomes true when a limit
+    of comparisons is reached.
     """
 
     def __init__(
@@ -418,8 +438,10 @@ class Candidates:
         self._ask_outside = ask_outside
         self.exhausted = False
         self.compares_all = len(wanted) * len(made) <= FEW_PAIRS
-        slow = not self.compares_all and any(check.is_slow for _, checks in wanted for check in (checks or {}).values())
-        self._left = {True: MAX_COMPARED_SLOWLY if slow else MAX_COMPARED, False: MAX_COMPARED_IN_BUCKETS}
+        # Comparisons left, by whether a bucket is a tool alone.
+        self._left = {True: MAX_COMPARED, False: MAX_COMPARED_IN_BUCKETS}
+        if not self.compares_all and any(_is_slow(checks) for _, checks in wanted):
+            self._left[True] = MAX_COMPARED_SLOWLY
         self._some_any = any(tool == ANY_TOOL for tool, _ in wanted)
         self._shapes: dict[str, dict[tuple[str, ...], None]] = {}
         self._bucket_of = [self._bucket(tool, checks) for tool, checks in wanted]
@@ -428,7 +450,7 @@ class Candidates:
         self._kinds: dict[int, Hashable] = {}
 
     def bucket(self, expected: int) -> Bucket:
-        """Return the properties that a call needs to fit an expected call."""
+        """Return the bucket of an expected call."""
         return self._bucket_of[expected]
 
     def buckets(self, call: int) -> list[Bucket]:
@@ -450,7 +472,7 @@ class Candidates:
         return self._calls_in.get(self._bucket_of[expected], ())
 
     def given_up(self, bucket: Bucket) -> bool:
-        """Return whether no more calls are compared for a bucket."""
+        """Return whether the limit of comparisons for a bucket is reached."""
         given_up = self._left[len(bucket) == 1] <= 0 and not self.compares_all
         self.exhausted = self.exhausted or given_up
         return given_up
@@ -459,16 +481,16 @@ class Candidates:
         """Return a key that is equal for calls with equal tools and arguments."""
         known = self._kinds.get(call)
         if known is None:
+            known = call
             tool, arguments = self.made[call]
-            try:
-                known = call if call in self._apart else (tool, json.dumps(arguments, sort_keys=True))
-            except (RecursionError, ValueError):
-                known = call
+            if call not in self._apart:
+                with suppress(RecursionError, ValueError):
+                    known = (tool, json.dumps(arguments, sort_keys=True))
             self._kinds[call] = known
         return known
 
     def may_compare(self, bucket: Bucket) -> bool:
-        """Return whether another comparison is within the limits."""
+        """Return whether another comparison in a bucket is within its limit, and count it."""
         if self.compares_all:
             return True
         alone = len(bucket) == 1
@@ -481,9 +503,10 @@ class Candidates:
     def _bucket(self, tool: str, checks: Checks | None) -> Bucket:
         if self.compares_all:
             return _ALL
+        checks = checks or {}
         plain = {}
-        for name, check in (checks or {}).items():
-            if _counts(check):
+        for name, check in checks.items():
+            if _is_plain(check):
                 plain[name] = check.samples()[0]
         shapes = self._shapes.setdefault(tool, {})
         names = tuple(sorted(plain))
@@ -491,8 +514,9 @@ class Candidates:
             values = tuple(_loosely(plain[name]) for name in names)
         except RecursionError:
             return (tool,)
-        if not names and not self._ask_outside and any(each.asks_outside for each in (checks or {}).values()):
+        if not names and not self._ask_outside and any(check.asks_outside for check in checks.values()):
             return _NOWHERE
+        # A call is looked up once per shape, so their number is limited; the tool alone is always a valid bucket.
         if not names or (names not in shapes and len(shapes) == _MAX_SHAPES):
             return (tool,)
         shapes[names] = None
@@ -503,13 +527,16 @@ class Candidates:
             return (_ALL,)
         found: list[Bucket] = []
         keys: dict[str, Hashable] = {}
-        for named in (tool, ANY_TOOL) if self._some_any else (tool,):
+        tools = (tool, ANY_TOOL) if self._some_any else (tool,)
+        for named in tools:
             found.append((named,))
             for names in self._shapes.get(named, ()):
                 if not all(name in arguments for name in names):
                     continue
                 try:
-                    keys |= {name: _loosely(arguments[name]) for name in names if name not in keys}
+                    for name in names:
+                        if name not in keys:
+                            keys[name] = _loosely(arguments[name])
                 except RecursionError:
                     continue
                 found.append((named, names, tuple(keys[name] for name in names)))
@@ -517,24 +544,38 @@ class Candidates:
 
 
 _ALL: Bucket = ("",)
+"""The bucket of every call where all pairs are compared."""
+
 _NOWHERE: Bucket = ()
+"""The bucket of an expected call that is not compared."""
+
 _BEGINS_NUMBER = frozenset("-0123456789 \t\r\n")
 
 
-def _counts(check: Check) -> bool:
+def _is_slow(checks: Checks | None) -> bool:
+    return any(check.is_slow for check in (checks or {}).values())
+
+
+def _is_plain(check: Check) -> bool:
+    """Return whether a call can only fit if it has the check's one value."""
     return check.is_exact and not check.expects_null and not check.optional and check.weight != 0
 
 
 def _loosely(value: JsonValue) -> Hashable:
     """Return a key that is equal for values that some grader treats as equal.
 
-    Raises RecursionError for deeply nested values."""
+    Raises RecursionError for deeply nested values.
+    """
+    # The graders differ: `critics` casts "5" to 5 and "true" to true, `decision` and `dimensions` take 5 for 5.0 and 1
+    # for true, `trajectory` compares texts in NFC. A key that is too coarse only costs a comparison; one that is too
+    # fine would lose a pair.
     if isinstance(value, str):
         if value.lower() in ("true", "false"):
             return value.lower() == "true"
-        number = spelled_number(value) if value[:1] in _BEGINS_NUMBER else None
-        if number is not None:
-            return number
+        if value[:1] in _BEGINS_NUMBER:
+            number = spelled_number(value)
+            if number is not None:
+                return number
         return canonical_text(value)
     if isinstance(value, list):
         return ("[", *map(_loosely, value))
@@ -543,11 +584,11 @@ def _loosely(value: JsonValue) -> Hashable:
     return value
 
 
-# Maps the steps of a chain to the rounds of a run and to their calls.
+# The steps of a chain: their rounds in a run, and the calls of these.
 
 
 class StepRound(NamedTuple):
-    """The round of a step; `first_call` is the index in `Trajectory.calls` of its first call, if it has one."""
+    """The round of a step of a chain, and the index in `Trajectory.calls` at which the calls of this round begin."""
 
     round: Round
     first_call: int
@@ -556,34 +597,36 @@ class StepRound(NamedTuple):
 def rounds_of_steps(case: Case, trajectory: Trajectory) -> tuple[StepRound | None, ...]:
     """Return the round of each step of a chain, `None` for steps that were never reached.
 
-    Rounds name their step; in a run where none does, the k-th round is that of the k-th step."""
+    Rounds name their step; in a run where none does, the k-th round is that of the k-th step.
+    """
     rounds = trajectory.rounds
-    said = any(round_.step is not None for round_ in rounds)
+    some_name_steps = any(round_.step is not None for round_ in rounds)
     found: list[StepRound | None] = [None] * len(case.steps)
     first_call = 0
     for place, round_ in enumerate(rounds):
-        step = (round_.step_number or 0) if said else place + 1
-        if 1 <= step <= len(found):
+        step: int | None = place + 1
+        if some_name_steps:
+            step = round_.step_number
+        if step is not None and 1 <= step <= len(found):
             found[step - 1] = StepRound(round_, first_call)
         first_call += len(round_.calls)
     return tuple(found)
 
 
 NO_CALL_OF_STEP = "the step expects no call"
-"""Why a call is wrong that answers a step of a chain."""
+"""The reason of the issue of a call that was made at a step without an expected call."""
 
 
 def calls_of_silent_steps(case: Case, trajectory: Trajectory) -> tuple[int, ...]:
-    """Return the calls, by index, in the answers to steps that expect none."""
-    return tuple(
-        reached.first_call + number
-        for step, reached in zip(case.steps, rounds_of_steps(case, trajectory), strict=True)
-        if step.tool is None and reached is not None
-        for number in range(len(reached.round.calls))
-    )
+    """Return the indices of the calls that were made at steps of a chain that expect no call."""
+    silent: list[int] = []
+    for step, reached in zip(case.steps, rounds_of_steps(case, trajectory), strict=True):
+        if step.tool is None and reached is not None:
+            silent += range(reached.first_call, reached.first_call + len(reached.round.calls))
+    return tuple(silent)
 
 
-# Turns pairings into issues: wrong tools, missing and extra calls, wrong and missing arguments.
+# Issues of pairings: wrong tools, missing and extra calls, wrong and missing arguments.
 
 
 def findings(
@@ -614,58 +657,77 @@ def _findings(
         if pairing.expected_call is None:
             if pairing.call is not None and extras:
                 yield extra_call(calls, pairing.call, "it matches no expected call")
-        elif pairing.call is None:
-            yield missing_call(expected[pairing.expected_call], pairing.expected_call)
-        elif not pairing.same_tool:
-            wanted, record = expected[pairing.expected_call], calls[pairing.call]
-            misplaced = wanted.tool in called_elsewhere and record.tool in expected_elsewhere
-            yield Issue(
-                "wrong order" if misplaced else "wrong tool",
-                f"{wanted.tool_text} was expected" + (f" here, and {record.tool} elsewhere" if misplaced else ""),
-                tool=record.tool,
-                call=pairing.call,
-                expected_call=pairing.expected_call,
-                expected=describe_expected(wanted),
-                got=describe_call(record),
-            )
+            continue
+        wanted = expected[pairing.expected_call]
+        if pairing.call is None:
+            yield missing_call(wanted, pairing.expected_call)
+            continue
+        record = calls[pairing.call]
+        if pairing.same_tool:
+            yield from _argument_findings(wanted, record, pairing, closed)
         else:
-            wanted, record = expected[pairing.expected_call], calls[pairing.call]
-            for verdict in pairing.arguments:
-                if verdict.holds is None or (verdict.holds and verdict.score >= verdict.weight - ROUNDING_SLACK):
-                    continue
-                # A forbidden argument is an issue under every grader, and so one of the requirements.
-                if not verdict.given or not wanted.unwanted([verdict.argument]):
-                    yield argument_issue(wanted, record, pairing, verdict)
-            if closed and wanted.args is not None and not record.arguments.keys() <= wanted.args.keys():
-                yield from _without_verdict(wanted, record, pairing)
+            # Two tools in each other's places are one mistake of order, not two wrong tools.
+            misplaced = wanted.tool in called_elsewhere and record.tool in expected_elsewhere
+            yield _other_tool(wanted, record, pairing, misplaced=misplaced)
+
+
+def _other_tool(wanted: ExpectedCall, record: CallRecord, pairing: CallPairing, *, misplaced: bool) -> Issue:
+    kind: IssueKind = "wrong tool"
+    why = f"{wanted.tool_text} was expected"
+    if misplaced:
+        kind = "wrong order"
+        why += f" here, and {record.tool} elsewhere"
+    return Issue(
+        kind,
+        why,
+        tool=record.tool,
+        call=pairing.call,
+        expected_call=pairing.expected_call,
+        expected=describe_expected(wanted),
+        got=describe_call(record),
+    )
+
+
+def _argument_findings(wanted: ExpectedCall, record: CallRecord, pairing: CallPairing, closed: bool) -> Iterator[Issue]:
+    for verdict in pairing.arguments:
+        if verdict.holds is None or (verdict.holds and verdict.score >= verdict.weight - ROUNDING_SLACK):
+            continue
+        # `requirements` reports a forbidden argument, because it is an issue under every grader.
+        if not verdict.given or not wanted.unwanted([verdict.argument]):
+            yield argument_issue(wanted, record, pairing, verdict)
+    if closed and wanted.args is not None and not record.arguments.keys() <= wanted.args.keys():
+        yield from _without_verdict(wanted, record, pairing)
 
 
 def _out_of_place(
     expected: Sequence[ExpectedCall], calls: Sequence[CallRecord], pairings: Sequence[CallPairing]
 ) -> tuple[set[str], set[str]]:
-    """Return the tools that were expected and those that were called, in lines that do not contain both."""
-    lines = []
+    """Return the expected tools without a call of theirs, and the called tools without an expectation of theirs."""
+    wanted: set[str] = set()
+    called: set[str] = set()
     for pairing in pairings:
-        if not pairing.same_tool and pairing.prohibition is None:
-            lines.append(pairing)
-    if not lines:
-        return set(), set()
-    return (
-        {expected[line.expected_call].tool for line in lines if line.expected_call is not None},
-        {calls[line.call].tool for line in lines if line.call is not None},
-    )
+        if pairing.same_tool or pairing.prohibition is not None:
+            continue
+        if pairing.expected_call is not None:
+            wanted.add(expected[pairing.expected_call].tool)
+        if pairing.call is not None:
+            called.add(calls[pairing.call].tool)
+    return wanted, called
 
 
 def argument_issue(expected: ExpectedCall, record: CallRecord, pairing: CallPairing, verdict: ArgumentVerdict) -> Issue:
-    """Describe the fault of an argument that did not earn its full weight."""
+    """Return the issue of an argument that did not earn its full weight."""
     if not verdict.listed:
         return _unexpected(expected, record, pairing, verdict.argument)
-    kind: IssueKind
+    kind: IssueKind = "missing argument"
+    why = verdict.why
+    # A value can stand without being given: the default of the tool's schema.
     shown = bool(verdict.holds) or verdict.given or verdict.got is not None
     if verdict.holds:
         kind, why = "partial credit", f"holds, but earns {score_text(verdict.score)} of {score_text(verdict.weight)}"
     else:
-        kind, why = "wrong argument" if shown else "missing argument", verdict.why
+        if shown:
+            kind = "wrong argument"
         if verdict.counted and (part := part_earned(verdict.score, verdict.weight)):
             why += f"; earns {part} of its weight"
     return Issue(
@@ -681,11 +743,8 @@ def argument_issue(expected: ExpectedCall, record: CallRecord, pairing: CallPair
 
 
 def _without_verdict(expected: ExpectedCall, record: CallRecord, pairing: CallPairing) -> Iterator[Issue]:
-    named = {
-        *(expected.args or {}),
-        *expected.unwanted(record.arguments),
-        *(verdict.argument for verdict in pairing.arguments),
-    }
+    named = {*(expected.args or {}), *expected.unwanted(record.arguments)}
+    named.update(verdict.argument for verdict in pairing.arguments)
     for name in record.arguments:
         if name not in named:
             yield _unexpected(expected, record, pairing, name)
@@ -704,7 +763,7 @@ def _unexpected(expected: ExpectedCall, record: CallRecord, pairing: CallPairing
 
 
 def missing_call(expected: ExpectedCall, index: int) -> Issue:
-    """Return the issue of an expected call, by its index, that was not made."""
+    """Return the issue of an expected call that was not made; `index` is its place in the case."""
     return Issue(
         "missing call",
         "no call matches it",
@@ -715,7 +774,7 @@ def missing_call(expected: ExpectedCall, index: int) -> Issue:
 
 
 def forbidden_call(prohibition: ExpectedCall, record: CallRecord, index: int) -> Issue:
-    """Return the issue of a call, by its index, that violates a prohibition."""
+    """Return the issue of a call that violates a prohibition; `index` is its place in `Trajectory.calls`."""
     return Issue(
         "forbidden call",
         "this call must not be made",
@@ -732,7 +791,7 @@ ALLOWED = "extra, allowed"
 
 
 def extra_call(calls: Sequence[CallRecord], index: int, why: str, *, decides: bool = False) -> Issue:
-    """Return the issue of a call that no expectation accounts for."""
+    """Return the issue of a call that no expectation accounts for; `why` says which rule makes it wrong."""
     record = calls[index]
     return Issue("extra call", why, tool=record.tool, call=index, got=describe_call(record), decides=decides)
 
@@ -748,8 +807,7 @@ def _expected_text(expected: ExpectedCall) -> str:
 
 
 describe_expected: ByIdentity[ExpectedCall, str] = ByIdentity(_expected_text)
-"""Returns an expected call in one line: `set_lights(room="bedroom", brightness=5..20)`, `(…)` where arguments are
-free."""
+"""Returns an expected call in one line: `set_lights(room="bedroom", brightness=5..20)`; free arguments are `(…)`."""
 
 
 def _call_text(record: CallRecord) -> str:

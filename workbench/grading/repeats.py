@@ -1,4 +1,4 @@
-"""Joins several runs of one case with one model by the rules `every`, `last`, `mean` and `majority`."""
+"""Results of cases: the runs of one case with one model, joined by the rule `every`, `last`, `mean` or `majority`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from workbench.suite.settings import Grading
 
 
 class GradedRun(Protocol):
-    """The part of a run that the rules read, common to `RunResult` and `RunSummary`."""
+    """A run with the fields that the rules read, such as a `RunResult` or a `RunSummary`."""
 
     @property
     def repeat(self) -> int: ...
@@ -38,7 +38,7 @@ class GradedRun(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """The joined result of the runs of a case with one model: see `CaseResult`."""
+    """The result of a case with one model, without its runs; the fields are those of `CaseResult`."""
 
     rule: RepeatRule
     status: Status
@@ -51,9 +51,9 @@ class Joined:
 class ArgumentStatistics:
     """The credit of an argument in each graded run, over all pairs of calls in which it was judged.
 
-    `scores` are means over a run's pairs, 0 where it has none; `normalised` are the same as shares of the weight, 0
-    where that is 0. Deviations are population standard deviations. `weight` is the mean of the runs' weights other than
-    0.
+    `scores` has the mean over the pairs of each run, 0 for a run without one. `normalised` has the same as shares of
+    the weight, 0 for a weight of 0. Deviations are population standard deviations. `weight` is the mean of the runs'
+    weights other than 0. These are the statistics of Arcade evals over several runs.
     """
 
     argument: str
@@ -70,12 +70,10 @@ class ArgumentStatistics:
 class CaseResult:
     """The result of a case with one model.
 
-    `runs` are all its runs in the order of the repeats.
-
-    The rule and the numbers use the graded ones, whose mean is `score` and whose population standard deviation is
-    `deviation`, both `None` without any score. `reason` says why the case did not pass: that of its last run under
-    `last`, how many passed under `every`, else the one that all runs have in common. `arguments` are present for
-    several graded runs.
+    `runs` are all runs in the order of the repeats; `rule` joins the graded ones. `score` is the mean of their scores
+    and `deviation` the population standard deviation, both `None` without any score. `reason` says why the case did not
+    pass: under `last` it is the reason of the last run, under `every` the number of runs that passed, else the reason
+    that all runs have in common.
     """
 
     runs: tuple[RunResult, ...]
@@ -87,24 +85,21 @@ class CaseResult:
 
     @property
     def arguments(self) -> tuple[ArgumentStatistics, ...]:
-        """The credit of each argument, computed on access because it reads the whole grades."""
-        graded = []
-        for run in self.runs:
-            if run.status.graded and run.grader is not None:
-                graded.append(run)
-        grades = [run.grade for run in graded if run.grade is not None] if len(graded) > 1 else []
-        if len(grades) > 1:
-            return tuple(_argument_statistics(grades))
-        return ()
+        """The credit of each argument; empty for fewer than two graded runs."""
+        # Computed on access, because it unpacks the grades of every run.
+        graded = [run for run in self.graded if run.grader is not None]
+        if len(graded) < 2:
+            return ()
+        return tuple(_argument_statistics([run.grade for run in graded if run.grade is not None]))
 
     @property
     def passed(self) -> bool:
-        """Whether it passed, with or without a warning."""
+        """Whether the case passed, with or without a warning."""
         return self.status.good
 
     @property
     def graded(self) -> tuple[RunResult, ...]:
-        """The runs that count: those with a verdict."""
+        """The runs that have a verdict."""
         return tuple(run for run in self.runs if run.status.graded)
 
     @property
@@ -125,7 +120,7 @@ class CaseResult:
 
     @property
     def good(self) -> int:
-        """How many runs passed or were warned."""
+        """The number of runs that passed or were warned."""
         return sum(run.passed for run in self.runs)
 
     @property
@@ -142,13 +137,14 @@ def path_of_suite(run: RunResult) -> str:
 def case_results(results: Sequence[RunResult], suite_of: Callable[[RunResult], str] = path_of_suite) -> Cases:
     """Return the result of each case with each model, in the order of the first runs.
 
-    `suite_of` identifies suites. A second run with the same repeat number belongs to another batch, and so to another
-    result."""
+    `suite_of` returns the key that identifies the suite of a run. A second run of a case with the same repeat number
+    belongs to another batch, and so to another result.
+    """
     return Cases(results, suite_of)
 
 
 class Cases(Lazy[CaseResult]):
-    """The results of cases, in some bytes for each run: they are joined when they are asked for."""
+    """The results of cases, each joined when it is read; in between they take a few bytes for each run."""
 
     def __init__(self, results: Sequence[RunResult], suite_of: Callable[[RunResult], str]) -> None:
         self._results = results
@@ -163,41 +159,51 @@ class Cases(Lazy[CaseResult]):
         return case_result([self._results[run] for run in self._runs[first : self._ends[index]]])
 
     def number(self, *statuses: Status) -> int:
-        """Return how many cases came to one of these."""
-        return sum(map(self._known.count, (status.urgency for status in statuses)))
+        """Return the number of cases with one of some statuses."""
+        return sum(self._codes.count(status.urgency) for status in statuses)
 
     def of(self, *statuses: Status) -> Iterator[CaseResult]:
-        """Yield the cases that came to one of these, those of the first one before the others."""
-        for code in (status.urgency for status in statuses):
-            for index, known in enumerate(self._known):
-                if known == code:
+        """Yield the cases with one of some statuses, in the order of the statuses."""
+        for status in statuses:
+            for index, code in enumerate(self._codes):
+                if code == status.urgency:
                     yield self.at(index)
 
     @property
     def repeated(self) -> Iterator[CaseResult]:
         """The cases that have several runs."""
-        ends = pairwise((0, *self._ends)) if len(self._ends) < len(self._runs) else ()
-        return (self.at(index) for index, (first, end) in enumerate(ends) if end - first > 1)
+        if len(self._ends) == len(self._runs):
+            return
+        for index, (first, end) in enumerate(pairwise((0, *self._ends))):
+            if end - first > 1:
+                yield self.at(index)
 
     @property
-    def _known(self) -> array[int]:
+    def _codes(self) -> array[int]:
+        """The status of each case as its urgency, in one byte."""
         if self._statuses is None:
             self._statuses = array("b", (case.status.urgency for case in self))
         return self._statuses
 
 
+# A batch may have a million runs, so groups are no lists of runs, but three arrays of numbers. Each pair of a case and
+# a model is a cell of a table; `newest` holds the last run of each cell so far, `starts` the first one, and `following`
+# chains every run to the next one of its cell. Walking the chains gives the runs of each case behind each other.
 def _grouped(results: Sequence[RunResult], suite_of: Callable[[RunResult], str]) -> tuple[Sequence[int], Sequence[int]]:
-    """Return the indices of runs, those of one case behind each other, and where each case ends.
+    """Group runs by case and model, in the order of the first runs.
 
-    The cases are in the order of their first runs."""
+    Returns the indices of the runs, those of one case behind each other, and for each case the place where it ends.
+    """
     columns: Codes[tuple[str, str]] = Codes()
     rows: Codes[str] = Codes()
     for run in results:
         columns.append((suite_of(run), run.model))
         rows.append(run.case_id)
     width, size = columns.kinds, columns.kinds * rows.kinds
-    newest: array[int] | dict[int, int]
-    newest = array("q", [-1]) * size if size <= _SPARSE * len(results) else defaultdict(lambda: -1)
+    # A dictionary takes more memory for each cell, but none for the empty cells of a sparse table.
+    newest: array[int] | dict[int, int] = defaultdict(lambda: -1)
+    if size <= _SPARSE * len(results):
+        newest = array("q", [-1]) * size
     following, starts = array("q", [-1]) * len(results), array("q")
     for index, (column, row) in enumerate(zip(columns.codes, rows.codes, strict=True)):
         key = row * width + column
@@ -219,17 +225,18 @@ def _grouped(results: Sequence[RunResult], suite_of: Callable[[RunResult], str])
         again += others
     if not again:
         return groups, ends
+    # Rare: runs of several batches together. Their groups come from the ends of the chains, and are sorted in.
     whole = [groups[before:end].tolist() for before, end in pairwise((0, *ends))] + again
     whole.sort(key=itemgetter(0))
     return array("q", chain.from_iterable(whole)), array("q", accumulate(map(len, whole)))
 
 
 _SPARSE = 8
-"""How many times as many places as runs a table of cases and models may have."""
+"""The most cells for each run with which a table of cases and models is an array."""
 
 
 def _batches(members: list[int], results: Sequence[RunResult]) -> list[list[int]]:
-    """Return the runs of one case by the batches that they must be of: none has two of the same repeat."""
+    """Divide the runs of one case into batches, none of which has two runs of the same repeat."""
     if len(members) == 1:
         return [members]
     seen: Counter[int] = Counter()
@@ -244,7 +251,7 @@ def _batches(members: list[int], results: Sequence[RunResult]) -> list[list[int]
 
 
 class RunOfCase(Protocol):
-    """The key of a run's case."""
+    """A run with the fields that identify its case."""
 
     @property
     def case_id(self) -> str: ...
@@ -269,16 +276,17 @@ def runs_by_case(runs: Iterable[_Run], suite_of: Callable[[_Run], str]) -> Itera
 
 
 def case_result(runs: Sequence[RunResult]) -> CaseResult:
-    """Join the runs of one case with one model, at least one, by the rule of the case in its last repeat.
+    """Join the runs of one case with one model, at least one, by the rule of the last repeat.
 
-    Without a graded run the status is the worst one that ended them."""
+    Without a graded run the status is the most urgent one of the runs.
+    """
     runs = tuple(sorted(runs, key=lambda run: run.repeat))
-    come_to = joined(runs)
-    return CaseResult(runs, come_to.rule, come_to.status, come_to.score, come_to.deviation, come_to.reason)
+    result = joined(runs)
+    return CaseResult(runs, result.rule, result.status, result.score, result.deviation, result.reason)
 
 
 def joined(runs: Sequence[GradedRun]) -> Joined:
-    """Join runs as `case_result` does, without the parts that need their grades."""
+    """Join runs as `case_result` does, without keeping them."""
     runs = sorted(runs, key=lambda run: run.repeat)
     rule = runs[-1].grading.repeat_rule
     graded = [run for run in runs if run.status.graded]
@@ -286,9 +294,10 @@ def joined(runs: Sequence[GradedRun]) -> Joined:
         broken = min(runs, key=lambda run: run.status.urgency)
         return Joined(rule, broken.status, None, None, broken.reason)
     scores = [run.score for run in graded if run.score is not None]
-    score = mean(scores) if scores else None
+    score = deviation = None
+    if scores:
+        score, deviation = mean(scores), _deviation(scores)
     status = _RULES[rule](graded, score)
-    deviation = _deviation(scores) if scores else None
     return Joined(rule, status, score, deviation, _reason(rule, status, graded))
 
 
@@ -301,9 +310,8 @@ def _by_last(runs: Sequence[GradedRun], score: float | None) -> Status:
 
 
 def _by_mean(runs: Sequence[GradedRun], score: float | None) -> Status:
-    """Apply the rule for a single run to the mean: the thresholds, or the grader's own rule where it has one.
-
-    An issue that fails a run besides its score fails the case."""
+    """Apply the rule for a single run to the mean: the thresholds, or the grader's own rule where it has one."""
+    # A run that failed for a reason besides its score fails the case: a mean would offset it.
     if any(run.is_broken for run in runs):
         return Status.FAILED
     if score is None:
@@ -313,17 +321,20 @@ def _by_mean(runs: Sequence[GradedRun], score: float | None) -> Status:
         return passed_if(score >= 1 - ROUNDING_SLACK)
     if grading.by == "dimensions":
         return passed_if(score >= PASS_SCORE - ROUNDING_SLACK)
-    as_published = grading.by == "critics" and grading.critics.arcade_compatible
-    return verdict_of(score, grading, 0.0 if as_published else ROUNDING_SLACK)
+    if grading.by == "critics" and grading.critics.arcade_compatible:
+        return verdict_of(score, grading, 0.0)
+    return verdict_of(score, grading)
 
 
 def _by_majority(runs: Sequence[GradedRun], score: float | None) -> Status:
+    # As in Arcade evals: passed by a majority of passed runs, else warned by a majority of passed and warned ones.
     need = len(runs) // 2 + 1
     counts = Counter(run.status for run in runs)
     if counts[Status.PASSED] >= need:
         return Status.PASSED
-    good = counts[Status.PASSED] + counts[Status.WARNED]
-    return Status.WARNED if good >= need else Status.FAILED
+    if counts[Status.PASSED] + counts[Status.WARNED] >= need:
+        return Status.WARNED
+    return Status.FAILED
 
 
 _RULES: dict[RepeatRule, Callable[[Sequence[GradedRun], float | None], Status]] = {
@@ -348,12 +359,15 @@ def _reason(rule: RepeatRule, status: Status, graded: Sequence[GradedRun]) -> st
 
 def _argument_statistics(grades: Sequence[Grade]) -> Iterable[ArgumentStatistics]:
     by_run = [_earned(grade) for grade in grades]
-    for argument in dict.fromkeys(name for earned in by_run for name in earned):
-        pairs = [earned.get(argument, [(0.0, 0.0)]) for earned in by_run]
-        scores = [mean([score for score, _ in run]) for run in pairs]
-        weights = [mean([weight for _, weight in run]) for run in pairs]
-        shares = []
-        for score, weight in zip(scores, weights, strict=True):
+    # A dictionary, not a set, keeps the arguments in the order of the calls.
+    for argument in dict.fromkeys(chain.from_iterable(by_run)):
+        scores, weights, shares = [], [], []
+        for earned in by_run:
+            pairs = earned.get(argument, [(0.0, 0.0)])
+            score = mean([score for score, _ in pairs])
+            weight = mean([weight for _, weight in pairs])
+            scores.append(score)
+            weights.append(weight)
             shares.append(score / weight if weight else 0.0)
         yield ArgumentStatistics(
             argument,
@@ -368,11 +382,12 @@ def _argument_statistics(grades: Sequence[Grade]) -> Iterable[ArgumentStatistics
 
 
 def _earned(grade: Grade) -> dict[str, list[tuple[float, float]]]:
-    """Return score and weight of each argument in each pair.
-
-    A grade without numbers was decided before anything was scored."""
+    """Return the score and weight of each argument in each pair, by argument."""
     earned: dict[str, list[tuple[float, float]]] = {}
-    for pairing in grade.pairings if grade.numbers else ():
+    # A grade without numbers was decided before anything was scored.
+    if not grade.numbers:
+        return earned
+    for pairing in grade.pairings:
         if pairing.call is not None:
             for verdict in pairing.arguments:
                 if verdict.listed:
@@ -381,7 +396,7 @@ def _earned(grade: Grade) -> dict[str, list[tuple[float, float]]]:
 
 
 def _share(verdict: ArgumentVerdict) -> tuple[float, float]:
-    """Return score and weight; 1 of 1 for a check that holds under a grader without weights of arguments."""
+    # Under a grader without weights of arguments, a check that holds earns 1 of 1.
     if not verdict.weight and verdict.holds is not None:
         return float(verdict.holds), 1.0
     return verdict.score, verdict.weight

@@ -66,22 +66,23 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 @dataclass(frozen=True, slots=True)
 class ExtraCallRule:
-    """The rule of one case for one run.
+    """The rule of a case about surplus calls, applied to one run.
 
-    `written` is `None` where the grader's own rule counts; `read_only` are the names of the tools that
-    "allow_read_only" means, `corrected` are the calls, by index, that were refused for their arguments and then
-    corrected: they did nothing, so no list has to name their tools."""
+    `written` is the suite's `extra_calls`; `None` leaves surplus calls to the grader's own rule. `read_only` are the
+    names of the tools that "allow_read_only" frees. `corrected` are the indices of calls that were refused for their
+    arguments and then corrected: these calls did nothing, so they are free of whatever tool they are.
+    """
 
     written: ExtraCalls | None
     read_only: frozenset[str] = frozenset()
     corrected: frozenset[int] = frozenset()
 
     def frees(self, call: int, tool: str) -> bool:
-        """Return whether a call is free if it is surplus."""
+        """Return whether a call, by its index and tool, is free if it is surplus."""
         return self.written == "allow" or call in self.corrected or self.is_free_tool(tool)
 
     def is_free_tool(self, tool: str) -> bool:
-        """Return whether the rule picks out a tool whose surplus calls are free: by its name, or as read-only."""
+        """Return whether the rule frees the surplus calls of a tool, by its name or because it is read-only."""
         match self.written:
             case "allow_read_only":
                 return tool in self.read_only
@@ -92,7 +93,7 @@ class ExtraCallRule:
 
     @property
     def why_wrong(self) -> str | None:
-        """Why a surplus call that is not free fails the run, `None` where it does not."""
+        """The reason why a surplus call that is not free fails the run; `None` where it does not fail it."""
         match self.written:
             case "allow" | None:
                 return None
@@ -109,7 +110,9 @@ def rule_of(case: Case, grading: Grading, trajectory: Trajectory) -> ExtraCallRu
     written = extra_calls_of(case, grading)
     if written in ("allow", "forbid", None):
         return ExtraCallRule(written)
-    read_only = _read_only(trajectory) if written == "allow_read_only" else frozenset()
+    read_only: frozenset[str] = frozenset()
+    if written == "allow_read_only":
+        read_only = _read_only(trajectory)
     return ExtraCallRule(written, read_only, _corrected(trajectory))
 
 
@@ -121,12 +124,12 @@ def _corrected(trajectory: Trajectory) -> frozenset[int]:
 
 def _read_only(trajectory: Trajectory) -> frozenset[str]:
     """Return the names of the offered tools that are annotated as read-only (MCP's `readOnlyHint`)."""
-    found = []
+    found = set()
     for tool in _offered(trajectory):
         if tool.annotations.get("readOnlyHint") is True:
-            found.append(tool.name)
-    # Providers that allow no dots in names get underscores, and models answer with them.
-    return frozenset([*found, *(name.replace(".", "_") for name in found)])
+            # Providers that allow no dots in names get underscores, and models answer with them.
+            found |= {tool.name, tool.name.replace(".", "_")}
+    return frozenset(found)
 
 
 def _offered(trajectory: Trajectory) -> tuple[ToolDefinition, ...]:
@@ -147,10 +150,9 @@ def graded_without_free_calls(
 ) -> Grade:
     """Grade a run by `grade` as if its free surplus calls had not been made.
 
-    Modes that compute as published free none.
-
     Raises CheckError when a check cannot be evaluated.
     """
+    # A run is graded whole first: if nothing is free, that is its grade; otherwise it stays as the published one.
     rule = rule_of(case, grading, trajectory)
     calls, expected = trajectory.calls, case.expected_calls()
     candidates = frozenset(index for index, record in enumerate(calls) if rule.frees(index, record.tool))
@@ -161,6 +163,7 @@ def graded_without_free_calls(
     may_displace = bool(rule.corrected) or any(each.is_any for each in expected)
     if by == "trajectory" and (whole.verdict == Status.PASSED or not may_displace):
         return whole
+    # `critics` alone fills arguments in from the defaults of schemas.
     registry = ToolRegistry(_offered(trajectory) if by == "critics" else ())
     surplus = _Surplus(expected, calls, candidates, equal, context, registry)
     free = surplus.calls(in_order=_compares_places(by, case, grading))
@@ -183,17 +186,18 @@ def _computes_as_published(by: GraderName, grading: Grading) -> bool:
 
 
 def _compares_places(by: GraderName, case: Case, grading: Grading) -> bool:
-    """Return whether the order of the calls counts as a whole."""
+    """Return whether the grader compares the calls with the expected ones place by place."""
     if by == "trajectory":
         return not case.unordered and all(isinstance(item, ExpectedCall) for item in case.ordered)
     return by == "decision" or (by == "accuracy" and grading.accuracy.mode == "exact")
 
 
+# Which calls are surplus is a pairing of its own, before any grader runs: as many expectations as possible get the call
+# that meets them best, and the candidates that are left are surplus. An expectation that no call meets still keeps a
+# call of its tool, so that a tool has no more surplus calls than were made beyond the expected ones: a wrong call stays
+# wrong.
 class _Surplus:
-    """Finds surplus calls of free tools.
-
-    Surplus are the calls that are left when as many expectations as possible have the call that meets them best. A tool
-    has no more surplus calls than were made beyond the expected ones."""
+    """The surplus calls of a run among the `candidates` that the rule frees."""
 
     def __init__(
         self,
@@ -213,9 +217,7 @@ class _Surplus:
         self.all_compared = True
 
     def calls(self, *, in_order: bool) -> frozenset[int]:
-        """Return the surplus calls by their index.
-
-        With `in_order`, the grader compares calls place by place."""
+        """Return the indices of the surplus calls; `in_order` is for a grader that compares calls place by place."""
         rows, columns = range(len(self._expected)), range(len(self._calls))
         if not any(self._expected[row].means(self._calls[call].tool) for row in rows for call in self._candidates):
             return self._candidates
@@ -231,32 +233,33 @@ class _Surplus:
             for row, column in found:
                 if gains[row][column]:
                     pairs[row] = column
-        left = []
-        for call in sorted(self._candidates):
-            if call not in pairs.values():
-                left.append(call)
-        # A call whose expectation has no call is in the wrong place, not one too many.
+        paired = set(pairs.values())
+        left = sorted(self._candidates - paired)
+        # A call of a tool whose expectation has no call is in the wrong place, not surplus.
         for row in rows:
             if row not in pairs:
-                waiting = next((call for call in left if self._expected[row].means(self._calls[call].tool)), None)
-                if waiting is not None:
-                    left.remove(waiting)
+                misplaced = next((call for call in left if self._expected[row].means(self._calls[call].tool)), None)
+                if misplaced is not None:
+                    left.remove(misplaced)
         return frozenset(left)
 
     def _gain(self, row: int, column: int) -> int:
-        """Return how well a call serves as the expected one, 0 for another tool.
-
-        Calls that fit count most, then calls that are not free, because they would be wrong as surplus ones, then how
-        nearly a call fits."""
+        """Return the gain of a call as the expected one, 0 for another tool."""
         wanted, record = self._expected[row], self._calls[column]
         if not wanted.means(record.tool):
             return 0
+        # Three digits of one number, the first one the most important: the call fits; it is not free, and so would be
+        # wrong as a surplus call; how nearly it fits.
         rows = len(self._expected) + 1
         near, fits = self._nearness(wanted, record)
         return ((fits * rows) + (column not in self._candidates)) * rows * _NEAREST + near
 
     def _nearness(self, wanted: ExpectedCall, record: CallRecord) -> tuple[int, bool]:
-        """Return how nearly a call fits, from 1 to `_NEAREST`, and whether it fits."""
+        """Return the nearness of a call, from 1 to `_NEAREST`, and whether it fits.
+
+        Nearness is the mean score of the checks, where one that does not hold counts half, less the number of unlisted
+        arguments.
+        """
         if record.is_broken:
             return 1, False
         arguments = self._registry.filled(record.tool, record.arguments)
@@ -265,7 +268,9 @@ class _Surplus:
         for name, check in (wanted.args or {}).items():
             verdict = evaluate(check, arguments.get(name), name in arguments, equal=self._equal, context=self._context)
             score = min(max(verdict.score, 0.0), 1.0)
-            scores.append(score if verdict.holds else score / 2)
+            if not verdict.holds:
+                score /= 2
+            scores.append(score)
             fits = fits and verdict.holds
         unlisted = len(record.arguments.keys() - (wanted.args or {}).keys())
         if wanted.args == {} and unlisted:
@@ -275,12 +280,18 @@ class _Surplus:
 
 
 _NEAREST = 100_000
+"""The nearness of a call that fits without any unlisted argument."""
+
 _MAX_UNLISTED = 1_000
+"""The most unlisted arguments that nearness tells apart."""
 
 
 def _best_in_order(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
     """Pair rows with columns, both in their order, with the largest sum of gains: the alignment of two sequences."""
-    rows, columns = len(gains), len(gains[0]) if gains else 0
+    # Dynamic programming, as for a longest common subsequence: `best[row][column]` is the largest sum from there on.
+    if not gains:
+        return []
+    rows, columns = len(gains), len(gains[0])
     best = [[0] * (columns + 1) for _ in range(rows + 1)]
     for row in reversed(range(rows)):
         for column in reversed(range(columns)):
@@ -300,7 +311,7 @@ def _best_in_order(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
 
 
 def _without(trajectory: Trajectory, calls: Collection[int]) -> Trajectory:
-    """Return a trajectory without some of its calls, by their index."""
+    """Return a trajectory without the calls at some indices."""
     rounds, first = [], 0
     for each in trajectory.rounds:
         kept = tuple(record for index, record in enumerate(each.calls, first) if index not in calls)
@@ -310,75 +321,84 @@ def _without(trajectory: Trajectory, calls: Collection[int]) -> Trajectory:
 
 
 def _in_the_run(grade: Grade, kept: Sequence[int]) -> Grade:
-    """Return the grade of a part of the calls with these counted in the whole run."""
-    return grade._replace(
-        pairings=tuple(line if line.call is None else line._replace(call=kept[line.call]) for line in grade.pairings),
-        issues=tuple(issue if issue.call is None else issue._replace(call=kept[issue.call]) for issue in grade.issues),
-    )
+    """Return a grade of the `kept` calls alone with the indices of the whole run."""
+    lines = []
+    for line in grade.pairings:
+        if line.call is not None:
+            line = line._replace(call=kept[line.call])
+        lines.append(line)
+    issues = []
+    for issue in grade.issues:
+        if issue.call is not None:
+            issue = issue._replace(call=kept[issue.call])
+        issues.append(issue)
+    return grade._replace(pairings=tuple(lines), issues=tuple(issues))
 
 
 def with_way_out(grade: Grade, case: Case, grading: Grading, trajectory: Trajectory) -> tuple[Issue, ...]:
-    """Return the issues of a grade.
-
-    Where the grader's own rule counts a surplus call, its issue names the key that frees it."""
+    """Return the issues of a grade; those of surplus calls name the value of `extra_calls` that would free the call."""
     if extra_calls_of(case, grading) is not None or not case.expected_calls() or case.steps or grading.is_compatible:
         return grade.issues
     costs = f"under `{grade.grader}` {surplus_rule(grading, grade.grader)}"
     refused = Counter(trajectory.calls[call].tool for call in _corrected(trajectory))
     surplus = Counter(issue.tool for issue in grade.issues if issue.kind == "extra call")
-    free = _read_only(trajectory) | {tool for tool, count in refused.items() if surplus[tool] <= count}
-    return tuple(
-        issue if issue.kind != "extra call" or issue.decides else _with_key(issue, costs, free)
-        for issue in grade.issues
-    )
+    # "allow_read_only" also frees calls that were refused and then corrected: it is enough for a tool whose surplus
+    # calls are all of that sort.
+    by_read_only = _read_only(trajectory) | {tool for tool, count in refused.items() if surplus[tool] <= count}
+    issues = []
+    for issue in grade.issues:
+        if issue.kind == "extra call" and not issue.decides:
+            value = f'["{issue.tool}"]'
+            if issue.tool in by_read_only:
+                value = '"allow_read_only"'
+            issue = issue._replace(why=f"{issue.why}: {costs}; extra_calls = {value} frees it")
+        issues.append(issue)
+    return tuple(issues)
 
 
-def _with_key(issue: Issue, costs: str, free: Collection[str]) -> Issue:
-    """Name the key that frees a surplus call; for the tools `free`, "allow_read_only" does."""
-    key = '"allow_read_only"' if issue.tool in free else f'["{issue.tool}"]'
-    return issue._replace(why=f"{issue.why}: {costs}; extra_calls = {key} frees it")
-
-
-# Names the calls of tools that do not exist.
+# Calls of tools that do not exist.
 
 
 def unknown_tools(case: Case, trajectory: Trajectory) -> Iterator[Issue]:
-    """Yield the calls of names that no offered tool has, where the case does not name them either.
+    """Yield an issue for each call of a name that neither an offered tool nor the case has.
 
-    They decide nothing by themselves: the score and the requirements say what such a call costs."""
-    tools = trajectory.start.tools if trajectory.start is not None else ()
+    These issues decide nothing: the score and the other requirements say what such a call costs.
+    """
+    tools = _offered(trajectory)
     if not tools or all(is_offered(record.tool, tools) for record in trajectory.calls):
         return
-
     names = [tool.name for tool in tools]
-    written = set()
-    for call in (*case.expected_calls(), *case.disallowed):
-        written.add(call.tool)
+    written = {call.tool for call in (*case.expected_calls(), *case.disallowed)}
     for index, record in enumerate(trajectory.calls):
         name = record.tool
         if name in written or is_offered(name, tools) or meant_tool(name, names) is not None:
             continue
         nearest = _nearest(name, names)
-        hint = f"; the nearest is {nearest}" if nearest is not None else ""
-        yield Issue("unknown tool", f"no tool has this name{hint}", tool=name, call=index)
+        why = "no tool has this name"
+        if nearest is not None:
+            why += f"; the nearest is {nearest}"
+        yield Issue("unknown tool", why, tool=name, call=index)
 
 
 def _nearest(name: str, names: list[str]) -> str | None:
-    """Return the name that is most like another one; `None` where none is like it."""
+    """Return the most similar of some names; `None` if none is similar."""
     from rapidfuzz import fuzz, process  # on use: most runs call tools that exist
 
     found = process.extractOne(name, names, scorer=fuzz.WRatio, processor=str.lower, score_cutoff=60)
-    return found[0] if found is not None else None
+    if found is None:
+        return None
+    return found[0]
 
 
-# A run as the Python function of a check sees it: the request, the calls and the answer, as JSON.
+# A run as the Python function of a check sees it.
 
 
 def seen_run(case: Case, trajectory: Trajectory) -> dict[str, JsonValue]:
-    """Return a run as JSON.
+    """Return the JSON of a run that the Python function of a check receives.
 
-    `request` is what the user said, for a chain what was said at its steps, one after the other; `calls` are in their
-    order, with results as far as there were any; `answer` is empty where there was none."""
+    `request` is the user's message, or the messages of all steps of a chain, one on each line; `calls` are in order,
+    with a result of `None` for a call without one; `answer` is empty for a run without a final answer.
+    """
     said = [case.user, *(step.user for step in case.steps)]
     return {
         "case": case.id,
@@ -398,16 +418,17 @@ def _seen_call(record: CallRecord) -> JsonValue:
     }
 
 
-# Checks how whole numbers are written, as the Berkeley Function Calling Leaderboard does: JSON has one type of
-# numbers, the leaderboard's checker those of Python.
+# The notation of whole numbers, checked as the Berkeley Function Calling Leaderboard does. JSON has one type of
+# numbers, but the leaderboard's checker compares values by their types in Python, where 5 and 5.0 differ.
 
 
 def written_integer_issues(case: Case, trajectory: Trajectory) -> Iterator[Issue]:
     """Yield a deciding issue for each argument whose numbers have another Python type than its schema declares.
 
-    Examples are 5.0 for an integer, and 5 in a list of fractions; alone, 5 is also a fraction. The type of an expected
-    value is accepted beside the declared one."""
-    tools = {tool.name: tool.parameters for tool in trajectory.start.tools} if trajectory.start is not None else {}
+    Examples are 5.0 for an integer, and 5 in a list of fractions. A single 5 is accepted as a fraction. The type of an
+    expected value is accepted beside the declared one.
+    """
+    tools = {tool.name: tool.parameters for tool in _offered(trajectory)}
     expected = _expected_types(case)
     for index, record in enumerate(trajectory.calls):
         schema = tools.get(record.tool, {})
@@ -419,7 +440,7 @@ def written_integer_issues(case: Case, trajectory: Trajectory) -> Iterator[Issue
 
 
 def _expected_types(case: Case) -> Mapping[tuple[str, str], set[type]]:
-    """Return the types of the values that the case expects of each argument; a list has the type of its first item."""
+    """Return the types of the expected values by tool and argument; the type of a list is that of its first item."""
     types: defaultdict[tuple[str, str], set[type]] = defaultdict(set)
     for call in case.expected_calls():
         for name, check in (call.args or {}).items():
@@ -458,15 +479,13 @@ def requirement_issues(
     invalid_arguments: InvalidArguments = "fail",
     extra_calls: ExtraCallRule | None = None,
 ) -> tuple[Issue, ...]:
-    """Return everything that is wrong apart from the score.
+    """Return the issues of a run besides its score; those with `decides` make its status failed.
 
-    Issues with `decides` make the status failed.
-
-    `pairings` are those of the deciding grader and show which calls are accounted for; `equal` is its rule of equality
-    for plain values in prohibitions. `scored` names keys of the case that are part of its score (`response_contains`,
-    `forbidden_args`): a violation is an issue, but decides nothing by itself. With `disallowed` or `extra_calls` among
-    them, the grader has already reported the calls that violate those. `of_any_grader` are the issues that are the same
-    under every grader, where they are known. `extra_calls` is the rule about surplus calls, else the case's own is.
+    `pairings` are those of the grader and show which calls are accounted for; `equal` is its rule of equality for plain
+    values in prohibitions. `scored` names the keys of a case that are part of its score: a violation of
+    `response_contains` or `forbidden_args` is then an issue that does not decide, and the grader itself reports the
+    calls that violate `disallowed` or `extra_calls`. `of_any_grader` are the issues that are the same under every
+    grader, if they are known. `extra_calls` is the rule about surplus calls, by default the case's own.
 
     Raises CheckError when a check cannot be evaluated.
     """
@@ -488,22 +507,25 @@ def requirement_issues(
     if why is not None and "extra_calls" not in scored:
         wanted = () if case.expect_no_calls else expected
         issues += _extra_calls(why, wanted, trajectory.calls, pairings, forbidden, rule)
-    for index in calls_of_silent_steps(case, trajectory) if case.steps else ():
-        issues.append(extra_call(trajectory.calls, index, NO_CALL_OF_STEP, decides=True))
+    if case.steps:
+        for index in calls_of_silent_steps(case, trajectory):
+            issues.append(extra_call(trajectory.calls, index, NO_CALL_OF_STEP, decides=True))
     if case.response_contains:
         issues += _keyword_issues(case, trajectory, decides="response_contains" not in scored)
     return (*issues, *of_any_grader)
 
 
-_makes_demands: ByIdentity[Case, bool] = ByIdentity(
-    lambda case: bool(
-        case.disallowed
-        or case.response_contains
-        or any(step.tool is None for step in case.steps)
-        or any(call.limits_args for call in case.expected_calls())
-    )
-)
-"""Returns whether the case has requirements besides the score that depend on the grader."""
+def _has_requirements(case: Case) -> bool:
+    if case.disallowed or case.response_contains:
+        return True
+    if any(step.tool is None for step in case.steps):
+        return True
+    return any(call.limits_args for call in case.expected_calls())
+
+
+# A case is graded once per run and grader, so the answer is kept with the case.
+_makes_demands: ByIdentity[Case, bool] = ByIdentity(_has_requirements)
+"""Returns whether a case has requirements besides the score that depend on the grader."""
 
 
 def issues_of_any_grader(
@@ -519,20 +541,22 @@ def issues_of_any_grader(
 ) -> tuple[Issue, ...]:
     """Return the issues besides the score that are the same under every grader.
 
-    `metrics` are those of the answer and `checked` the calls checked against their schemas, where they are known.
-    Raises CheckError."""
+    `metrics` are the named checks of the answer and `checked` the calls checked against their schemas, if they are
+    known. Raises CheckError.
+    """
     context = _seeing(trajectory, case, context)
     if metrics is None:
         metrics = metrics_of(case, trajectory, context)
     if checked is None:
         checked = check_calls(trajectory)
-    found = (
+    found = [
         *endpoint_faults(trajectory),
         *end_issues(trajectory),
         *unknown_tools(case, trajectory),
         *argument_issues(trajectory, checked, invalid_arguments),
-        *(written_integer_issues(case, trajectory) if whole_numbers == "as BFCL" else ()),
-    )
+    ]
+    if whole_numbers == "as BFCL":
+        found += written_integer_issues(case, trajectory)
     return (
         *found,
         *error_issues(trajectory, {issue.call for issue in found}),
@@ -551,11 +575,12 @@ def _forbidden_calls(
 
 
 def _fits(prohibition: ExpectedCall, record: CallRecord, equal: EqualsRule, context: CheckContext) -> bool:
-    """Return whether a call violates a prohibition: its tool, and all its checks on the arguments as written."""
+    """Return whether a call violates a prohibition: it has the tool, and meets all checks on its arguments."""
     if not prohibition.means(record.tool):
         return False
     if prohibition.unwanted(record.arguments):
         return False
+    # A prohibition without `args` forbids the tool, with whatever arguments: even broken ones.
     if prohibition.args is None:
         return True
     if record.is_broken:
@@ -596,17 +621,15 @@ def _extra_calls(
     forbidden: Container[int | None],
     rule: ExtraCallRule,
 ) -> Iterator[Issue]:
-    """Return the issues of calls that no expectation accounts for, where those are wrong.
-
-    A forbidden call is not also an extra one. A call that is only out of place is accounted for by the expected call of
-    its tool that has no other."""
+    """Yield an issue for each call that no expectation accounts for; a forbidden call is not also an extra one."""
     accounted: set[int | None] = set()
     met: set[int] = set()
     for pairing in pairings:
-        # Several expected calls may be compared with one.
+        # `dimensions` as published compares several expected calls with one: it meets only the first of them.
         if pairing.same_tool and pairing.expected_call is not None and pairing.call not in accounted:
             accounted.add(pairing.call)
             met.add(pairing.expected_call)
+    # A call that is only out of place is accounted for by an unmet expected call of its tool.
     elsewhere = Counter([call.tool for row, call in enumerate(expected) if row not in met])
     for index, record in enumerate(calls):
         if index in accounted or index in forbidden or rule.frees(index, record.tool):
@@ -627,7 +650,8 @@ def _keyword_issues(case: Case, trajectory: Trajectory, *, decides: bool) -> Ite
 def metrics_of(case: Case, trajectory: Trajectory, context: CheckContext = EMPTY_CONTEXT) -> tuple[Metric, ...]:
     """Return the values of the named checks of the final answer.
 
-    Raises CheckError."""
+    Raises CheckError when a check cannot be evaluated.
+    """
     if not isinstance(case.response, dict):
         return ()
     answer, context = trajectory.final_answer, _seeing(trajectory, case, context)
@@ -636,15 +660,15 @@ def metrics_of(case: Case, trajectory: Trajectory, context: CheckContext = EMPTY
 
 def _metric(name: str, check: Check, answer: str, context: CheckContext) -> Metric:
     verdict = _answer_verdict(f"response.{name}", check, answer, context)
-    scale = check.scale if isinstance(check, Judged) else None
-    number = verdict.number if scale is not None else None
+    scale = number = None
+    if isinstance(check, Judged) and check.scale is not None:
+        scale, number = check.scale, verdict.number
     return Metric(name, verdict.score, verdict.holds, number, scale, describe(check), verdict.note)
 
 
 def _seeing(trajectory: Trajectory, case: Case, context: CheckContext) -> CheckContext:
-    """Return the context with the run, where a Python function wants to see it."""
-    wants = context.run is None and any(asks_for_run(check) for _, check in case.answer_checks)
-    if wants:
+    """Return the context, with the run if a Python function of the case receives it."""
+    if context.run is None and any(asks_for_run(check) for _, check in case.answer_checks):
         return replace(context, run=seen_run(case, trajectory))
     return context
 
@@ -665,23 +689,23 @@ def _answer_issues(
 
 
 def _answer_check(check: Check, answer: str, context: CheckContext) -> str | None:
-    """Return why the final answer does not meet its check; `None` when it does.
-
-    A plain text is compared trimmed."""
+    """Return the reason why the final answer does not meet its check; `None` when it does."""
+    # Models end answers with blank lines: a plain text is compared trimmed.
     if isinstance(check.bare_value, str):
         if check.bare_value.strip() == answer.strip():
             return None
         return "not the expected text"
     verdict = _answer_verdict("response", check, answer, context)
-    return None if verdict.holds else verdict.note
+    if verdict.holds:
+        return None
+    return verdict.note
 
 
 def _answer_verdict(key: str, check: Check, answer: str, context: CheckContext) -> CheckVerdict:
-    """Raise CheckError.
-
-    A function that sees the run is asked about one without an answer too."""
+    # A function that receives the run can judge one without an answer, so it is asked then too.
+    given = bool(answer) or asks_for_run(check)
     try:
-        return evaluate(check, answer, bool(answer) or asks_for_run(check), context=context)
+        return evaluate(check, answer, given, context=context)
     except CheckError as error:
         raise CheckError(f"{key}: {error}") from error
 
@@ -695,7 +719,7 @@ def _answer_issue(expected: str, trajectory: Trajectory, why: str, *, decides: b
 
 
 def latency_issue(limits: Limits, latency_ms: float) -> Issue:
-    """Return the issue of a run that took longer than `max_latency_ms`, by the grader's measure of time."""
+    """Return the issue of a run that took longer than `max_latency_ms`; `latency_ms` is the grader's measure of it."""
     return Issue(
         "latency exceeded",
         "the run took longer than its budget",
@@ -708,8 +732,10 @@ def _limit_issues(case: Case, limits: Limits, trajectory: Trajectory) -> Iterato
     finish = trajectory.finish
     if finish is not None and finish.reason == "sent too much":
         yield Issue("sent too much", finish.error or "", decides=True)
-    # A chain that is longer than the limit needs more rounds by itself.
-    most_calls = max(limits.max_tool_calls, len(case.expected_calls()) if case.steps else 0)
+    most_calls = limits.max_tool_calls
+    if case.steps:
+        # A chain with more steps than the limit needs more calls by itself.
+        most_calls = max(most_calls, len(case.expected_calls()))
     if len(trajectory.calls) > most_calls:
         yield Issue(
             "over calling",
@@ -717,12 +743,9 @@ def _limit_issues(case: Case, limits: Limits, trajectory: Trajectory) -> Iterato
             expected=f"at most {most_calls}",
             got=str(len(trajectory.calls)),
         )
+    # A case with one round and no check of the answer asks only which tool the model calls.
     is_decision = limits.max_rounds == 1 and not case.steps and not case.checks_answer
-    if (
-        not is_decision
-        and trajectory.finish is not None
-        and trajectory.finish.reason in ("decided", "rounds exhausted")
-    ):
+    if not is_decision and finish is not None and finish.reason in ("decided", "rounds exhausted"):
         yield Issue(
             "rounds exhausted",
             "the model still called tools in its last allowed round",
@@ -732,14 +755,10 @@ def _limit_issues(case: Case, limits: Limits, trajectory: Trajectory) -> Iterato
 
 # Required arguments: they must hold, whatever the score of the run is.
 
-_EVERY: frozenset[str] = frozenset()
-
 
 def with_required(case: Case, grade: Grade) -> tuple[Issue, ...]:
-    """Return the issues of a grade, and its pairings with each verdict marked as required or not.
-
-    Issues about a required argument that does not hold decide. A call that was not made fulfils none of its arguments.
-    If a rule of `critics` decided before scoring, the run has already failed without them."""
+    """Return the issues of a grade, with those about required arguments that do not hold marked as deciding."""
+    # Without numbers, a rule of `critics` decided before scoring: the run has failed anyway.
     if not grade.issues or not grade.numbers:
         return grade.issues
     broken = _broken(case, grade)
@@ -749,14 +768,15 @@ def with_required(case: Case, grade: Grade) -> tuple[Issue, ...]:
 
 
 def _broken(case: Case, grade: Grade) -> Mapping[int, frozenset[str]]:
-    """Return the required arguments that do not hold, by expected call; without names where the call was not made."""
+    """Return the names of the required arguments that do not hold, by the index of their expected call."""
     broken: dict[int, frozenset[str]] = {}
     for line in grade.pairings:
         if line.expected_call is None:
             continue
         names = frozenset(verdict.argument for verdict in line.arguments if verdict.required and not verdict.holds)
+        # A call that was not made meets none of its arguments, and its one issue names none.
         if line.call is None and (names or _requires_some(case, line.expected_call)):
-            broken[line.expected_call] = _EVERY
+            broken[line.expected_call] = frozenset()
         elif names:
             broken[line.expected_call] = names
     return broken
@@ -768,7 +788,8 @@ def _requires_some(case: Case, expected_call: int) -> bool:
 
 
 def _deciding(issue: Issue, broken: Mapping[int, frozenset[str]]) -> Issue:
-    names = broken.get(issue.expected_call) if issue.expected_call is not None else None
-    if names is None or (issue.argument is not None and issue.argument not in names):
+    if issue.expected_call is None or issue.expected_call not in broken:
+        return issue
+    if issue.argument is not None and issue.argument not in broken[issue.expected_call]:
         return issue
     return issue._replace(decides=True)

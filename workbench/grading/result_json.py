@@ -1,4 +1,4 @@
-"""Converts the outcome of a run to JSON, with the keys of the JSON report, and back."""
+"""The outcome of a run as JSON, with the keys of the JSON report: written as a whole or in pieces, and read again."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from workbench.trajectory.events import JsonValue
 class Outcome:
     """The outcome of a run without its trajectory.
 
-    `error`, `grades`, `judgements`, `steps` and `redacted` are as in `RunResult`. `latency_ms` is the sum of the
-    model's answers, `loop_ms` the whole agent loop by the wall clock; both follow from the events. Older results lack
-    judgements, steps, times, `redacted`, `metrics`, `valid_arguments` and `judging`."""
+    The fields are those of `RunResult`. `judging` is `None` if no judge was asked, and the times are `None` in results
+    of versions that did not write them.
+    """
 
     status: Status
     error: str | None
@@ -53,18 +53,27 @@ class Outcome:
 def outcome_of(result: RunResult) -> Outcome:
     """Return the outcome of a run."""
     return Outcome(
-        *(result.status, result.error, result.score, result.grades, result.judgements, result.steps),
-        *(result.trajectory.model_latency_ms, result.trajectory.loop_ms, result.redacted, result.metrics),
-        result.valid_arguments,
-        result.judging if result.judging.asked else None,
+        status=result.status,
+        error=result.error,
+        score=result.score,
+        grades=result.grades,
+        judgements=result.judgements,
+        steps=result.steps,
+        latency_ms=result.trajectory.model_latency_ms,
+        loop_ms=result.trajectory.loop_ms,
+        redacted=result.redacted,
+        metrics=result.metrics,
+        valid_arguments=result.valid_arguments,
+        judging=result.judging if result.judging.asked else None,
     )
 
 
 def outcome_to_json(outcome: Outcome) -> dict[str, JsonValue]:
-    """Return an outcome as JSON, without the fields that are empty.
+    """Return an outcome as JSON.
 
-    These are `redacted`, `metrics`, `valid_arguments`, `judging`, and the number of a judgement. Infinite scores become
-    the largest number."""
+    Empty `redacted`, `metrics`, `valid_arguments` and `judging` are left out, and the `scale` and `number` of a
+    judgement without a rating. An infinite score becomes the largest number, because JSON has no infinity.
+    """
     return {name: _plain(getattr(outcome, name)) for name in _written(outcome)}
 
 
@@ -74,10 +83,13 @@ def _written(outcome: Outcome) -> list[str]:
 
 
 def outcome_pieces(outcome: Outcome) -> Iterator[str]:
-    """Return the text of `outcome_to_json` in pieces, one grade at a time: each repeats the arguments of the calls."""
-    for number, name in enumerate(_written(outcome)):
+    """Yield the text of `outcome_to_json` in pieces, one grade at a time."""
+    # Each grade repeats the arguments of all calls: as one text, the five grades of a long run take much memory.
+    separator = "{"
+    for name in _written(outcome):
         value = getattr(outcome, name)
-        yield f'{"," if number else "{"}"{name}":'
+        yield f'{separator}"{name}":'
+        separator = ","
         if isinstance(value, tuple):
             yield "["
             for index, item in enumerate(value):
@@ -100,45 +112,50 @@ def _text_of(item: Any) -> str:
 
 
 def _by_names(item: Any) -> dict[str, Any]:
-    """Return a named tuple as a dictionary, and those in its fields too."""
+    """Return a named tuple as a dictionary, and the named tuples in its fields too."""
     found: dict[str, Any] = item._asdict()
     for name in _HOLDERS[type(item)]:
         found[name] = list(map(_by_names, found[name]))
     if type(item) is Grade:
         published = found.pop("published")
-        found |= {} if published is None else {"published": _by_names(published)}
+        if published is not None:
+            found["published"] = _by_names(published)
     return found
 
 
 def outcome_from_json(data: Mapping[str, JsonValue]) -> Outcome:
     """Read the output of `outcome_to_json`, infinite scores included.
 
-    Raises ValueError for anything else."""
+    Raises ValueError for anything else.
+    """
     outcome: Outcome = reader_of(Outcome)(data)
     for grade in outcome.grades:
         if grade.grader not in GRADERS:
             raise ValueError(f"a grade is by {grade.grader!r}, which is not one of {', '.join(GRADERS)}")
-        both: list[Grade | PublishedGrade] = [grade] if grade.published is None else [grade, grade.published]
-        parts = (pairing.parts for each in both for pairing in each.pairings)
-        for quantities in (*(each.numbers for each in both), *parts):
-            for name, value in quantities.items():
-                try:
-                    _NUMBER(value)
-                except ValueError as error:
-                    raise ValueError(f"the quantity {name!r} of the grade by {grade.grader} {error}") from None
-    scales = [*(each.scale for each in outcome.judgements), *(each.scale for each in outcome.metrics)]
-    for scale in scales:
-        if scale is not None and not scale[0] < scale[1]:
-            raise ValueError(f"a scale must rise, and {scale[0]} to {scale[1]} does not")
-    scores = [grade.score for grade in outcome.grades] + [step.score for step in outcome.steps]
-    if any(map(_is_infinite, (outcome.score, *scores))):
-        return replace(
-            outcome,
-            score=_infinite(outcome.score),
-            grades=tuple(grade._replace(score=_infinite(grade.score)) for grade in outcome.grades),
-            steps=tuple(step._replace(score=_infinite(step.score)) for step in outcome.steps),
-        )
-    return outcome
+        _check_quantities(grade, grade.grader)
+        if grade.published is not None:
+            _check_quantities(grade.published, grade.grader)
+    for rated in (*outcome.judgements, *outcome.metrics):
+        if rated.scale is not None and not rated.scale[0] < rated.scale[1]:
+            raise ValueError(f"a scale must rise, and {rated.scale[0]} to {rated.scale[1]} does not")
+    scores = [outcome.score]
+    for graded in (*outcome.grades, *outcome.steps):
+        scores.append(graded.score)
+    if not any(map(_is_infinite, scores)):
+        return outcome
+    grades = [grade._replace(score=_infinite(grade.score)) for grade in outcome.grades]
+    steps = [step._replace(score=_infinite(step.score)) for step in outcome.steps]
+    return replace(outcome, score=_infinite(outcome.score), grades=tuple(grades), steps=tuple(steps))
+
+
+def _check_quantities(grade: Grade | PublishedGrade, grader: str) -> None:
+    """Raise ValueError if a quantity of a grade is no number."""
+    for quantities in (grade.numbers, *(pairing.parts for pairing in grade.pairings)):
+        for name, value in quantities.items():
+            try:
+                _NUMBER(value)
+            except ValueError as error:
+                raise ValueError(f"the quantity {name!r} of the grade by {grader} {error}") from None
 
 
 def _is_infinite(score: float | None) -> bool:
@@ -159,7 +176,7 @@ _HOLDERS = {
     CallPairing: ("arguments",),
     StepGrade: ("issues",),
 } | dict.fromkeys((ArgumentVerdict, Issue, Metric, RedactedPlace), ())
-"""The fields of named tuples that hold others."""
+"""The fields of each named tuple that hold other named tuples."""
 
 _NUMBER = reader_of(float)
 _AS_IT_IS = frozenset({str, int, bool, NoneType})
@@ -167,24 +184,30 @@ _MAX_NUMBER = sys.float_info.max
 
 
 def _plain(value: Any) -> JsonValue:
-    # Most values need no conversion, and every run has hundreds: those are not examined.
     if isinstance(value, float):
         if -_MAX_NUMBER <= value <= _MAX_NUMBER:
             return value
         return max(min(value, _MAX_NUMBER), -_MAX_NUMBER)
     if type(value) in _NAMED:
-        return {
-            name: item if type(item) in _AS_IT_IS else _plain(item)
-            for name, item in zip(value._fields, value, strict=True)
-            if name != "published" or item is not None
-        }
+        named = {}
+        for name, item in zip(value._fields, value, strict=True):
+            # Most values need no conversion, and every run has hundreds: a call for each would take most of the time.
+            if type(item) in _AS_IT_IS:
+                named[name] = item
+            else:
+                named[name] = _plain(item)
+        if named.get("published", "") is None:
+            del named["published"]
+        return named
     if isinstance(value, list | tuple):
         return list(map(_plain, value))
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     if is_dataclass(value):
-        names = [field.name for field in fields(value)]
+        plain = {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
         if isinstance(value, Judgement) and value.scale is None:
-            names = [name for name in names if name not in ("scale", "number")]
-        return {name: _plain(getattr(value, name)) for name in names}
-    return value.value if isinstance(value, Status) else value
+            del plain["scale"], plain["number"]
+        return plain
+    if isinstance(value, Status):
+        return value.value
+    return value

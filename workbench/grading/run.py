@@ -1,7 +1,4 @@
-"""Grade a run: one grade of each grader, and the status; for a chain, its steps too.
-
-Of a run that still goes on, the deciding grader finds what is wrong with a call.
-"""
+"""Grading of a run: the grades of all graders, the status, the steps of a chain, and the fault of a single call."""
 
 from __future__ import annotations
 
@@ -44,7 +41,7 @@ from workbench.grading.requirements import (
 from workbench.grading.status import NOT_APPLICABLE, Status
 from workbench.grading.trajectory import grade_trajectory
 from workbench.grading.valid_arguments import check_calls
-from workbench.suite.model import GRADERS, Case, ExpectedCall, GraderName, Step, Suite
+from workbench.suite.model import GRADERS, Case, ExpectedCall, GraderName, Suite
 from workbench.suite.settings import CaseSettings, Grading, Limits, settings_of
 from workbench.trajectory.events import FinishReason, RunFinished
 from workbench.trajectory.trajectory import Round, Trajectory
@@ -52,14 +49,15 @@ from workbench.trajectory.trajectory import Round, Trajectory
 
 @dataclass(frozen=True, slots=True)
 class Grader:
-    """One published system's way to grade a run, and its rule of equality for plain values.
+    """A grader: its function from a case and a trajectory to a grade, and its rule of equality for plain values.
 
-    `grade` raises CheckError and GradingError as `grade_run` does."""
+    `grade` raises CheckError and GradingError as `grade_run` does.
+    """
 
     grade: Callable[[Case, CaseSettings, Trajectory, CheckContext], Grade]
     equal: EqualsRule
     scored: frozenset[str] = frozenset()
-    """The keys of a case that are part of its score, and so decide nothing besides it."""
+    """The keys of a case that are part of the grader's score, and so decide nothing besides it."""
     latency: Callable[[Grading, Trajectory], float] = lambda _grading, run: run.model_latency_ms
     """The time that `max_latency_ms` limits, in milliseconds."""
 
@@ -82,7 +80,7 @@ GRADER_OF: Mapping[str, Grader] = {
         lambda grading, run: latency_of(grading.dimensions, run),
     ),
 }
-"""Every grader. How it is shown is its object of `grading.traits`."""
+"""The graders by name. Their words for screens are in `grading.traits`."""
 
 
 def graded_whole(
@@ -95,8 +93,9 @@ def graded_whole(
 ) -> Grade:
     """Return the grade of one grader, with the issues of the requirements and the status.
 
-    For a chain it covers the whole, not its steps. `of_any_grader` is that of `requirement_issues`. Raises as
-    `grade_run` does."""
+    A chain is graded as a whole, without its steps. `of_any_grader` is that of `requirement_issues`. Raises as
+    `grade_run` does.
+    """
     grader = GRADER_OF[name]
     grade = graded_without_free_calls(
         *(name, case, settings.grading, trajectory),
@@ -120,24 +119,25 @@ def graded_whole(
     if latency_ms > settings.limits.max_latency_ms:
         demands = (*demands, latency_issue(settings.limits, latency_ms))
     issues = with_required(case, grade)
+    status = _status(grade, (*issues, *demands))
+    if demands:
+        issues = _merged(issues, demands)
     return Grade(
         name,
         grade.score,
         grade.verdict,
         grade.reason,
         grade.pairings,
-        _merged(issues, demands) if demands else issues,
+        issues,
         grade.numbers,
-        _status(grade, (*issues, *demands)),
+        status,
         grade.published,
     )
 
 
 def _merged(found: tuple[Issue, ...], demands: tuple[Issue, ...]) -> tuple[Issue, ...]:
-    """Return all issues.
-
-    A call that a requirement already calls wrong is not called an extra one a second time; those that explain others
-    come first."""
+    """Return the issues of a grader and of the requirements, those that explain others first."""
+    # A call that a requirement already calls extra or forbidden is not extra a second time.
     wrong = {issue.call for issue in demands if issue.kind in ("extra call", "forbidden call")}
     own = (issue for issue in found if issue.kind != "extra call" or issue.call not in wrong)
     return tuple(sorted((*own, *demands), key=lambda issue: issue.kind not in FIRST_KINDS))
@@ -154,21 +154,25 @@ def _status(grade: Grade, issues: tuple[Issue, ...]) -> Status:
 def grade_steps(
     by: GraderName, case: Case, settings: CaseSettings, trajectory: Trajectory, context: CheckContext
 ) -> tuple[StepGrade, ...]:
-    """Grade every step of a chain by a grader.
+    """Grade every step of a chain by one grader; empty for a case that is no chain.
 
-    Returns nothing for a case that is no chain. Raises as `grade_run` does; the error names the step."""
-    rounds = rounds_of_steps(case, trajectory) if case.steps else ()
-    return tuple(
-        _named(by, case, settings, number, reached, trajectory, context) for number, reached in enumerate(rounds, 1)
-    )
+    Raises as `grade_run` does; the error names the step.
+    """
+    if not case.steps:
+        return ()
+    steps = []
+    for number, reached in enumerate(rounds_of_steps(case, trajectory), 1):
+        steps.append(_named(by, case, settings, number, reached, trajectory, context))
+    return tuple(steps)
 
 
 def grade_step(
     suite: Suite, case: Case, trajectory: Trajectory, step: int, context: CheckContext = EMPTY_CONTEXT
 ) -> StepGrade:
-    """Grade one step, counted from 1, by the deciding grader; the run may still be going on.
+    """Grade one step of a chain, counted from 1, by the deciding grader; the run need not have ended.
 
-    Raises as `grade_run` does."""
+    Raises as `grade_run` does.
+    """
     settings = settings_of(suite, case)
     reached = rounds_of_steps(case, trajectory)[step - 1]
     return _graded(settings.grading.by, case, settings, step, reached, trajectory, context)
@@ -197,13 +201,14 @@ _WHY_NOT_REACHED: dict[FinishReason, str] = {
 
 
 def _never_reached(step: int, trajectory: Trajectory, expected_call: int | None) -> StepGrade:
-    finish = trajectory.finish
-    why = _WHY_NOT_REACHED.get(finish.reason) if finish is not None else None
-    return StepGrade(step, None, None, why or "never reached: the run ended before it", None, (), expected_call)
+    why = "never reached: the run ended before it"
+    if trajectory.finish is not None:
+        why = _WHY_NOT_REACHED.get(trajectory.finish.reason, why)
+    return StepGrade(step, None, None, why, None, (), expected_call)
 
 
 _NO_LIMITS = Limits(max_tool_calls=sys.maxsize, max_latency_ms=sys.float_info.max)
-"""Calls and latency are limited in the run as a whole."""
+"""The limits of a single step: calls and latency are limited in the run as a whole."""
 
 
 def _graded(
@@ -216,32 +221,29 @@ def _graded(
     context: CheckContext,
 ) -> StepGrade:
     calls_before = sum(earlier.tool is not None for earlier in case.steps[: step - 1])
-    expected_call = calls_before if case.steps[step - 1].tool is not None else None
+    expected_call = None
+    if case.steps[step - 1].tool is not None:
+        expected_call = calls_before
     if reached is None:
         return _never_reached(step, trajectory, expected_call)
     limitless = replace(settings, limits=_NO_LIMITS)
-    # `decision` has rules of its own for the steps of chains.
-    alone = (_chains_of_one if by == "decision" else _cases_of_steps)(case)[step - 1]
+    # A step is graded as a case of its own. `decision` has rules for chains, so there it is a chain of one step.
+    alone_of = _chains_of_one if by == "decision" else _cases_of_steps
+    alone = alone_of(case)[step - 1]
 
     def grade(answer: Round) -> Grade:
-        # As the only round it is that of the only step.
+        # Without a step, the only round counts as that of the only step.
         run = replace(trajectory, rounds=(replace(answer, step=None),), finish=_DONE)
         return graded_whole(by, alone, limitless, run, context)
 
     grades = [grade(reached.round)]
     if len(reached.round.calls) > 1:
-        # The first call is the one that is graded, even where the grader would prefer a later one.
+        # The first call of the answer must be right, even if the grader would pair a later one with the step.
         grades.append(grade(replace(reached.round, calls=reached.round.calls[:1])))
     worst = min(grades, key=_how_good)
-    return StepGrade(
-        step,
-        worst.status,
-        worst.score,
-        reason_of(worst),
-        reached.first_call if reached.round.calls else None,
-        tuple(_in_the_run(issue, reached.first_call, calls_before) for issue in worst.issues),
-        expected_call,
-    )
+    call = reached.first_call if reached.round.calls else None
+    issues = [_in_the_run(issue, reached.first_call, calls_before) for issue in worst.issues]
+    return StepGrade(step, worst.status, worst.score, reason_of(worst), call, tuple(issues), expected_call)
 
 
 _DONE = RunFinished("steps done")
@@ -254,53 +256,56 @@ def _how_good(grade: Grade) -> tuple[int, float]:
 
 
 def _in_the_run(issue: Issue, first_call: int, calls_before: int) -> Issue:
-    """Return an issue of a step with its calls and expected calls counted in the whole run."""
-    return issue._replace(
-        call=None if issue.call is None else issue.call + first_call,
-        expected_call=None if issue.expected_call is None else issue.expected_call + calls_before,
-    )
+    """Return an issue of a step with the indices of the whole run."""
+    if issue.call is not None:
+        issue = issue._replace(call=issue.call + first_call)
+    if issue.expected_call is not None:
+        issue = issue._replace(expected_call=issue.expected_call + calls_before)
+    return issue
 
 
 _WHOLE_RUN = {"response": None, "response_contains": (), "stop_on_failure": False}
-"""The keys of a case that concern the run as a whole, without values."""
-
-_chains_of_one: ByIdentity[Case, tuple[Case, ...]] = ByIdentity(
-    lambda case: tuple(case.model_copy(update={**_WHOLE_RUN, "steps": (step,)}) for step in case.steps)
-)
-_cases_of_steps: ByIdentity[Case, tuple[Case, ...]] = ByIdentity(
-    lambda case: tuple(
-        case.model_copy(update={**_WHOLE_RUN, "steps": (), **_expectations(step)}) for step in case.steps
-    )
-)
+"""Empty values for the keys of a case that concern the run as a whole, not a step."""
 
 
-def _expectations(step: Step) -> dict[str, object]:
-    expected = step.expected_call
-    if expected is None:
-        return {"expect_no_calls": True}
-    return {"ordered": (expected,)}
+def _each_as_chain(case: Case) -> tuple[Case, ...]:
+    return tuple([case.model_copy(update={**_WHOLE_RUN, "steps": (step,)}) for step in case.steps])
+
+
+def _each_as_case(case: Case) -> tuple[Case, ...]:
+    cases = []
+    for step in case.steps:
+        expectations: dict[str, object] = {"expect_no_calls": True}
+        if (expected := step.expected_call) is not None:
+            expectations = {"ordered": (expected,)}
+        cases.append(case.model_copy(update={**_WHOLE_RUN, "steps": (), **expectations}))
+    return tuple(cases)
+
+
+_chains_of_one: ByIdentity[Case, tuple[Case, ...]] = ByIdentity(_each_as_chain)
+_cases_of_steps: ByIdentity[Case, tuple[Case, ...]] = ByIdentity(_each_as_case)
 
 
 def fault_of_call(
     suite: Suite, case: Case, trajectory: Trajectory, call: int, context: CheckContext = EMPTY_CONTEXT
 ) -> str | None:
-    """Describe the fault of a call, by its index in `Trajectory.calls`, in a few words; `None` when nothing is.
+    """Describe the fault of a call, by its index in `Trajectory.calls`, in a few words; `None` for a call without one.
 
-    That is an argument that does not hold, an issue about the call that decides, or the step of a chain that fails by
-    it. Raises as `grade_run` does.
+    A fault is an argument that does not hold, an issue about the call that decides, or a step of a chain that fails by
+    the call. The run need not have ended. Raises as `grade_run` does.
     """
     settings = settings_of(suite, case)
     grade = graded_whole(settings.grading.by, case, settings, trajectory, context)
     expected = case.expected_calls()
     for pairing in grade.pairings:
-        # A call of another tool is in this place only until the right one comes.
+        # In an unfinished run, a call of another tool has this place only until the right call comes.
         if pairing.call == call and pairing.expected_call is not None and pairing.same_tool:
             wrong = next((verdict for verdict in pairing.arguments if verdict.holds is False), None)
             if wrong is not None:
                 return _said(wrong, expected[pairing.expected_call])
     for issue in grade.issues:
         if issue.call == call and issue.decides:
-            return f"{issue.tool}: {issue.argument + ': ' if issue.argument else ''}{issue.why}"
+            return ": ".join(filter(None, (issue.tool, issue.argument, issue.why)))
     return _of_step(suite, case, trajectory, call, context)
 
 
@@ -309,8 +314,9 @@ def _said(wrong: ArgumentVerdict, wanted: ExpectedCall) -> str:
         return f"{wrong.argument} is not expected"
     if not wrong.given:
         return f"{wrong.argument} is not given"
-    check = (wanted.args or {}).get(wrong.argument)
-    fails = "fails" if check is None else check.failing
+    fails = "fails"
+    if (check := (wanted.args or {}).get(wrong.argument)) is not None:
+        fails = check.failing
     return f"{wrong.argument} {describe_value(wrong.got)} {fails} {wrong.expected}"
 
 
@@ -328,14 +334,13 @@ def _of_step(suite: Suite, case: Case, trajectory: Trajectory, call: int, contex
 def grade_run(
     suite: Suite, case: Case, trajectory: Trajectory, *, context: CheckContext = EMPTY_CONTEXT
 ) -> tuple[tuple[Grade, ...], Status]:
-    """Grade a run that ended without a fault of the infrastructure.
+    """Grade a run that ended without a fault of the infrastructure, by all graders.
 
-    Returns the grades; the first one decides.
-
-    Each grade's issues include the requirements besides the score and the steps of a chain that fail under that grader.
-    Issues that decide make the status failed, whatever the score, which stays the grader's own. A case to which the
-    grader does not apply passes or fails by its requirements alone. A grader that does not decide and cannot grade the
-    case has the verdict `error`. A run of a case that expects nothing yet has no grades, and is `not graded`.
+    Returns the grades, the first one of the deciding grader, and the status of the run. Each grade's issues include the
+    requirements besides the score and the steps of a chain that fail under that grader. Issues that decide make the
+    status failed, whatever the score. A case to which the grader does not apply passes or fails by its requirements
+    alone. A grader that does not decide and cannot grade the case has the verdict `error`. A run of a case that expects
+    nothing yet has no grades and the status `not graded`.
 
     Raises CheckError when a check cannot be evaluated and GradingError when the case cannot be graded as written;
     either ends the run with status `error`. Raises JudgementNeededError, for any grader, when a judge must be asked
@@ -347,12 +352,12 @@ def grade_run(
 def grade_run_and_steps(
     suite: Suite, case: Case, trajectory: Trajectory, *, context: CheckContext = EMPTY_CONTEXT
 ) -> tuple[tuple[Grade, ...], Status, tuple[StepGrade, ...]]:
-    """Grade a run as `grade_run` does, and the steps of a chain as the deciding grader judges them."""
+    """Return the grades and the status of `grade_run`, and the steps of a chain by the deciding grader."""
     return graded_run(suite, case, trajectory, context=context)[:3]
 
 
 class GradedRun(NamedTuple):
-    """The result of grading a run: the parts of a `RunResult` of these names."""
+    """The result of grading a run; its fields become those of a `RunResult`."""
 
     grades: tuple[Grade, ...]
     status: Status
@@ -362,15 +367,17 @@ class GradedRun(NamedTuple):
 
 
 def graded_run(suite: Suite, case: Case, trajectory: Trajectory, *, context: CheckContext = EMPTY_CONTEXT) -> GradedRun:
-    """Grade a run as `grade_run` does, with the steps of its chain and the named checks of its final answer.
+    """Grade a run as `grade_run` does, with the steps of its chain, the checks of its answer and its valid arguments.
 
-    The steps are judged by the deciding grader."""
+    The deciding grader judges the steps.
+    """
     if case.expects_nothing_yet:
         return GradedRun((), Status.NOT_GRADED, metrics=source_metrics(trajectory))
     trajectory = _without_too_much(trajectory)
     if suite.gate.endpoint_faults == "error" and (faults := endpoint_faults(trajectory)):
         raise GradingError(fault_as_error(faults[0]))
     settings = settings_of(suite, case)
+    # Five graders evaluate the same slow checks: their verdicts are kept for the run.
     if context.verdicts is None:
         context = CheckContext(context.call_python, context.judge, {}, {})
     metrics = metrics_of(case, trajectory, context)
@@ -384,19 +391,24 @@ def graded_run(suite: Suite, case: Case, trajectory: Trajectory, *, context: Che
     deciding = settings.grading.by
     first, steps = run.by(deciding)
     assert first.status is not None
-    grades = (first, *(run.attempted_by(name) for name in GRADERS if name != deciding))
-    own = source_metrics(trajectory)
-    return GradedRun(grades, first.status, steps, (*metrics, *own), tuple(call.valid for call in checked))
+    grades = [first]
+    for name in GRADERS:
+        if name != deciding:
+            grades.append(run.attempted_by(name))
+    metrics += source_metrics(trajectory)
+    return GradedRun(tuple(grades), first.status, steps, metrics, tuple([call.valid for call in checked]))
 
 
 def source_metrics(trajectory: Trajectory) -> tuple[Metric, ...]:
-    """Return the scores that the system that made an imported run gave it."""
-    scores = trajectory.start.source_scores if trajectory.start is not None else ()
+    """Return the scores of an imported run by the system that made it, as metrics."""
+    if trajectory.start is None:
+        return ()
+    scores = trajectory.start.source_scores
     return tuple(Metric(each.name, each.value, each.passed, about=each.about) for each in scores)
 
 
 def _without_too_much(trajectory: Trajectory) -> Trajectory:
-    """Return the trajectory without the part that was read of an answer over the limits."""
+    """Return a trajectory without the part of an answer that was read before it exceeded the limits."""
     finish = trajectory.finish
     if finish is None or finish.reason != "sent too much" or not trajectory.rounds:
         return trajectory
@@ -407,9 +419,10 @@ def _without_too_much(trajectory: Trajectory) -> Trajectory:
 def graded_by(
     name: GraderName, case: Case, settings: CaseSettings, trajectory: Trajectory, context: CheckContext
 ) -> Grade:
-    """Return the grade of one grader, with the issues that decide besides its score and the status.
+    """Return the grade of one grader as in `grade_run`, with the issues of the requirements and the status.
 
-    Raises as `grade_run` does."""
+    Raises as `grade_run` does.
+    """
     of_any_grader = issues_of_any_grader(
         *(case, settings.limits, trajectory, context),
         invalid_arguments=settings.grading.invalid_arguments,
@@ -420,7 +433,7 @@ def graded_by(
 
 @dataclass(frozen=True, slots=True)
 class _Graded:
-    """A run to grade, with its issues that do not depend on the grader."""
+    """A run to be graded by several graders, with the issues that all of them share."""
 
     case: Case
     settings: CaseSettings
@@ -434,11 +447,11 @@ class _Graded:
         steps = grade_steps(name, *of_run) if self.case.steps else ()
         grade = graded_whole(name, *of_run, self.of_any_grader)
         grade = grade._replace(issues=with_way_out(grade, self.case, self.settings.grading, self.trajectory))
-        if not steps:
-            return grade, ()
-        failed = tuple(_failed_steps(self.case, self.trajectory, steps))
-        issues = sorted((*failed, *grade.issues), key=lambda issue: issue.kind not in FIRST_KINDS)
-        return (grade._replace(issues=tuple(issues), status=Status.FAILED) if failed else grade), steps
+        failed = tuple(_failed_steps(self.case, self.trajectory, steps)) if steps else ()
+        if failed:
+            issues = sorted((*failed, *grade.issues), key=lambda issue: issue.kind not in FIRST_KINDS)
+            grade = grade._replace(issues=tuple(issues), status=Status.FAILED)
+        return grade, steps
 
     def attempted_by(self, name: GraderName) -> Grade:
         try:
@@ -451,16 +464,21 @@ class _Graded:
 
 def _failed_steps(case: Case, trajectory: Trajectory, steps: Sequence[StepGrade]) -> Iterator[Issue]:
     for wanted, step in zip(case.steps, steps, strict=True):
-        if step.status == Status.FAILED:
-            record = trajectory.calls[step.call] if step.call is not None else None
-            expected = wanted.expected_call
-            yield Issue(
-                "failed step",
-                f"step {step.step}: {step.why}",
-                tool=record.tool if record is not None else wanted.tool,
-                call=step.call,
-                expected_call=step.expected_call,
-                expected="no call" if expected is None else describe_expected(expected),
-                got="no call" if record is None else describe_call(record),
-                decides=True,
-            )
+        if step.status != Status.FAILED:
+            continue
+        tool, expected, got = wanted.tool, "no call", "no call"
+        if (expected_call := wanted.expected_call) is not None:
+            expected = describe_expected(expected_call)
+        if step.call is not None:
+            record = trajectory.calls[step.call]
+            tool, got = record.tool, describe_call(record)
+        yield Issue(
+            "failed step",
+            f"step {step.step}: {step.why}",
+            tool=tool,
+            call=step.call,
+            expected_call=step.expected_call,
+            expected=expected,
+            got=got,
+            decides=True,
+        )

@@ -1,4 +1,4 @@
-"""The summary of a run without its events, small enough to compare and store many."""
+"""Summaries of runs: their numbers without their events, so that thousands can be compared and stored."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ _DEFAULTS = Grading()
 class RunSummary:
     """A finished run in numbers.
 
-    `suite` identifies its suite; `repeat` counts from 0.
-
-    Times are milliseconds: `began_ms` and `ended_ms` since 1970, `latency_ms` the sum of the model's answers, `loop_ms`
-    the whole agent loop by the wall clock (`None` in histories that lack it), `first_token_ms` that of the first
-    answer. Tokens are `None` where the provider did not report them, `cost_usd` where it is not known; `asked` tells
-    whether the model was asked at all. `reason` says in one line why it did not pass. `is_broken` and `grading` are
-    those of the `RunResult`. A fork is an experiment and counts for no case.
+    `suite` identifies the suite of the run; `repeat` counts from 0. Times are milliseconds: `began_ms` and `ended_ms`
+    since 1970, `latency_ms` the sum of the model's answers, `loop_ms` the whole agent loop by the wall clock (`None` in
+    histories that lack it), `first_token_ms` the time to the first token of the first answer. Tokens and `cost_usd` are
+    `None` if they are unknown; `asked` is true if the model was asked at least once. `reason` says in one line why the
+    run did not pass. `is_broken` and `grading` are those of the `RunResult`. A fork is an experiment and counts for no
+    case.
     """
 
     suite: str
@@ -49,21 +48,27 @@ class RunSummary:
     metrics: tuple[tuple[str, float], ...] = ()
     """The names and values (0..1) of the named checks of the answer."""
     tool_arguments: tuple[ToolArguments, ...] = ()
-    """How many calls of each tool have valid arguments."""
+    """The numbers of valid, checked and unknown calls of each tool."""
     repaired: tuple[str, ...] = ()
     """The kinds of the endpoint's deviations that were repaired."""
 
     @property
     def limited_ms(self) -> float:
-        """The time that `max_latency_ms` limits under the deciding grader, the model's where the loop's is unknown."""
-        return limited_ms(self.grading, self.latency_ms, self.latency_ms if self.loop_ms is None else self.loop_ms)
+        """The time that `max_latency_ms` limits under the deciding grader, in milliseconds."""
+        loop_ms = self.loop_ms
+        if loop_ms is None:
+            # Histories of early versions lack the time of the loop: the model's time is the nearest to it.
+            loop_ms = self.latency_ms
+        return limited_ms(self.grading, self.latency_ms, loop_ms)
 
 
 def summary_of(
     result: RunResult, *, suite: str | None = None, began_ms: float | None = None, ended_ms: float | None = None
 ) -> RunSummary:
-    """Return the summary of a run; `suite` identifies its suite where that is not its path."""
-    usage = result.usage
+    """Return the summary of a run; `suite` identifies its suite, by default the path of the suite."""
+    input_tokens = output_tokens = None
+    if (usage := result.usage) is not None:
+        input_tokens, output_tokens = usage.input_tokens, usage.output_tokens
     return RunSummary(
         suite=result.suite if suite is None else suite,
         case_id=result.case_id,
@@ -75,8 +80,8 @@ def summary_of(
         reason=result.reason,
         latency_ms=result.latency_ms,
         first_token_ms=result.first_token_ms,
-        input_tokens=usage.input_tokens if usage is not None else None,
-        output_tokens=usage.output_tokens if usage is not None else None,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
         cost_usd=result.cost_usd,
         asked=result.was_asked,
         is_broken=result.is_broken,
@@ -91,24 +96,27 @@ def summary_of(
     )
 
 
+# A planned run that is not made has no status of its own: the beginning of its reason tells why. Histories store these
+# texts, so they never change.
+
 NOT_NEEDED: Final = "not needed: "
-"""How the reason of a skipped run begins that was planned, and not made because its outcome could decide nothing."""
+"""The beginning of the reason of a skipped run whose outcome could decide nothing any more."""
 
 
 COST_LIMIT: Final = "not run: cost limit"
-"""How the reason of a stopped run begins that a limit on cost kept from being made."""
+"""The beginning of the reason of a stopped run that a limit on cost prevented."""
 
 
 def is_cost_limited(run: RunSummary | RunResult) -> bool:
-    """Return whether a run was not made because of a limit on cost."""
+    """Return whether a limit on cost prevented a planned run."""
     return run.status == Status.STOPPED and (run.reason or "").startswith(COST_LIMIT)
 
 
 def is_not_needed(run: RunSummary | RunResult) -> bool:
-    """Return whether a run was planned, and not made because its outcome could decide nothing."""
+    """Return whether a planned run was skipped because its outcome could decide nothing any more."""
     return run.status == Status.SKIPPED and (run.reason or "").startswith(NOT_NEEDED)
 
 
 def is_endpoint_fault(run: RunSummary | RunResult) -> bool:
-    """Return whether a fault of the endpoint failed a run, or ended it in an error."""
+    """Return whether a run failed, or ended in an error, by a fault of the endpoint."""
     return run.status in (Status.FAILED, Status.ERROR) and (run.reason or "").startswith(ENDPOINT_FAULT)

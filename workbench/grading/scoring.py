@@ -1,4 +1,4 @@
-"""From scores to verdicts: means, weights of arguments, thresholds, and the score with which a run counts."""
+"""Scores and verdicts: means, weights of arguments, thresholds, the score with which a run counts, checks of a call."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from workbench.trajectory.events import JsonValue
 def mean(values: Sequence[float]) -> float:
     """Return the arithmetic mean, even where the sum overflows a float.
 
-    Raises ZeroDivisionError without values."""
+    Raises ZeroDivisionError for no values.
+    """
     try:
         return math.fsum(values) / len(values)
     except OverflowError:
@@ -30,17 +31,22 @@ def mean(values: Sequence[float]) -> float:
 def is_required(check: CheckBase, *, without_weight: bool = False) -> bool:
     """Return whether the run fails if the check does not hold.
 
-    The check's own `required` decides, else `without_weight` for a check without a weight."""
+    The check's own `required` decides. Without it, a check without a weight is required if `without_weight` is true.
+    """
     if check.required is not None:
         return check.required
     return without_weight and check.weight is None
 
 
 def resolve_weights(weights: Sequence[Weight | None]) -> list[float]:
-    """Return the resolved weights in the same order.
+    """Return the weights of a call's arguments as numbers, in the same order.
 
-    Numbers stay as they are and need not sum to 1. Arguments without a weight share 1 equally. If any weight is named,
-    all are divided by their sum, named ones counting 1 (`minimal`) to 7 (`critical`), as Arcade's fuzzy weights do.
+    Numbers stay as they are and need not sum to 1. Arguments without a weight (`None`) share 1 equally. If any weight
+    is named, all are divided by their sum, named ones counting 1 (`minimal`) to 7 (`critical`), as Arcade's fuzzy
+    weights do.
+
+    >>> resolve_weights([None, None, 0.5])
+    [0.5, 0.5, 0.5]
     """
     raw: list[float] = []
     for weight in weights:
@@ -60,14 +66,14 @@ NO_OBJECT = "the arguments are no JSON object"
 """The outcome of a call that meets no expectation, whatever is expected of its arguments."""
 
 ROUNDING_SLACK = 1e-9
-"""How far a score may miss a threshold and still count as having reached it: sums of shares such as 0.2 are inexact in
-binary."""
+"""The largest distance below a threshold at which a score still reaches it: sums of shares such as 0.2 are inexact."""
 
 
 def part_earned(score: float, weight: float) -> str:
-    """Return the part of its weight that an argument earned, such as `70%`: never 0% or 100%.
+    """Return the part of its weight that an argument earned, such as `70%`; empty if it earned nothing or everything.
 
-    Empty if it earned nothing or everything."""
+    A part is rounded to 1% to 99%, so that partial credit never reads as none or all.
+    """
     if not 0 < score < weight - ROUNDING_SLACK:
         return ""
     return f"{min(max(round(100 * score / weight), 1), 99)}%"
@@ -76,9 +82,9 @@ def part_earned(score: float, weight: float) -> str:
 def verdict_of(
     score: float, grading: Grading, slack: float = ROUNDING_SLACK
 ) -> Literal[Status.PASSED, Status.WARNED, Status.FAILED]:
-    """Return the verdict of a score: failed < fail threshold ≤ warned < warn threshold ≤ passed.
-
-    The lower of the two thresholds is the one that fails."""
+    """Return the verdict of a score: failed < lower threshold ≤ warned < upper threshold ≤ passed."""
+    # The thresholds may be written in either order. This is the documented rule of Arcade evals; its code never warns
+    # with its defaults of 0.8 and 0.9.
     lower, upper = grading.fail_threshold, grading.warn_threshold
     if lower > upper:
         lower, upper = upper, lower
@@ -90,7 +96,7 @@ def verdict_of(
 
 
 class Scored(Protocol):
-    """The part of a run, or of a single grade, that the rule reads."""
+    """A run, or a single grade, with the fields that decide the score with which it counts."""
 
     @property
     def status(self) -> Status | None: ...
@@ -101,18 +107,19 @@ class Scored(Protocol):
 
 
 def counts_zero(run: Scored) -> bool:
-    """Return whether a graded run counts 0 whatever its score: it failed for another reason, or has no score."""
+    """Return whether a graded run counts 0: it failed for a reason besides its score, or failed without a score."""
     return run.is_broken or (run.status == Status.FAILED and run.score is None)
 
 
 def counted_score(run: Scored) -> float | None:
     """Return the score with which a graded run counts in gates, aggregates and baselines.
 
-    `None` if it has none and did not fail."""
+    `None` for a run that has no score and did not fail.
+    """
     return 0.0 if counts_zero(run) else run.score
 
 
-# Evaluates the checks of one expected call on the arguments of one actual call.
+# The checks of one expected call on the arguments of one actual call.
 
 
 def judge_arguments(
@@ -126,14 +133,15 @@ def judge_arguments(
     same_tool: bool = True,
     all_or_nothing: bool = False,
 ) -> tuple[ArgumentVerdict, ...]:
-    """Return one verdict for each check, in order; an optional argument that was left out counts as not listed.
+    """Return one verdict for each check, in order; an optional argument that was left out has none.
 
-    A check holds or not: graded ones earn all or nothing of their equal part of `shared`. A judge is asked only if
-    `same_tool` is true and, with `all_or_nothing`, only if everything else holds and no argument is too many, or the
+    Each check earns its equal part of `shared`, or nothing: graded checks have no partial credit here. A judge is asked
+    only if `same_tool` is true. With `all_or_nothing` it is asked only if the call is right up to there, or if its
     check is required.
 
     Raises CheckError, naming tool and argument, when a check cannot be evaluated.
     """
+    # `critics` has graded credit, and evaluates its checks by itself.
     listed = checks
     if not checks.keys() <= arguments.keys():
         listed = {}
@@ -146,6 +154,7 @@ def judge_arguments(
     for name, check in listed.items():
         if type(check) is not Equals and asks(check, Judged):
             judged.add(name)
+    # Judges cost money and time: they come last, and where the rest has decided they are not asked.
     wrong = bool(judged) and not arguments.keys() <= checks.keys()
     in_turn: Iterable[tuple[str, Check]] = listed.items()
     if judged and all_or_nothing:
@@ -169,17 +178,21 @@ def judge_arguments(
         verdicts[name] = ArgumentVerdict(
             name, holds, score, weight, describe(check), value, given, why, required=required
         )
-    return tuple([verdicts[name] for name in listed] if judged else verdicts.values())
+    if judged:
+        return tuple([verdicts[name] for name in listed])
+    return tuple(verdicts.values())
 
 
 def unlisted_arguments(
     listed: Set[str], arguments: Mapping[str, JsonValue], cost: float = 0.0
 ) -> tuple[ArgumentVerdict, ...]:
-    """Return one verdict for each argument that was given but is not listed; each costs `cost`."""
+    """Return one verdict for each argument that was given and is not listed; its score is `-cost`."""
     if arguments.keys() <= listed:
         return ()
-    return tuple(
-        ArgumentVerdict(name, False, -cost, 0.0, "not expected", value, True, "not expected", listed=False)
-        for name, value in arguments.items()
-        if name not in listed
-    )
+    verdicts = []
+    for name, value in arguments.items():
+        if name not in listed:
+            verdicts.append(
+                ArgumentVerdict(name, False, -cost, 0.0, "not expected", value, True, "not expected", listed=False)
+            )
+    return tuple(verdicts)

@@ -1,4 +1,4 @@
-"""How a run ends, and the case that its repeats add up to: all there is to know of each status."""
+"""The statuses of runs and cases, with everything that depends on a status: words, signs, roles, order, counts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 StatusRole = Literal["passed", "warned", "failed", "error", "muted"]
-"""The role that colours a status: in the app that of the theme, elsewhere that of terminals and pages."""
+"""The role that colours a status, in the themes of the app, in terminals and on pages."""
 
 
 class _Facts(NamedTuple):
@@ -31,7 +31,11 @@ class Status(StrEnum):
     """The status of a run.
 
     An error is a fault of the infrastructure, never of the model; a run that is not graded ended well, and its case
-    expects nothing yet."""
+    expects nothing yet.
+
+    >>> Status.NOT_GRADED.graded, Status.WARNED.good, f"3 {Status.ERROR.counted}"
+    (False, True, '3 in error')
+    """
 
     PASSED = _Facts(
         "passed",
@@ -131,29 +135,29 @@ class Status(StrEnum):
 
     # The members are in the order in which counts are listed.
     _value_: str
-    """Its name in recordings, histories and JSON, which never changes."""
+    """The name of the status in recordings, histories and JSON, which never changes."""
     word: str
-    """Its name in every text, and so its `str`."""
+    """The name of the status in every text, and so its `str`."""
     counted: str
-    """Its word behind a number, as in "3 in error"."""
+    """The word of the status behind a number, as in "3 in error"."""
     total: str
-    """The key of its number in the totals of JSON reports."""
+    """The key of the status in the totals of JSON reports."""
     query: str
-    """The word that filters cases by it."""
+    """The word that filters cases by the status."""
     sign: str
     ascii: str
-    """The sign on terminals without others."""
+    """The sign on terminals that show only ASCII."""
     role: StatusRole
     urgency: int
-    """Its place among all, 0 for the one to look at first."""
+    """The place of the status in the order of attention, 0 for the first one."""
     meaning: str
-    """Its description in the help."""
+    """The description of the status in the help."""
     graded: bool
     """Whether the model was judged."""
     good: bool
-    """Whether it was judged good enough."""
+    """Whether the model was judged good enough."""
     owed: bool
-    """Whether a verdict was wanted, whether or not there is one."""
+    """Whether the run should have a verdict, even if it has none."""
     final: bool
     """Whether the run is over; a resumed batch makes the others again."""
 
@@ -166,16 +170,18 @@ class Status(StrEnum):
 
     @property
     def mark(self) -> tuple[str, StatusRole]:
-        """Return its sign and the role that colours it."""
+        """The sign of the status and the role that colours it."""
         return self.sign, self.role
 
     @property
     def column(self) -> str:
-        """Return the name of the column, or the key in JSON, that counts it in a history."""
+        """The name of the column, or the key in JSON, that counts the status in a history."""
         return self._value_.replace(" ", "_")
 
-    __repr__ = str.__repr__  # a status compares equal to its name, and looks like it in a session of Python
+    # A status compares equal to its name, so it also looks like a text in a session of Python.
+    __repr__ = str.__repr__
 
+    # `StrEnum` would print the stored name, which must never change; texts show the word.
     def __str__(self) -> str:
         return self.word
 
@@ -184,8 +190,7 @@ class Status(StrEnum):
 
 
 Verdict: TypeAlias = Literal[Status.PASSED, Status.WARNED, Status.FAILED, "not applicable", Status.ERROR]
-"""The status of a grade. `ERROR`: a check could not be evaluated, or the grader refuses the case; the model is not
-judged."""
+"""The status of a grade; `ERROR` if a check could not be evaluated or the grader refuses the case."""
 
 NOT_APPLICABLE: Literal["not applicable"] = "not applicable"
 
@@ -193,7 +198,7 @@ WORST_FIRST: tuple[Status, ...] = tuple(sorted(Status, key=lambda status: status
 """All statuses, the most urgent first."""
 
 GOOD_WORDS = " or ".join(status.word for status in Status if status.good)
-"""The word for runs and cases that count as good."""
+"""The words of the statuses that count as good, joined by "or"."""
 
 
 def worst_of(statuses: Iterable[Status]) -> Status | None:
@@ -202,12 +207,12 @@ def worst_of(statuses: Iterable[Status]) -> Status | None:
 
 
 def passed_if(holds: bool) -> Literal[Status.PASSED, Status.FAILED]:
-    """Return the status of a check that holds or not."""
+    """Return `PASSED` if a condition holds, else `FAILED`."""
     return Status.PASSED if holds else Status.FAILED
 
 
 class _Count:
-    """The number of one status, as an attribute."""
+    """A descriptor that reads the number of one status from `StatusCounts.counts`."""
 
     def __init__(self, status: Status) -> None:
         self._status = status
@@ -217,32 +222,35 @@ class _Count:
 
 
 class StatusCounts:
-    """The common part of counts by status.
+    """The base class of objects that count runs or cases by status.
 
-    Every status is in `counts`, and its number an attribute called as in JSON reports: `Status.total`."""
+    `counts` has a number for every status. Each number is also an attribute with the name of `Status.total`: `passed`,
+    `errors`, `not_graded` and so on.
+    """
 
     counts: Mapping[Status, int]
+    # In the order of the members of `Status`.
     passed, warned, failed, errors, skipped, stopped, not_graded = map(_Count, Status)
 
     @property
     def graded(self) -> int:
-        """How many were judged."""
+        """The number of graded runs or cases."""
         return sum(count for status, count in self.counts.items() if status.graded)
 
     @property
     def good(self) -> int:
-        """How many were judged good enough."""
+        """The number of runs or cases that passed or were warned."""
         return sum(count for status, count in self.counts.items() if status.good)
 
     @property
     def counted(self) -> list[tuple[int, Status]]:
-        """The counts that lists show: passed and failed always, the others unless they are 0."""
+        """The numbers that lists show, each with its status: passed and failed always, the others unless they are 0."""
         always = (Status.PASSED, Status.FAILED)
         return [(self.counts[status], status) for status in Status if self.counts[status] or status in always]
 
 
 def counts_of(statuses: Mapping[Status, int]) -> Mapping[Status, int]:
-    """Return the number of every status, 0 for those that are not there."""
+    """Return a number for every status, 0 for those that are not in `statuses`."""
     return {status: statuses.get(status, 0) for status in Status}
 
 
@@ -258,7 +266,7 @@ class _Judged(Protocol):
 
 
 def disagree(grades: Iterable[_Judged]) -> bool:
-    """Return whether one grader would let the run pass, or warn, and another would fail it."""
+    """Return whether one grader would fail a run, and another would let it pass or warn."""
     statuses = set()
     for grade in grades:
         if grade.verdict not in (NOT_APPLICABLE, Status.ERROR):

@@ -1,6 +1,4 @@
-"""Traits of the graders for reports and other rooms: one object per grader, cheap to import.
-
-How a grader grades is `grading.run`."""
+"""Traits of the graders for screens and reports, one object for each; the graders themselves are in `grading.run`."""
 
 from __future__ import annotations
 
@@ -23,32 +21,32 @@ def _of_grading(grading: Grading) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class GraderTraits:
-    """One grader as it is shown."""
+    """The properties of a grader that decide how its grades are shown."""
 
     system: str
-    """The published system that it follows."""
+    """The name of the published system that the grader follows."""
     parts: Callable[[Grade], list[str]]
-    """Return the parts of a score in words; none where a rule decided before scoring."""
+    """Returns the parts of a score in words; empty where a rule decided before scoring."""
     thresholds: Callable[[Grading], tuple[float, float]] = _of_grading
-    """The scores from which a run is warned and passed."""
+    """Returns the scores from which a run is warned and passed."""
     scores_arguments: bool = False
     """Whether each argument earns a part of the score. Otherwise a call is right or wrong as a whole."""
     arguments_weigh_alike: bool = False
     """Whether the credit of an argument is shown as a fraction of one, whatever its weight."""
     shows_order: bool = False
-    """Whether the place of an expected call is shown, and the nearest call to one that was not met."""
+    """Whether the place of an expected call is shown, and the nearest call to an unmet one."""
     counts_silent_steps: bool = False
-    """Whether a step of a chain without a call has a share of the score."""
+    """Whether a step of a chain without an expected call has a share of the score."""
     counts_other_arguments: bool = False
-    """Whether an argument without a check is a wrong one."""
+    """Whether an argument without a check counts as wrong."""
     frees_other_arguments: bool = False
-    """Whether an argument without a check costs nothing, so that it is no reason why a run failed."""
+    """Whether an argument without a check costs nothing, and so is never the reason of a failure."""
     number_if_decided_before: float | None = None
-    """The quantities of a run that a rule decided before scoring."""
+    """The value shown for each quantity of a run that a rule decided before scoring."""
 
 
 def _numbers(**words: str) -> Callable[[Grade], list[str]]:
-    """Return the quantities of a formula as parts, each under its words."""
+    """Make a function for `parts` that writes each quantity of a formula under its words."""
 
     def parts(grade: Grade) -> list[str]:
         return [f"{words[name]} {figure(grade.numbers[name])}" for name in words if name in grade.numbers]
@@ -57,26 +55,29 @@ def _numbers(**words: str) -> Callable[[Grade], list[str]]:
 
 
 def _parts_of_critics(grade: Grade) -> list[str]:
-    """Return the credit of the tools and of the arguments; nothing if a rule decided before scoring."""
     if not grade.numbers:
         return []
-    lines = [line for line in grade.pairings if line.expected_call is not None]
-    verdicts = []
-    for line in lines:
+    tools = tools_possible = arguments = arguments_possible = 0.0
+    for line in grade.pairings:
+        if line.expected_call is None:
+            continue
+        tools += line.tool_score
+        tools_possible += line.tool_weight
         for verdict in line.arguments:
             if verdict.counted:
-                verdicts.append(verdict)
-    sums = {
-        "tools": (sum(line.tool_score for line in lines), sum(line.tool_weight for line in lines)),
-        "arguments": (sum(verdict.score for verdict in verdicts), sum(verdict.weight for verdict in verdicts)),
-        "earned": (grade.numbers["earned"], grade.numbers["possible"]),
-    }
-    return [f"{name} {figure(earned)} of {figure(possible)}" for name, (earned, possible) in sums.items()]
+                arguments += verdict.score
+                arguments_possible += verdict.weight
+    return [
+        f"tools {figure(tools)} of {figure(tools_possible)}",
+        f"arguments {figure(arguments)} of {figure(arguments_possible)}",
+        f"earned {figure(grade.numbers['earned'])} of {figure(grade.numbers['possible'])}",
+    ]
 
 
 def _parts_of_trajectory(grade: Grade) -> list[str]:
-    matched, total, unexpected = (figure(grade.numbers[name]) for name in ("matched", "total", "unexpected"))
-    return [f"met {matched} of {total}", f"unexpected {unexpected}"]
+    numbers = grade.numbers
+    met = f"met {figure(numbers['matched'])} of {figure(numbers['total'])}"
+    return [met, f"unexpected {figure(numbers['unexpected'])}"]
 
 
 TRAITS: Mapping[str, GraderTraits] = {
@@ -112,4 +113,4 @@ TRAITS: Mapping[str, GraderTraits] = {
         arguments_weigh_alike=True,
     ),
 }
-"""Every grader, in the order in which they are shown."""
+"""The traits of every grader, in the order in which graders are shown."""

@@ -1,6 +1,7 @@
 """The `trajectory` grader (Apple Evaluations): ordered, unordered and disallowed expectations, each met or not.
 
-Points that the published system leaves open are decided as `docs/graders.md` says.
+Points that the published system leaves open are decided as `docs/graders.md` says. Marks such as (A9) in comments are
+tags of the vectors in `tests/conformance/vectors/trajectory.json`.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import heapq
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.checks.check import EMPTY_CONTEXT, Check, CheckContext, CheckVerdict, asks, describe, evaluate
@@ -35,7 +36,7 @@ from workbench.grading.pairing import (
     pairs_in_turn,
 )
 from workbench.grading.scoring import unlisted_arguments
-from workbench.grading.status import Status
+from workbench.grading.status import passed_if
 from workbench.numerals import counted
 from workbench.suite.model import ANY_TOOL, AnyOrder, Case, ExpectedCall
 from workbench.trajectory.events import JsonValue
@@ -48,12 +49,14 @@ if TYPE_CHECKING:
 def grade_trajectory(
     case: Case, rule: ExtraCallRule, trajectory: Trajectory, *, context: CheckContext = EMPTY_CONTEXT
 ) -> Grade:
-    """Grade a run by its trajectory; `rule` says which extra calls are free.
+    """Grade a run by the `trajectory` grader; `rule` says which extra calls are free.
 
-    Prohibitions, forbidden arguments and extra calls are judged here, by this system's rules, with their issues.
+    The score is `numbers["matched"] / numbers["total"]`, the share of met expectations, and 1 without expectations.
+    Prohibitions, forbidden arguments and extra calls are part of it, so their issues are made here.
 
-    The line of an unmet expectation shows the nearest call of its tool that is left, if any; the line of a violated
-    prohibition shows the violating call, one line for each. Not applicable to a case that has no expectation of calls.
+    An unmet expectation is paired with the nearest call of its tool that is left, if any, to show the difference. A
+    violated prohibition has a pairing for each call that violates it. The grader does not apply to a case that expects
+    nothing of the calls.
 
     Raises GradingError for a run without any answer of the model, and CheckError when a check cannot be evaluated.
     """
@@ -65,9 +68,11 @@ def grade_trajectory(
 
 
 class _Reading:
-    """Compares one case's expectations with the calls of one run.
+    """The comparison of one case's expectations with the calls of one run.
 
-    Expected calls count as in `Case.expected_calls()`; whether a call fits one is evaluated on demand, once."""
+    Expected calls have their indices in `Case.expected_calls()`. A pair is evaluated when it is first asked for, and
+    kept.
+    """
 
     def __init__(self, case: Case, trajectory: Trajectory, rule: ExtraCallRule, context: CheckContext) -> None:
         calls = trajectory.calls
@@ -81,65 +86,63 @@ class _Reading:
         self._asking_nobody = CheckContext(search_time=context.search_time)
         self._verdicts: dict[tuple[int, int], _Said] = {}
         self._fitting: dict[tuple[int, int], bool] = {}
-        self._among = Candidates(
-            [(wanted.tool, call.args) for wanted, call in zip(self._wanted, self._expected, strict=True)],
-            [(tool, record.arguments) for tool, record in zip(self._called_tools, calls, strict=True)],
-            apart={index for index, record in enumerate(calls) if record.is_broken},
-        )
+        expected = [(wanted.tool, call.args) for wanted, call in zip(self._wanted, self._expected, strict=True)]
+        made = [(tool, record.arguments) for tool, record in zip(self._called_tools, calls, strict=True)]
+        broken = {index for index, record in enumerate(calls) if record.is_broken}
+        self._among = Candidates(expected, made, apart=broken)
 
         self._ordered = self._in_order(case)
         self._call_of = {**self._ordered, **self._in_any_order()}
         self._all_compared = not self._among.exhausted
-        self._offenders = [
-            [call for call, record in enumerate(calls) if _meets(prohibition, record, context)]
-            for prohibition in case.disallowed
-        ]
+        # Prohibitions are checked against all calls, also those that meet an expectation.
+        self._offenders: list[list[int]] = []
+        for prohibition in case.disallowed:
+            self._offenders.append([call for call, record in enumerate(calls) if _meets(prohibition, record, context)])
         self._why_unexpected = "no calls are expected" if case.expect_no_calls else rule.why_wrong
         suspects: Sequence[int] = ()
         if self._why_unexpected is not None:
-            suspects = []
-            for index, record in enumerate(calls):
-                if not rule.frees(index, record.tool):
-                    suspects.append(index)
+            suspects = [index for index, record in enumerate(calls) if not rule.frees(index, record.tool)]
         if case.steps:
             self._why_unexpected, suspects = NO_CALL_OF_STEP, calls_of_silent_steps(case, trajectory)
-        self._unexpected: dict[int, None] = {}
-        if suspects:
-            accounted = {*self._call_of.values(), *(call for offenders in self._offenders for call in offenders)}
-            self._unexpected = {call: None for call in suspects if call not in accounted}
+        # A call that violates a prohibition is not also unexpected (A14).
+        accounted = {*self._call_of.values(), *chain.from_iterable(self._offenders)}
+        self._unexpected = {call: None for call in suspects if call not in accounted}
 
     def grade(self) -> Grade:
-        """Return the result as a grade."""
-        matched = len(self._call_of) + sum(not offenders for offenders in self._offenders)
+        """Return the result of the comparison as a grade."""
+        # A prohibition is one expectation, however many calls violate it (A13); each unexpected call is one that is
+        # never met (A15). Without expectations the score is 1 (A16).
+        matched = len(self._call_of) + self._offenders.count([])
         total = len(self._expected) + len(self._disallowed) + len(self._unexpected)
+        score = matched / total if total else 1.0
         passed = matched == total
         lines = [*self._lines_of_expected(), *self._lines_of_disallowed()]
         lines += self._lines_of_others(lines)
-        return Grade(
-            "trajectory",
-            matched / total if total else 1.0,
-            Status.PASSED if passed else Status.FAILED,
-            _reason(lines, matched, total) + ("" if self._all_compared else f"; {NOT_ALL_COMPARED}"),
-            tuple(lines),
-            () if passed else tuple(self._issues(lines)),
-            {
-                "matched": float(matched),
-                "total": float(total),
-                "unexpected": float(len(self._unexpected)),
-                "all_pass": float(passed),
-            },
-        )
+        reason = _reason(lines, matched, total)
+        if not self._all_compared:
+            reason += f"; {NOT_ALL_COMPARED}"
+        issues: tuple[Issue, ...] = ()
+        if not passed:
+            issues = tuple(self._issues(lines))
+        numbers = {
+            "matched": float(matched),
+            "total": float(total),
+            "unexpected": float(len(self._unexpected)),
+            "all_pass": float(passed),
+        }
+        return Grade("trajectory", score, passed_if(passed), reason, tuple(lines), issues, numbers)
 
     def _in_order(self, case: Case) -> dict[int, int]:
-        """Return the calls of the ordered list.
+        """Return the call of each met expectation of the ordered list, or of each step of a chain.
 
-        Each position considers only calls after those of the positions before it. A position without a call does not
-        move the place where the search continues (A9). A single call is a group of one."""
-        sizes = []
-        for step in case.steps:
-            if step.tool is not None:
-                sizes.append(1)
-        sizes += [len(item.any_order) if type(item) is AnyOrder else 1 for item in case.ordered]
+        Each position considers only the calls after those of the positions before it.
+        """
+        # A single call is a group of one.
+        sizes = [1 for step in case.steps if step.tool is not None]
+        for item in case.ordered:
+            sizes.append(len(item.any_order) if type(item) is AnyOrder else 1)
+        # The scan is greedy, as published, and no longest common subsequence. A position that finds no call leaves the
+        # cursor where it is, so that later positions can still earn credit (A9).
         call_of: dict[int, int] = {}
         first = cursor = 0
         for size in sizes:
@@ -151,18 +154,19 @@ class _Reading:
         return call_of
 
     def _taken(self, members: range, cursor: int) -> dict[int, int]:
-        """Return the calls from a place on that the members of one position take."""
+        """Return the calls of the members of one position, from `cursor` on: as many and as early as possible (A10)."""
         (first, *others), among = members, self._among
         if others or not among.compares_all or self._wanted[first].asks_outside:
             return paired_in_turn(members, self._calls_for(members, cursor), self._fits, among)
-        found = next((call for call in range(cursor, len(self._calls)) if self._fits(first, call)), None)
-        return {} if found is None else {first: found}
+        # The common case, a single expectation in a small run, needs no search for a pairing.
+        for call in range(cursor, len(self._calls)):
+            if self._fits(first, call):
+                return {first: call}
+        return {}
 
     def _calls_for(self, members: range, cursor: int) -> Iterator[int]:
-        """Return the calls from a place on that may fit some member, in order."""
-        lists = {}
-        for member in members:
-            lists[self._among.bucket(member)] = self._among.calls(member)
+        """Return the calls, from `cursor` on, that may fit some member, in order."""
+        lists = {self._among.bucket(member): self._among.calls(member) for member in members}
         later = []
         for bucket, calls in lists.items():
             if not self._among.given_up(bucket):
@@ -170,10 +174,12 @@ class _Reading:
         return (call for call, _ in groupby(heapq.merge(*later)))
 
     def _in_any_order(self) -> dict[int, int]:
-        """Return the calls of the unordered list; those that the ordered list took come last (A11, A12)."""
+        """Return the call of each met expectation of the unordered list."""
         members = range(self._number_ordered, len(self._expected))
         if not members:
             return {}
+        # Expectations and calls are paired one to one (A11). Calls that the ordered list took may serve again, and come
+        # last, so that as many calls as possible are accounted for (A12).
         used = set(self._ordered.values())
         calls = sorted(range(len(self._calls)), key=used.__contains__)
         return paired_in_turn(members, calls, self._fits, self._among)
@@ -209,11 +215,8 @@ class _Reading:
                 yield CallPairing(index, None, False, 0.0, 0.0, outcome="unmet")
 
     def _too_early(self) -> dict[int, int]:
-        """Return the calls that would meet unmet steps of the ordered list if they came later."""
-        unmet = []
-        for index in range(self._number_ordered):
-            if index not in self._call_of:
-                unmet.append(index)
+        """Return the calls that would meet unmet expectations of the ordered list if they came later."""
+        unmet = [index for index in range(self._number_ordered) if index not in self._call_of]
         if not unmet:
             return {}
         taken = set(self._ordered.values())
@@ -221,11 +224,9 @@ class _Reading:
         return paired_in_turn(unmet, calls, self._would_fit, self._among)
 
     def _nearest(self, early: Mapping[int, int]) -> dict[int, int]:
-        """Return the calls for the other unmet expectations: the nearest of their tool that met nothing."""
-        unmet = []
-        for index in range(len(self._expected)):
-            if index not in self._call_of and index not in early:
-                unmet.append(index)
+        """Return for each other unmet expectation the nearest call of its tool, among those that met nothing."""
+        found = {*self._call_of, *early}
+        unmet = [index for index in range(len(self._expected)) if index not in found]
         if not unmet:
             return {}
         met = {*self._call_of.values(), *early.values()}
@@ -233,9 +234,13 @@ class _Reading:
         for call, tool in enumerate(self._called_tools):
             if call not in met:
                 left.setdefault(tool, []).append(call)
+        rows_of: dict[str, list[int]] = {}
+        for index in unmet:
+            rows_of.setdefault(self._wanted[index].tool, []).append(index)
         nearest: dict[int, int] = {}
-        for tool in sorted({self._wanted[index].tool for index in unmet}, key=ANY_TOOL.__eq__):
-            rows, columns = [index for index in unmet if self._wanted[index].tool == tool], left.get(tool, [])
+        # Wildcards last: they may show any call that is left by then.
+        for tool, rows in sorted(rows_of.items(), key=lambda each: each[0] == ANY_TOOL):
+            columns = left.get(tool, [])
             if tool == ANY_TOOL:
                 columns = sorted(set(range(len(self._calls))) - met - set(nearest.values()))
             if len(rows) * len(columns) > MAX_PAIRS:
@@ -248,7 +253,8 @@ class _Reading:
         return nearest
 
     def _would_fit(self, expected: int, call: int) -> bool:
-        """As `_fits`, for a call in the wrong place: no judge or function is called merely for display."""
+        """Return whether a call in the wrong place meets the expectation, as far as is known without a judge."""
+        # No judge or function is asked merely for display.
         if not self._same_tool(expected, call):
             return False
         known = self._fitting.get((expected, call))
@@ -280,9 +286,7 @@ class _Reading:
         return tuple(shown)
 
     def _said(self, expected: int, call: int) -> _Said:
-        """Return the verdict of every check of a call.
-
-        It is `None` for one that needs a judge or function and was not needed for the score."""
+        """Return the verdict of every check of a call; `None` for a judge or function that was not asked."""
         said = self._verdicts.setdefault((expected, call), {})
         for asked in self._wanted[expected].checks:
             if asked.argument not in said:
@@ -300,7 +304,7 @@ class _Reading:
                 yield CallPairing(None, call, True, 0.0, 0.0, outcome="broken", prohibition=index)
 
     def _lines_of_others(self, lines: Sequence[CallPairing]) -> Iterator[CallPairing]:
-        """Return the lines of unexpected calls, and of those that are in no line yet."""
+        """Yield the lines of unexpected calls, and of all calls that are in no line yet."""
         shown = {line.call for line in lines}
         for call in range(len(self._calls)):
             if call in self._unexpected:
@@ -359,7 +363,7 @@ def _reason(lines: Sequence[CallPairing], matched: int, total: int) -> str:
 
 
 class _Asked(NamedTuple):
-    """The check of one argument, its texts in NFC where it `compares_texts`, and its description."""
+    """The check of one argument and its description; a check that `compares_texts` has its texts in NFC (A2)."""
 
     argument: str
     check: Check
@@ -368,9 +372,7 @@ class _Asked(NamedTuple):
 
 
 class _Wanted(NamedTuple):
-    """An expected call prepared for comparison.
-
-    It has its checks as written, and in the order of evaluation, with those last that need a judge or function."""
+    """An expected call prepared for comparison: its checks as written, and `in_turn`, the order of evaluation."""
 
     tool: str
     checks: tuple[_Asked, ...]
@@ -379,31 +381,27 @@ class _Wanted(NamedTuple):
 
 
 def _made_ready(expected: ExpectedCall) -> _Wanted:
-    checks = tuple(
-        _Asked(name, check.canonical(), check.compares_texts, describe(check))
-        for name, check in (expected.args or {}).items()
-    )
-    tool = canonical_text(expected.tool)
-    if not any(asked.check.asks_outside for asked in checks):
-        return _Wanted(tool, checks, checks, False)
+    checks = []
+    for name, check in (expected.args or {}).items():
+        checks.append(_Asked(name, check.canonical(), check.compares_texts, describe(check)))
+    asks_outside = any(asked.check.asks_outside for asked in checks)
+    # Functions and then judges come last, so that they are asked only when everything else holds (A8).
     in_turn = sorted(checks, key=lambda asked: (asks(asked.check, Judged), asks(asked.check, PythonCheck)))
-    return _Wanted(tool, checks, tuple(in_turn), True)
+    return _Wanted(canonical_text(expected.tool), tuple(checks), tuple(in_turn), asks_outside)
 
 
 _wanted: ByIdentity[ExpectedCall, _Wanted] = ByIdentity(_made_ready)
 
 
 def _meets(expected: ExpectedCall, record: CallRecord, context: CheckContext) -> bool:
-    """Return whether tool and arguments are as expected."""
+    """Return whether the tool and the arguments of a call are as expected."""
     same = expected.is_any or _wanted(expected).tool == canonical_text(record.tool)
     # A prohibition without `args` is about the call, whatever its arguments are.
     return same and ((record.is_broken and expected.args is None) or _all_hold(expected, record, {}, context))
 
 
 def _all_hold(expected: ExpectedCall, record: CallRecord, said: _Said, context: CheckContext) -> bool:
-    """Return whether the arguments are as expected; `said` collects the verdicts up to the first check that fails.
-
-    Functions and judges are asked last, when everything else holds (A8)."""
+    """Return whether the arguments are as expected; `said` collects the verdicts up to the first check that fails."""
     arguments = record.arguments
     if expected.unwanted(arguments):
         return False

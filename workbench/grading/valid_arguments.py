@@ -1,7 +1,7 @@
-"""Checks each call of a run against the input schema of its tool: the measure "valid arguments".
+"""Checks of each call against the input schema of its tool: the measure "valid arguments".
 
-A violation is a fact about the call, whatever the case expects, so no score contains it. It fails the run beside the
-score unless the model was refused and then corrected the call.
+A violation is a fact about the call, whatever the case expects, so no score contains it. It fails the run besides its
+score, unless the model was refused and then corrected the call.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from workbench.suite.model import InvalidArguments
 from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
-# Recognises results by which a server refuses the arguments of a call, rather than reporting that its work failed.
+# Refusals: results by which a server refuses the arguments of a call, rather than reporting that its work failed.
 
 INVALID_PARAMS = -32602
 """The code of JSON-RPC for invalid parameters."""
 
-# MCP has no field for it: its SDKs report invalid arguments as a tool error whose text begins in one of these ways.
+# MCP has no field for a refusal: its SDKs report invalid arguments as a tool error whose text begins in one of these
+# ways.
 _REFUSALS = late_pattern(
     r"""
       (?: MCP\ error\ -32602 .* )? Input\ validation\ error     # the SDKs for Python (jsonschema) and TypeScript (zod)
@@ -47,29 +48,24 @@ _NOT_OF_ARGUMENTS = late_pattern(
 
 
 def refusal_of(record: CallRecord) -> str | None:
-    """Return the message of a server that refused the arguments of a call, in one line; `None` if none did.
-
-    Only the answers of real servers, and of tools elsewhere, tell something about the arguments: a mock answers as its
-    suite says.
-    """
+    """Return the message of a server that refused the arguments of a call, in one line; `None` without a refusal."""
+    # Only real servers, and tools outside Workbench, judge the arguments: a mock answers as its suite says.
     result = record.unedited or record.result
     if result is None or not result.is_error or result.source not in ("server", "reported"):
         return None
     refused = result.code == INVALID_PARAMS or _REFUSALS.match(result.content) is not None
-    # What follows the first line are values, which may hold any words.
+    # After the first line come values of the arguments, which may hold any words.
     first = result.content.partition("\n")[0]
     if not refused or _NOT_OF_ARGUMENTS.search(first):
         return None
     return cut(result.content)
 
 
-# Names how a run's last answer ended early: cut off at the token limit, or refused.
+# Last answers that ended early: cut off at the token limit, or refused.
 
 
 def end_issues(trajectory: Trajectory) -> Iterator[Issue]:
-    """Yield that the last answer was cut off or refused.
-
-    That decides nothing by itself."""
+    """Yield an issue, which does not decide, if the last answer was cut off or refused."""
     how = _how_it_ended(trajectory)
     if how == "truncated":
         yield Issue("cut off", trajectory.rounds[-1].cut_off)
@@ -78,30 +74,35 @@ def end_issues(trajectory: Trajectory) -> Iterator[Issue]:
 
 
 def unfinished(trajectory: Trajectory) -> str | None:
-    """Return the text of a last answer that was cut off or refused, in words; `None` where there is no such answer."""
+    """Describe a last answer that was cut off or refused, with its text; `None` for any other last answer."""
     how = _how_it_ended(trajectory)
     if how is None:
         return None
-    what = "an answer that was cut off" if how == "truncated" else "a refusal"
-    text = trajectory.rounds[-1].text
-    return f"{what}: {describe_value(text)}" if text else what
+    ending = "an answer that was cut off" if how == "truncated" else "a refusal"
+    if text := trajectory.rounds[-1].text:
+        return f"{ending}: {describe_value(text)}"
+    return ending
 
 
 def _how_it_ended(trajectory: Trajectory) -> Literal["truncated", "refused"] | None:
     if not trajectory.rounds:
         return None
-    reasons = (trajectory.rounds[-1].stop_reason, trajectory.finish.reason if trajectory.finish is not None else None)
+    reasons: set[str | None] = {trajectory.rounds[-1].stop_reason}
+    if trajectory.finish is not None:
+        reasons.add(trajectory.finish.reason)
     if "truncated" in reasons:
         return "truncated"
-    return "refused" if "refused" in reasons else None
+    if "refused" in reasons:
+        return "refused"
+    return None
 
 
 class CheckedCall(NamedTuple):
     """The result of checking one call.
 
-    `valid` is `None` where nothing can tell: no tool of that name is known, or its schema is invalid, which
-    `broken_schema` explains. `refusal` is the message with which a server refused the arguments. `corrected` says that
-    the model made a valid call of the same tool after this one was answered by an error.
+    `valid` is `None` if no tool of that name is known, or if its schema is invalid, which `broken_schema` explains.
+    `refusal` is the message with which a server refused the arguments. `corrected` is true if the call was answered by
+    an error, and the model then made a valid call of the same tool.
     """
 
     valid: bool | None
@@ -116,7 +117,9 @@ def check_calls(trajectory: Trajectory) -> tuple[CheckedCall, ...]:
     calls = trajectory.calls
     if not calls:
         return ()
-    tools = {tool.name: tool for tool in trajectory.start.tools} if trajectory.start is not None else {}
+    tools = {}
+    if trajectory.start is not None:
+        tools = {tool.name: tool for tool in trajectory.start.tools}
     checked = [_checked(record, tools.get(record.tool)) for record in calls]
     for index in _corrected(calls, checked):
         checked[index] = checked[index]._replace(corrected=True)
@@ -130,7 +133,7 @@ def _checked(record: CallRecord, tool: ToolDefinition | None) -> CheckedCall:
     refusal = refusal_of(record)
     if record.is_broken:
         return CheckedCall(False, refusal=refusal)
-    # Without a schema, only the server's refusal tells.
+    # Without a schema, only a refusal of the server tells that the arguments are invalid.
     valid_by_server = None if refusal is None else False
     if tool is None:
         return CheckedCall(valid_by_server, refusal=refusal)
@@ -142,11 +145,9 @@ def _checked(record: CallRecord, tool: ToolDefinition | None) -> CheckedCall:
 
 
 def _corrected(calls: Sequence[CallRecord], checked: Sequence[CheckedCall]) -> Iterator[int]:
-    """Yield the invalid calls that the model corrected.
-
-    Calls of one answer are made before any of them is refused, so they are separate attempts. A call of a later answer
-    is the next attempt of the earliest one of its tool that is still open; a valid call closes that attempt.
-    """
+    """Yield the indices of the invalid calls that the model corrected."""
+    # Calls of one answer are made before any of them is refused, so they are separate attempts. A call of a later
+    # answer is a retry of the earliest attempt of its tool that is still open; if it is valid, it closes the attempt.
     open_attempts: dict[str, deque[list[int]]] = {}
     of_this_answer: dict[str, list[list[int]]] = {}
     answer = None
@@ -157,7 +158,9 @@ def _corrected(calls: Sequence[CallRecord], checked: Sequence[CheckedCall]) -> I
                 open_attempts.setdefault(tool, deque()).extend(attempts)
             of_this_answer = {}
         earlier = open_attempts.get(record.tool)
-        attempt = earlier.popleft() if earlier else []
+        attempt: list[int] = []
+        if earlier:
+            attempt = earlier.popleft()
         if check.valid is False:
             was_refused = record.result is not None and record.result.is_error
             # An attempt that the tool accepted gives the model nothing to correct.
@@ -168,7 +171,7 @@ def _corrected(calls: Sequence[CallRecord], checked: Sequence[CheckedCall]) -> I
 
 
 def why_unchecked(trajectory: Trajectory) -> dict[str, str]:
-    """Return the tools whose calls no schema could check, each with the reason."""
+    """Return the reasons why calls could not be checked, by the names of their tools."""
     checked = zip(trajectory.calls, check_calls(trajectory), strict=True)
     return {record.tool: _why_unchecked(check) for record, check in checked if check.valid is None}
 
@@ -182,32 +185,34 @@ def _why_unchecked(check: CheckedCall) -> str:
 def argument_issues(
     trajectory: Trajectory, checked: Sequence[CheckedCall], decides: InvalidArguments
 ) -> Iterator[Issue]:
-    """Yield the issues of invalid calls.
+    """Yield the issues of invalid calls; those of calls that were not corrected decide if `decides` is "fail".
 
-    Those that were not corrected decide if the suite says "fail"; one that is no JSON object decides whatever the suite
-    says, because it cannot meet any expectation."""
+    Arguments that are no JSON object decide whatever the suite says, because they cannot meet any expectation.
+    """
     cut_off = {}
     for each in trajectory.rounds:
         if each.stop_reason == "truncated":
             cut_off[each.number] = each.cut_off
     for index, (record, check) in enumerate(zip(trajectory.calls, checked, strict=True)):
         if record.is_broken:
-            where = cut_off.get(record.round)
-            why = f"cut off {where}" if where is not None else None
+            why = None
+            if record.round in cut_off:
+                why = f"cut off {cut_off[record.round]}"
             yield _broken(record, index, why, decides=not check.corrected)
         elif check.valid is False and decides != "ignore":
             fails = decides == "fail" and not check.corrected
             yield from _violated(record, index, check, decides=fails)
 
 
-def error_issues(trajectory: Trajectory, told: Collection[int | None]) -> Iterator[Issue]:
-    """Yield that a call was answered by an error, which fails nothing.
+def error_issues(trajectory: Trajectory, reported: Collection[int | None]) -> Iterator[Issue]:
+    """Yield an issue, which does not decide, for each call that was answered by an error.
 
-    The work of the tool failed, or its error is what the suite mocks. Calls with the indices `told` have a more
-    specific issue."""
+    Calls with the indices `reported` are left out, because they have a more specific issue.
+    """
+    # The work of a tool can fail without a fault of the model, and a suite may mock an error on purpose.
     for index, record in enumerate(trajectory.calls):
         result = record.unedited or record.result
-        if result is not None and result.is_error and result.source != "skipped" and index not in told:
+        if result is not None and result.is_error and result.source != "skipped" and index not in reported:
             yield Issue("tool error", f"the tool answered: {cut(result.content)}", tool=record.tool, call=index)
 
 
@@ -226,15 +231,16 @@ def _broken(record: CallRecord, index: int, why: str | None, *, decides: bool) -
 def _violated(record: CallRecord, index: int, check: CheckedCall, *, decides: bool) -> Iterator[Issue]:
     corrected = "; corrected later" if check.corrected else ""
     for found in check.violations:
-        argument = found.argument
-        given = argument is not None and argument in record.arguments
+        got = None
+        if found.argument is not None and found.argument in record.arguments:
+            got = describe_value(record.arguments[found.argument])
         yield Issue(
             "schema violation",
             f"the tool's schema refuses it ({found.rule}): {found.message}{corrected}",
             tool=record.tool,
             call=index,
             argument=found.place or None,
-            got=describe_value(record.arguments[argument]) if argument is not None and given else None,
+            got=got,
             decides=decides,
         )
     if not check.violations and check.refusal is not None:
