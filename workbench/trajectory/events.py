@@ -15,9 +15,9 @@ from typing import Literal
 from workbench.dataclasses import Milliseconds, Tokens, dataclass
 from workbench.limits import MAX_JSON_LEVELS
 
+# Fields that were added later, and that few runs have: without them, lines stay as earlier versions wrote them.
 _SPARSE: Mapping[str, bool] = {"sparse": True}
-"""Marks a field of an event that lines leave out where it is empty: few runs have it, and lines of versions before it
-stay as they were."""
+"""Marks a field of an event that its line leaves out if the field is empty."""
 
 # The parts of a conversation: messages, tool definitions, tool calls, results.
 
@@ -28,16 +28,17 @@ Role = Literal["user", "assistant", "tool"]
 ResultSource = Literal[
     "step mock", "case mock", "suite mock", "server", "default", "edited", "skipped", "replayed", "reported"
 ]
-"""The source of a call's answer. `edited`: a person in place of the tool. `skipped`: a person skipped it.
-`replayed`: the run from which this one was forked. `reported`: a tool elsewhere, according to the agent or the
-file."""
+"""The source of a call's result. `edited`: a person answered in place of the tool. `skipped`: a person skipped the
+call. `replayed`: the run from which this one was forked. `reported`: a tool outside Workbench, as the agent or the
+imported file says."""
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class ToolDefinition:
-    """A tool as models see it.
+    """A tool as models see it; `parameters` is its JSON Schema.
 
-    `server` names the MCP server it comes from, `None` for a tool written in the suite."""
+    `server` names the MCP server that offers the tool, `None` for a tool written in the suite.
+    """
 
     name: str
     description: str = ""
@@ -48,11 +49,12 @@ class ToolDefinition:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call as the model emitted it.
+    """A tool call as the model emitted it.
 
-    `arguments` is a JSON object. When the model wrote something else, `arguments` is empty, `raw` holds the text and
-    `problem` says why it is not an object. Where a deviation was repaired, `raw` is the text from which the arguments
-    were read."""
+    `arguments` is a JSON object. If the model wrote something else, `arguments` is empty, `raw` holds the text and
+    `problem` says why it is not an object. After a repair of an endpoint's deviation, `raw` is the text from which
+    the arguments were read.
+    """
 
     id: str
     tool: str
@@ -65,10 +67,9 @@ class ToolCall:
 class Message:
     """One message of the conversation.
 
-    `tool_calls` belong to an assistant's message, `call_id` and `is_error` to a tool's.
-
-    `provider_state` must be sent back to the provider verbatim with its answer, such as signed reasoning. Only that
-    provider understands it."""
+    `tool_calls` belong to an assistant's message, `call_id` and `is_error` to a tool's. `provider_state` is data of the
+    provider's own, such as signed reasoning, which must be sent back to it unchanged with the message.
+    """
 
     role: Role
     content: str = ""
@@ -101,7 +102,7 @@ class Usage:
 
 
 StopReason = Literal["answered", "tool calls", "truncated", "refused"]
-"""Why a model ended an answer, in the same words for every provider."""
+"""The reason why a model ended an answer, in the same words for every provider."""
 
 FinishReason = Literal[
     "answered",
@@ -116,19 +117,20 @@ FinishReason = Literal[
     "timed out",
     "error",
 ]
-"""Why a run ended. `decided`: the only round of a case that looks at the first decision ended with calls. `step failed`
-is for a chain that stops at its first failed step."""
+"""The reason why a run ended. `decided`: the case has only one round, and it ended with calls. `step failed`: the chain
+stops at its first failed step."""
 
 HoldPlace = Literal["request", "call", "result", "permission"]
-"""Where a run is held: before a model request, before a tool call, after a result, or while a person is asked whether a
-call may be executed."""
+"""The place where a run is held: before a model request, before a tool call, after a result, or while a person is asked
+for the permission to execute a call."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerOutput:
-    """The end of a server's standard error before it failed, without secrets.
+    """The last lines of a server's standard error before it failed, without secrets.
 
-    `earlier` counts the lines before `lines`, `log` is the file that has all of them."""
+    `earlier` is the number of lines before `lines`, `log` the file that has all of them.
+    """
 
     server: str
     lines: tuple[str, ...]
@@ -138,9 +140,10 @@ class ServerOutput:
 
 @dataclass(frozen=True, slots=True)
 class SourceScore:
-    """The judgement of the system that made an imported run: its score, 0..1, and whether that is good enough there.
+    """A score, 0..1, that the system that made an imported run gave it, and whether the run passed there.
 
-    `about` names the scored thing, such as a task of which this run is a part."""
+    `about` names the subject of the score, such as a task of which the run is a part.
+    """
 
     name: str
     value: float
@@ -150,10 +153,11 @@ class SourceScore:
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """The conversation before the first request.
+    """A run begins with the conversation before its first request.
 
-    `notices` name differences from the suite: a parameter that the API lacks, or a remembered listing of tools whose
-    server cannot be reached. `server_outputs` are of such servers."""
+    `notices` name differences from the suite: a parameter that the API lacks, or the last known listing of tools of a
+    server that cannot be reached. `server_outputs` are the outputs of such servers.
+    """
 
     suite_hash: str
     case_id: str
@@ -172,8 +176,8 @@ class RunStarted:
 class StepStarted:
     """A step of a chain begins; the next request belongs to it.
 
-    Steps count from 1. `system` is the system prompt for it, `user` the message sent before its request, if there is
-    one."""
+    `step` counts from 1, `system` is the system prompt of the step, and `user` its message, if it has one.
+    """
 
     step: int
     system: str | None = None
@@ -184,7 +188,8 @@ class StepStarted:
 class RequestStarted:
     """A model request is sent.
 
-    Rounds count from 1. A second request in the same round is a retry, which voids the answer to the first."""
+    `round` counts from 1. A second request in the same round is a retry, which voids the answer to the first one.
+    """
 
     round: int
 
@@ -199,7 +204,7 @@ class RequestFailed:
 
 @dataclass(frozen=True, slots=True)
 class RetryScheduled:
-    """The failed request will be retried after a wait, as attempt number `attempt` (the first retry is 2)."""
+    """A failed request will be retried after a wait; `attempt` counts from 1, so that the first retry is 2."""
 
     round: int
     attempt: int
@@ -209,7 +214,7 @@ class RetryScheduled:
 
 @dataclass(frozen=True, slots=True)
 class PromptProgress:
-    """The progress of the endpoint with the prompt: `processed` of `total` tokens in `took_ms`."""
+    """The endpoint has processed so many of the prompt's tokens after `took_ms` milliseconds."""
 
     round: int
     processed: int
@@ -235,18 +240,17 @@ class ReasoningDelta:
 
 @dataclass(frozen=True, slots=True)
 class TextWasReasoning:
-    """The text of the answer so far was reasoning.
+    """The text of the answer so far turned out to be reasoning, which ended with a mark such as `</think>`.
 
-    It turned out to end with a mark such as `</think>`, and its beginning was not marked."""
+    Some chat templates write the opening mark into the prompt, so that only the end of the reasoning is marked.
+    """
 
     round: int
 
 
 @dataclass(frozen=True, slots=True)
 class CallStarted:
-    """The model begins a tool call.
-
-    Call ids are unique within a run."""
+    """The model begins a tool call; its id is unique within the run."""
 
     round: int
     call_id: str
@@ -263,9 +267,7 @@ class CallArgumentsDelta:
 
 @dataclass(frozen=True, slots=True)
 class CallFinished:
-    """A call is complete: its arguments, or the raw text and why that is not a JSON object.
-
-    Where a deviation of the endpoint was repaired, the arguments as they were meant and the raw text."""
+    """A tool call is complete; the fields are those of `ToolCall`."""
 
     call_id: str
     arguments: Mapping[str, JsonValue] = field(default_factory=dict)
@@ -277,7 +279,7 @@ class CallFinished:
 class Deviation:
     """A deviation of the endpoint from its API that was repaired.
 
-    `kind` names it, `detail` is a whole statement about it; `call_id` is the call that it concerns, if it concerns one.
+    `kind` is a short name, `detail` a sentence; `call_id` is the id of the call that the deviation concerns, if any.
     """
 
     kind: str
@@ -289,8 +291,9 @@ class Deviation:
 class ResponseFinished:
     """A model's answer is complete.
 
-    Times are milliseconds since the request was sent, without `waited_ms`: the wait at the endpoint for other requests
-    to end, as far as that is known. `deviations` were repaired."""
+    `first_token_ms` and `latency_ms` are milliseconds since the request was sent. They leave out `waited_ms`, the time
+    that the request waited at the endpoint for other requests, as far as it is known.
+    """
 
     round: int
     stop_reason: StopReason
@@ -305,9 +308,10 @@ class ResponseFinished:
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """The run is held, and time does not count.
+    """The run is held; the time until it is resumed does not count.
 
-    `call_id` names the call before or after which it is held, `round` the round of the pending request or of that call.
+    `call_id` is the id of the call before or after which the run is held, `round` the round of that call or of the
+    pending request.
     """
 
     why: str
@@ -327,8 +331,9 @@ class Resumed:
 class CallEdited:
     """A person changed the arguments of a call before it was answered.
 
-    The model is graded by the `original` arguments; the tool is called with `arguments`, and the model reads these as
-    its own."""
+    The model is graded by the `original` arguments. The tool is called with `arguments`, and the model then reads these
+    as its own.
+    """
 
     call_id: str
     arguments: Mapping[str, JsonValue]
@@ -337,9 +342,7 @@ class CallEdited:
 
 @dataclass(frozen=True, slots=True)
 class ResultEdited:
-    """A person changed a result before the model read it.
-
-    `original_content` and `original_is_error` are the result before."""
+    """A person changed a result before the model read it; the `original_` fields hold the result before the change."""
 
     call_id: str
     content: str
@@ -350,24 +353,25 @@ class ResultEdited:
 
 @dataclass(frozen=True, slots=True)
 class MessageAdded:
-    """A person adds a user message to the next request."""
+    """A person added a user message to the next request."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Regenerated:
-    """A person discards the last answer of a round with all its results; the same request is sent again."""
+    """A person discarded the last answer of a round with all its results; the same request is sent again."""
 
     round: int
 
 
 @dataclass(frozen=True, slots=True)
 class Forked:
-    """The end of the part that a fork replays.
+    """The replayed part of a forked run ends here, and the run of its own begins.
 
-    Everything before was replayed without any model or tool, everything after it really happens. The fork continues
-    before the request of `round` or, with `answered`, after its answer and the results of that many of its calls."""
+    `run_id` and `model` are those of the original run. The fork begins before the request of `round` or, with
+    `answered`, after the answer of that round and the results of so many of its calls.
+    """
 
     run_id: str
     model: str
@@ -377,7 +381,7 @@ class Forked:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionStarted:
-    """A real execution of a tool begins on a server."""
+    """A server begins to really execute a call."""
 
     call_id: str
     server: str
@@ -385,7 +389,7 @@ class ExecutionStarted:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionProgress:
-    """The progress that a server reports for an execution: `progress` of `total`, if known, in its own unit."""
+    """A server reports the progress of an execution: `progress` of `total`, if known, in a unit of its own."""
 
     call_id: str
     progress: float
@@ -395,9 +399,10 @@ class ExecutionProgress:
 
 @dataclass(frozen=True, slots=True)
 class ResultReceived:
-    """The answer to a call, as the model will read it.
+    """The result of a call, as the model will read it.
 
-    `code` is that of JSON-RPC where the server refused the call."""
+    `code` is the error code of JSON-RPC if the server refused the call.
+    """
 
     call_id: str
     content: str
@@ -409,10 +414,11 @@ class ResultReceived:
 
 @dataclass(frozen=True, slots=True)
 class RunFinished:
-    """The end of a run.
+    """The run ends.
 
-    `error` is the failure of the infrastructure if the reason is `error` or `timed out`; `server_output` is of the
-    server that failed, if one did."""
+    For the reasons `error` and `timed out`, `error` is the failure of the infrastructure, and `server_output` the last
+    output of the server that failed, if one did.
+    """
 
     reason: FinishReason
     error: str | None = None
@@ -449,9 +455,10 @@ EventPayload = (
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event of a run: its number in the run (from 0) and its time.
+    """One event of a run.
 
-    The time is in milliseconds since the run began, on a monotonic clock."""
+    `sequence` counts the events of the run from 0; `time_ms` is the time since the run began, on a monotonic clock.
+    """
 
     run_id: str
     sequence: int
@@ -460,10 +467,11 @@ class Event:
 
 
 def usable(finished: CallFinished) -> CallFinished:
-    """Return the call, marked as broken if its arguments are nested too deeply or hold values that JSON lacks."""
+    """Return a call, marked as broken if its arguments are nested too deeply or hold values that JSON lacks."""
     problem = problem_of(finished.arguments)
     if problem is None:
         return finished
+    # Python's parser accepts `NaN` and any depth, but neither can be written to a recording and read again.
     return replace(finished, arguments={}, raw=finished.raw or _written(finished.arguments, problem), problem=problem)
 
 
@@ -476,18 +484,19 @@ def _written(arguments: Mapping[str, JsonValue], problem: str) -> str:
 
 
 def problem_of(arguments: Mapping[str, JsonValue]) -> str | None:
-    """Return why arguments cannot be used; `None` when they can."""
+    """Return the reason why arguments cannot be used; `None` if they can."""
+    # Level by level instead of by recursion, which deeply nested values would overflow.
     level: list[JsonValue] = [dict(arguments)]
     for _ in range(MAX_JSON_LEVELS):
-        if any(isinstance(item, float) and not math.isfinite(item) for item in level):
-            return "a number that is not finite"
-        level = [inner for item in level for inner in _inside(item)]
-        if not level:
+        inner: list[JsonValue] = []
+        for item in level:
+            if isinstance(item, float) and not math.isfinite(item):
+                return "a number that is not finite"
+            if isinstance(item, dict):
+                inner += item.values()
+            elif isinstance(item, list):
+                inner += item
+        if not inner:
             return None
+        level = inner
     return MAX_JSON_LEVELS.exceeded()
-
-
-def _inside(value: JsonValue) -> list[JsonValue]:
-    if isinstance(value, dict):
-        return list(value.values())
-    return value if isinstance(value, list) else []

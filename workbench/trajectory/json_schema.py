@@ -1,6 +1,8 @@
-"""Reads JSON Schemas of tools: references, alternatives, types, listed values, and the names of properties.
+"""JSON Schemas of tools: references, alternatives, types, listed values, properties, and sample values.
 
-Any JSON can be read: malformed parts count as absent, and only references into the same schema are followed."""
+Any JSON can be read: malformed parts count as absent, because a model provider may still accept the tool. Only
+references into the same schema are followed, so that a foreign schema makes no request.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,10 @@ from workbench.trajectory.events import JsonValue
 Schema = Mapping[str, JsonValue]
 
 UNIONS = ("anyOf", "oneOf")
-"""The keywords that list schemas of which one applies."""
+"""The keywords with a list of schemas, one of which applies."""
 
 ALTERNATIVES = (*UNIONS, "allOf")
-"""The keywords that list schemas for the same value."""
+"""The keywords with a list of schemas for the same value."""
 
 
 def properties_of(schema: Schema) -> Mapping[str, JsonValue]:
@@ -38,12 +40,14 @@ def required_names(schema: Schema) -> tuple[str, ...]:
 
 
 def alternatives_of(schema: Schema, *keywords: str) -> Iterator[list[JsonValue]]:
-    """Yield the list of schemas under each of the keywords."""
-    return (listed for keyword in keywords if isinstance(listed := schema.get(keyword), list))
+    """Yield the list of schemas under each of some keywords."""
+    for name in keywords:
+        if isinstance(listed := schema.get(name), list):
+            yield listed
 
 
 def type_names(schema: Schema) -> tuple[str, ...] | None:
-    """Return the names under `type`, `None` if the schema has no such keyword."""
+    """Return the names under `type`; `None` if the schema has no such keyword."""
     named = schema.get("type")
     if isinstance(named, str):
         return (named,)
@@ -53,30 +57,34 @@ def type_names(schema: Schema) -> tuple[str, ...] | None:
 
 
 def listed_values(schema: Schema) -> list[JsonValue] | None:
-    """Return the value of `const`, otherwise those of `enum`, `None` if the schema has neither."""
+    """Return the value of `const`, else the values of `enum`; `None` if the schema has neither."""
     if "const" in schema:
         return [schema["const"]]
     values = schema.get("enum")
-    return values if isinstance(values, list) else None
+    if isinstance(values, list):
+        return values
+    return None
 
 
 def target_of(reference: str, root: Schema) -> JsonValue | Schema:
-    """Return the target of a reference such as `#/$defs/Color` in `root`, `None` if there is none."""
+    """Return the target of a reference such as `#/$defs/Color` in `root`; `None` if there is none."""
     if reference != "#" and not reference.startswith("#/"):
         return None
     found: JsonValue | Schema = root
     for part in reference.split("/")[1:]:
         if not isinstance(found, Mapping):
             return None
+        # The escapes of JSON Pointer (RFC 6901), in this order: `~01` means `~1`.
         found = found.get(part.replace("~1", "/").replace("~0", "~"))
     return found
 
 
 def resolved(schema: JsonValue | Schema, root: Schema) -> Schema:
-    """Return a schema with its reference into `root` followed, and further ones.
+    """Return a schema merged with the target of its reference into `root`, and with the targets of further references.
 
-    Keywords next to a reference take precedence. Returns an empty schema for `true`, for invalid schemas, and for
-    broken references."""
+    Keywords next to a reference take precedence over those of its target. The result is empty for `true`, for an
+    invalid schema, and for a broken reference.
+    """
     seen: set[str] = set()
     beside: dict[str, JsonValue] = {}
     while isinstance(schema, Mapping):
@@ -91,9 +99,7 @@ def resolved(schema: JsonValue | Schema, root: Schema) -> Schema:
 
 
 def type_of(value: object) -> str:
-    """Return JSON Schema's name for a value's type.
-
-    A number without a fraction is an `integer`."""
+    """Return JSON Schema's name for the type of a value; a number without a fraction is an `integer`."""
     match value:
         case bool():
             return "boolean"
@@ -122,9 +128,11 @@ def is_number(value: object) -> TypeGuard[int | float]:
 
 
 def type_text(schema: JsonValue | Schema) -> str:
-    """Return `string`, `integer|null`, `"on"|"off"`, `string[]`; empty where the type is open.
+    """Return the type of a schema as short text; empty if the schema does not restrict it.
 
-    Texts are as written."""
+    >>> type_text({"type": ["integer", "null"]}), type_text({"type": "array", "items": {"enum": ["on", "off"]}})
+    ('integer|null', '("on"|"off")[]')
+    """
     if not isinstance(schema, Mapping):
         return ""
     if (choices := listed_values(schema)) is not None:
@@ -133,7 +141,9 @@ def type_text(schema: JsonValue | Schema) -> str:
         items = type_text(schema.get("items")) if names == ("array",) else ""
         if "|" in items:
             return f"({items})[]"
-        return f"{items}[]" if items else "|".join(names)
+        if items:
+            return f"{items}[]"
+        return "|".join(names)
     for options in alternatives_of(schema, *ALTERNATIVES):
         return "|".join(dict.fromkeys(filter(None, map(type_text, options))))
     if isinstance(reference := schema.get("$ref"), str):
@@ -141,7 +151,7 @@ def type_text(schema: JsonValue | Schema) -> str:
     return ""
 
 
-# The values that a JSON Schema allows, in the words of suites, and sample values.
+# The values that a JSON Schema allows.
 
 ALL_TYPES = frozenset({"string", "number", "integer", "boolean", "null", "array", "object"})
 """JSON Schema's names of types. A schema that allows `number` also allows `integer`."""
@@ -158,27 +168,30 @@ _WORDS = {
     "object": "table",
     "null": "null",
 }
+# References may be recursive: below this depth, a schema counts as open.
 _DEEPEST = 12
+
 _MANY = 6
+"""The most listed values that `type_words` shows."""
 
 
 def types_of(schema: Schema | None) -> frozenset[str]:
-    """Return the types that a schema allows, all of them if it is unknown or does not restrict them."""
+    """Return the types that a schema allows; all of them if it is unknown or does not restrict them."""
     return _types(schema, schema or {}, _DEEPEST)
 
 
 def is_text(schema: Schema | None) -> bool:
-    """Return whether a schema allows only text, ignoring null, which cannot be typed."""
+    """Return whether a schema allows only text; null is ignored, because a form has no way to type it."""
     return types_of(schema) - {"null"} == {"string"}
 
 
 def is_list(schema: Schema | None) -> bool:
-    """Return whether a schema allows only lists, ignoring null."""
+    """Return whether a schema allows only lists; null is ignored."""
     return types_of(schema) - {"null"} == {"array"}
 
 
 def allowed_values(schema: Schema | None) -> tuple[object, ...] | None:
-    """Return the values that a schema lists (`enum`, `const`, true and false) without null, `None` if it lists none."""
+    """Return the values that a schema lists (`enum`, `const`, true and false) without null; `None` if it lists none."""
     values = _values(schema, schema or {}, _DEEPEST)
     if values is None:
         return None
@@ -186,7 +199,7 @@ def allowed_values(schema: Schema | None) -> tuple[object, ...] | None:
 
 
 def items_of(schema: Schema | None) -> Schema:
-    """Return the schema of a list's items, empty if unknown."""
+    """Return the schema of the items of a list; empty if it is unknown."""
     root = schema or {}
     for part in parts_of(schema, root):
         items = part.get("items")
@@ -196,8 +209,11 @@ def items_of(schema: Schema | None) -> Schema:
 
 
 def keyword(schema: Schema | None, name: str) -> object:
-    """Return the value of a keyword, through references and a nullable's single alternative, `None` if absent."""
-    return next((part[name] for part in parts_of(schema, schema or {}) if name in part), None)
+    """Return the value of a keyword in any of `parts_of` a schema; `None` if it is absent."""
+    for part in parts_of(schema, schema or {}):
+        if name in part:
+            return part[name]
+    return None
 
 
 def type_words(schema: Schema | None) -> str:
@@ -226,14 +242,15 @@ def _value_word(value: object) -> str:
 
 
 def _words_of(types: frozenset[str]) -> list[str]:
-    """Return the words for types in a fixed order; a number may be whole without saying so."""
+    """Return the words for types in a fixed order."""
+    # A number may be whole, so "number or whole number" would say the same twice.
     if "number" in types:
         types = types - {"integer"}
     return [word for name, word in _WORDS.items() if name in types]
 
 
 def with_definitions(schema: Schema, root: Schema) -> Schema:
-    """Return a part of a schema as a schema of its own, with the definitions of the whole."""
+    """Return a part of a schema as a schema of its own, with the definitions of the whole for its references."""
     definitions = {}
     for name in ("$defs", "definitions"):
         if name in root and name not in schema:
@@ -267,6 +284,7 @@ def _values(schema: object, root: Schema, depth: int) -> list[JsonValue] | None:
         return None
     if (values := listed_values(schema)) is not None:
         return values
+    # A union lists its values if every alternative does.
     for kinds in filter(None, alternatives_of(schema, *UNIONS)):
         found: list[JsonValue] = []
         for kind in kinds:
@@ -274,7 +292,7 @@ def _values(schema: object, root: Schema, depth: int) -> list[JsonValue] | None:
             if some is None:
                 break
             found += some
-        else:  # every alternative lists its values
+        else:
             return found
     for other in _all_of(schema, root):
         if (listed := _values(other, root, depth - 1)) is not None:
@@ -288,32 +306,30 @@ def _values(schema: object, root: Schema, depth: int) -> list[JsonValue] | None:
 
 
 def parts_of(schema: object, root: Schema, depth: int = _DEEPEST) -> Iterable[Schema]:
-    """Yield the schema and everything that applies with it: its `$ref`, `allOf`, and its only non-null alternative.
+    """Yield a schema and the schemas that apply with it: its reference, its `allOf`, and a single non-null alternative.
 
-    `root` resolves references."""
+    References are into `root`. A nullable parameter is usually written as `anyOf` of its type and null.
+    """
     if not isinstance(schema, Mapping) or depth == 0:
         return
     yield schema
     for other in _all_of(schema, root):
         yield from parts_of(other, root, depth - 1)
     for kinds in alternatives_of(schema, *UNIONS):
-        some = []
-        for kind in kinds:
-            if _types(kind, root, depth - 1) != {"null"}:
-                some.append(kind)
+        some = [kind for kind in kinds if _types(kind, root, depth - 1) != {"null"}]
         if len(some) == 1:
             yield from parts_of(some[0], root, depth - 1)
 
 
 def _all_of(schema: Schema, root: Schema) -> Iterable[object]:
     if isinstance(reference := schema.get("$ref"), str):
-        # Parts of a schema carry its definitions only, so the whole, which `#` means, is not there.
+        # `root` may be a part with the definitions of the whole (`with_definitions`): then `#` would mean the part.
         yield None if reference == "#" else target_of(reference, root)
     yield from chain.from_iterable(alternatives_of(schema, "allOf"))
 
 
 def suggested_value(schema: Schema | None) -> object | None:
-    """Return the first of `suggested_values`, `None` if there is none."""
+    """Return the first of `suggested_values`; `None` if there is none."""
     return next(iter(suggested_values(schema)), None)
 
 
@@ -327,7 +343,7 @@ def suggested_values(schema: Schema | None) -> tuple[object, ...]:
 
 
 def sample_value(schema: Schema | None) -> object:
-    """Return the value that the schema suggests, or a plain one of its type: empty text, the minimum, and so on."""
+    """Return a value for a schema: the one that it suggests, else a plain one of its type, such as an empty text."""
     suggested = suggested_value(schema)
     if suggested is not None:
         return suggested
@@ -336,15 +352,20 @@ def sample_value(schema: Schema | None) -> object:
         return ""
     if "integer" in types:
         least = keyword(schema, "minimum")
-        return least if is_number(least) else 0
+        if is_number(least):
+            return least
+        return 0
     if "boolean" in types:
         return True
     if "array" in types:
         return []
-    return {} if "object" in types else ""
+    if "object" in types:
+        return {}
+    return ""
 
 
 def _is_writable(value: object) -> bool:
+    # TOML has no null, and a suite may hold only finite numbers.
     match value:
         case None:
             return False

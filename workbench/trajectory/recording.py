@@ -1,6 +1,7 @@
-"""A recording: one run in one file, with all that is needed to read, replay and regrade it elsewhere.
+"""Recordings: files of one run each, which can be read, replayed and regraded on another machine.
 
-It consists of JSON lines: a header, the run's events, a result. docs/recordings.md describes version 1 key by key.
+A recording consists of JSON lines: a header, the events of the run, a result. `docs/recordings.md` describes version 1
+key by key.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ from workbench.trajectory.events import (
 )
 from workbench.trajectory.trajectory import Trajectory, TrajectoryError, TrajectoryFold
 
-# Writes events as JSON lines and reads them back as equal events.
+# Events as JSON lines. Reading a written line gives an equal event.
 
 EVENT_NAMES: dict[type[EventPayload], str] = {
     RunStarted: "run_started",
@@ -84,23 +85,37 @@ EVENT_NAMES: dict[type[EventPayload], str] = {
 """The name of each event in a line."""
 
 _CLASSES = {name: cls for cls, name in EVENT_NAMES.items()}
-_FIELDS = {
-    cls: tuple((stored_name(field), field.name, field.metadata.get("sparse", False)) for field in fields(cls))
-    for cls in EVENT_NAMES
-}
-"""Of each event the key and the name of its fields, and whether a line leaves an empty one out."""
+
+
+class _StoredField(NamedTuple):
+    """A field of an event: its key in a line, its name, and whether a line leaves it out if it is empty."""
+
+    key: str
+    name: str
+    is_sparse: bool
+
+
+def _stored_fields(cls: type[EventPayload]) -> tuple[_StoredField, ...]:
+    stored = []
+    for field in fields(cls):
+        stored.append(_StoredField(stored_name(field), field.name, field.metadata.get("sparse", False)))
+    return tuple(stored)
+
+
+_FIELDS = {cls: _stored_fields(cls) for cls in EVENT_NAMES}
 
 
 class EventLineError(ValueError):
-    """A line that is not an event of this version.
+    """A line is not an event of this version; the message says why, without quoting the line."""
 
-    The message says why, without quoting the line."""
+    # A line may hold secrets that were not redacted, and messages reach logs and reports.
 
 
 def event_to_line(event: Event) -> str:
-    """Return one event as one line of compact JSON, without the line end.
+    """Return an event as a line of compact JSON, without the line end.
 
-    Raises TypeError, ValueError or RecursionError for a value that JSON cannot express."""
+    Raises TypeError, ValueError or RecursionError for a value that JSON cannot express.
+    """
     payload = event.payload
     cls = type(payload)
     if cls in _DELTAS:
@@ -123,9 +138,7 @@ def event_to_line(event: Event) -> str:
 
 
 def event_from_line(line: str) -> Event:
-    """Read a line of `event_to_line`.
-
-    Raises EventLineError when the line is not an event."""
+    """Read a line of `event_to_line`; raise EventLineError for any other line."""
     try:
         data = parsed_json(line)
     except ValueError as error:
@@ -134,9 +147,7 @@ def event_from_line(line: str) -> Event:
 
 
 def event_from_json(data: object) -> Event:
-    """Return the event of a parsed line.
-
-    Raises EventLineError when it is not an event."""
+    """Return the event of a parsed line; raise EventLineError if it is not an event."""
     if not isinstance(data, dict) or "event" not in data:
         raise EventLineError("not an event: it must be a JSON object with the key 'event'")
     name = data["event"]
@@ -180,19 +191,21 @@ _ENVELOPE = reader_of(_Envelope)
 
 
 VERSION = 1
+"""The version of the format that this program writes; it reads no newer one."""
 
+# Every time zone has these years, and a duration can be added to any of their times without leaving Python's range.
 _FIRST_YEAR, _LAST_YEAR = 1970, 9000
-"""Of runs."""
 
 SUFFIX = ".run.jsonl"
-"""The end of a recording's file name."""
+"""The end of the file name of a recording."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedSuite:
-    """The suite of a recorded run: its file's name, the SHA-256 of its bytes, and its text.
+    """The suite of a recorded run: the name of its file, the SHA-256 of the file's bytes, and its text.
 
-    The text is cut down to the run's case if possible."""
+    If possible, the text is reduced to the case of the run.
+    """
 
     path: str
     hash: str
@@ -201,10 +214,11 @@ class RecordedSuite:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Identifies the recorded run.
+    """The first line of a recording, which identifies the run.
 
-    `program` is the version that made it, `started_at` an ISO 8601 time, empty where nobody knows, `repeat` counts from
-    0. `by` is the deciding grader where it differs from that of the case."""
+    `program` is the version of Workbench that made the run, `started_at` an ISO 8601 time, empty if it is unknown;
+    `repeat` counts from 0. `by` is the deciding grader if it differs from that of the case.
+    """
 
     program: str
     run: str
@@ -218,10 +232,11 @@ class Header:
 
 @dataclass(frozen=True)
 class Recording:
-    """A recording as read from `path`.
+    """A recording that was read from `path`.
 
-    `result` is the run's status, error, score and grades as JSON; `None` when it was never written because the program
-    was killed or the run is still going on."""
+    `result` is the status, error, score and grades of the run as JSON; `None` if it was not written, because the
+    program was killed or the run is still going on.
+    """
 
     path: Path
     header: Header
@@ -236,22 +251,24 @@ class Recording:
 
 
 class RecordingError(Exception):
-    """A file that cannot be read as a recording.
-
-    The message names the file, the line and the way out."""
+    """A file cannot be read as a recording; the message names the file, the line and the remedy."""
 
 
 def recordings_in(folder: Path) -> list[Path]:
-    """Return the recordings of a folder, sorted by name, without those in subfolders.
+    """Return the paths of the recordings in a folder, sorted by name, without subfolders.
 
-    Raises OSError."""
+    Raises OSError if the folder cannot be read.
+    """
     return sorted(path for path in folder.iterdir() if path.name.endswith(SUFFIX))
 
 
 def header_line(header: Header) -> str:
     """Return the first line of a recording, without the line end."""
-    given = {name: value for name in Header.__slots__ if (value := getattr(header, name)) is not None}
-    return compact_json({"recording": VERSION, **given})
+    line: dict[str, Any] = {"recording": VERSION}
+    for name in Header.__slots__:
+        if (value := getattr(header, name)) is not None:
+            line[name] = value
+    return compact_json(line)
 
 
 def result_line(run_id: str, result: Mapping[str, JsonValue]) -> str:
@@ -260,11 +277,9 @@ def result_line(run_id: str, result: Mapping[str, JsonValue]) -> str:
 
 
 def read_recording(path: Path) -> Recording:
-    """Read a recording.
+    """Read a recording; an incomplete one is read up to the last whole line.
 
-    One that breaks off in the middle of a line, or before its result, is read up to there.
-
-    Raises RecordingError when the file cannot be read, is not a recording, or comes from a newer version.
+    Raises RecordingError if the file cannot be read, is not a recording, or comes from a newer version.
     """
     with _opened(path) as file:
         content = file.read()
@@ -278,9 +293,7 @@ def read_recording(path: Path) -> Recording:
 
 
 def read_header(path: Path) -> Header:
-    """Read the first line of a recording alone.
-
-    Raises RecordingError as `read_recording` does."""
+    """Read the first line of a recording alone; raise RecordingError as `read_recording` does."""
     with _opened(path) as file:
         line = file.readline()
     reading = _Reading(path)
@@ -293,8 +306,9 @@ def read_header(path: Path) -> Header:
 def _opened(path: Path) -> Iterator[BinaryIO]:
     try:
         if path.exists() and not path.is_file():
-            # A device or a pipe, named by a foreign suite, could be read for ever.
-            raise RecordingError(f"{path} cannot be read: it is a {'folder' if path.is_dir() else 'special file'}")
+            # A foreign suite may name a device or a pipe, which would be read for ever.
+            kind = "folder" if path.is_dir() else "special file"
+            raise RecordingError(f"{path} cannot be read: it is a {kind}")
         with path.open("rb") as file:
             yield file
     except (OSError, ValueError) as error:
@@ -303,7 +317,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 
 
 class _Reading:
-    """Reads the lines of a recording one by one."""
+    """A recording that is being read line by line."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -324,9 +338,8 @@ class _Reading:
         return Recording(self._path, self.header, tuple(self._events), trajectory, self._result)
 
     def take(self, number: int, line: bytes, *, may_be_cut: bool = False) -> None:
-        """Read the next line, counted from 1.
-
-        The last one may be cut off where the program ended."""
+        """Read the next line, whose number counts from 1; raise RecordingError if it does not belong there."""
+        # A program that is killed may leave half of the last line.
         try:
             data = parsed_json(line.decode("utf-8"))
         except ValueError as error:
@@ -382,9 +395,7 @@ class _Reading:
 
 
 def _known_time(text: str) -> str:
-    """Return an ISO 8601 time with its zone, empty where a text is none.
-
-    Every time zone has one of these years, and any duration may be added to it."""
+    """Return an ISO 8601 time with its zone, that of this machine if it has none; empty for any other text."""
     try:
         at = datetime.fromisoformat(text)
         if not _FIRST_YEAR <= at.year <= _LAST_YEAR:

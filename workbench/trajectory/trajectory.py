@@ -1,4 +1,4 @@
-"""The trajectory: the fold of a run's events (`workbench.trajectory.trajectory`)."""
+"""Trajectories: the calls, answers and results of a run, folded from its events."""
 
 from __future__ import annotations
 
@@ -45,24 +45,22 @@ from workbench.trajectory.events import (
 )
 
 CUT_OFF = "an answer was cut off at the token limit: raise `max_tokens`"
-"""The notice of a run that ended with such an answer."""
+"""The notice of a run that ended with an answer cut off at the token limit."""
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class CallRecord:
-    """A tool call and its result.
-
-    `complete` is false while its arguments are still arriving."""
+    """A tool call and its result; `complete` is false while the arguments are still arriving."""
 
     call: ToolCall
     round: int
     complete: bool = True
     server: str | None = None
-    """The server that really executed it."""
+    """The name of the server that really executed the call; `None` for a mocked one."""
     result: ResultReceived | None = None
-    """The result, as the model reads it."""
+    """The result as the model reads it."""
     edited: Mapping[str, JsonValue] | None = None
-    """The arguments with which a person replaced the model's."""
+    """The arguments that a person wrote in place of the model's."""
     unedited: ResultReceived | None = None
     """The result before a person edited it."""
 
@@ -77,14 +75,14 @@ class CallRecord:
 
     @property
     def sent(self) -> ToolCall:
-        """The call as it is answered and sent back to the model."""
+        """The call as it is answered and sent back to the model: with the edited arguments, if there are some."""
         if self.edited is None:
             return self.call
         return ToolCall(self.call.id, self.call.tool, self.edited)
 
     @property
     def touched(self) -> bool:
-        """Whether a person changed it."""
+        """Whether a person changed the call or its result."""
         answered = self.result is not None and self.result.source in ("edited", "skipped")
         return answered or self.edited is not None or self.unedited is not None
 
@@ -95,9 +93,7 @@ class CallRecord:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One model request and its tool results.
-
-    `number` counts from 1; times are milliseconds."""
+    """A model request, its answer, and the results of the calls in it; `number` counts from 1."""
 
     number: int
     reasoning: str = ""
@@ -108,7 +104,7 @@ class Round:
     first_token_ms: float | None = None
     latency_ms: float | None = None
     waited_ms: float = 0.0
-    """How long the request waited at the endpoint for others to end, as far as known; no part of the other times."""
+    """The time that the request waited at the endpoint for others, if known; the other times leave it out."""
     errors: tuple[str, ...] = ()
     """The errors of earlier attempts of this request, and of the last one if it failed."""
     provider_state: JsonValue = None
@@ -119,9 +115,9 @@ class Round:
     added: tuple[str, ...] = ()
     """Messages that a person added before the request, after the step's own message."""
     superseded: tuple[Round, ...] = ()
-    """Earlier answers to the same request that a person had regenerated."""
+    """Earlier answers to the same request, which a person discarded."""
     replayed: bool = False
-    """Whether the round is replayed from another run: no model was asked in this one."""
+    """Whether the round is replayed from another run, without asking a model."""
 
     @property
     def step_number(self) -> int | None:
@@ -134,7 +130,7 @@ class Round:
         return self.step.user if self.step is not None else None
 
     def response(self) -> ResponseFinished:
-        """Return the event with which its answer was complete."""
+        """Return the event that completed the answer of the round."""
         assert self.stop_reason is not None, "otherwise it has no answer"
         return ResponseFinished(
             self.number,
@@ -149,20 +145,24 @@ class Round:
 
     @property
     def touched(self) -> bool:
-        """Whether a person changed it."""
+        """Whether a person changed something in the round."""
         return bool(self.added or self.superseded) or any(call.touched for call in self.calls)
 
     @property
     def cut_off(self) -> str:
-        """Where an answer was cut off, and the way out: `after 16 tokens: raise max_tokens`."""
-        tokens = self.usage.output_tokens if self.usage is not None else 0
-        where = f"after {counted(tokens, 'token')}" if tokens else "at the token limit"
+        """The place where the answer was cut off, and the remedy: ``after 16 tokens: raise `max_tokens` ``."""
+        where = "at the token limit"
+        if self.usage is not None and self.usage.output_tokens:
+            where = f"after {counted(self.usage.output_tokens, 'token')}"
         return f"{where}: raise `max_tokens`"
 
     @property
     def retries(self) -> int:
-        """How often the request was retried: the number of failures, not counting one that was final."""
-        return len(self.errors) - (1 if self.errors and self.stop_reason is None else 0)
+        """The number of retries of the request."""
+        # Every failure but a final one was followed by a retry.
+        if self.errors and self.stop_reason is None:
+            return len(self.errors) - 1
+        return len(self.errors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,22 +174,20 @@ class Trajectory:
     rounds: tuple[Round, ...] = ()
     finish: RunFinished | None = None
     duration_ms: float = 0.0
-    """From its start to its last event in milliseconds, without the time while held."""
+    """The time from the start to the last event, in milliseconds, without the time while the run was held."""
     loop_ms: float = 0.0
-    """The agent loop by the wall clock in milliseconds: answers, tools, failed attempts and waits before retries. Time
-    while held, waiting for an endpoint's turn and judging is not included."""
+    """The time of the agent loop by the wall clock, in milliseconds: answers, tools, failed attempts and waits before
+    retries. Time while held, waiting for an endpoint's turn and judging is left out."""
     held_ms: float = 0.0
-    """How long it was held, in milliseconds."""
+    """The time while the run was held, in milliseconds."""
     fork: Forked | None = None
-    """Where a forked run starts to be a run of its own."""
+    """The event that ends the replayed part of a forked run."""
     added: tuple[str, ...] = ()
-    """Messages that a person added since the last request. Once the run is over, the model never reads them."""
+    """The messages that a person added since the last request; if the run is over, the model never reads them."""
 
     @property
     def touched(self) -> bool:
-        """Whether a person changed a call, a result or a message, or had an answer regenerated.
-
-        Messages that were never read do not count."""
+        """Whether a person changed a call or a result, added a message that the model read, or discarded an answer."""
         return any(round_.touched for round_ in self.rounds)
 
     @property
@@ -206,32 +204,34 @@ class Trajectory:
 
     @property
     def finish_reason(self) -> FinishReason | None:
-        """Why the run ended; `None` before it does."""
+        """The reason why the run ended; `None` for a run that is still going on."""
         if self.finish is not None:
             return self.finish.reason
         return None
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Differences from the suite (`RunStarted.notices`), and a cut-off answer."""
-        of_start = self.start.notices if self.start is not None else ()
-        is_cut_off = self.finish is not None and self.finish.reason == "truncated"
-        if is_cut_off:
-            return (*of_start, CUT_OFF)
-        return of_start
+        """The differences from the suite (`RunStarted.notices`), and the notice of a cut-off answer."""
+        notices: tuple[str, ...] = ()
+        if self.start is not None:
+            notices = self.start.notices
+        if self.finish_reason == "truncated":
+            notices += (CUT_OFF,)
+        return notices
 
     @property
     def server_outputs(self) -> tuple[ServerOutput, ...]:
         """The standard error of servers that failed: those that did not start, then the one that ended the run."""
-        at_start = self.start.server_outputs if self.start is not None else ()
-        last = self.finish.server_output if self.finish is not None else None
-        if last is None:
-            return at_start
-        return (*at_start, last)
+        outputs: tuple[ServerOutput, ...] = ()
+        if self.start is not None:
+            outputs = self.start.server_outputs
+        if self.finish is not None and self.finish.server_output is not None:
+            outputs += (self.finish.server_output,)
+        return outputs
 
     @property
     def final_answer(self) -> str:
-        """The text of the answer that ended the run; empty when no answer did."""
+        """The text of the answer that ended the run; empty if the run ended in another way."""
         if self.finish is None or self.finish.reason not in ("answered", "steps done") or not self.rounds:
             return ""
         last = self.rounds[-1]
@@ -251,9 +251,11 @@ class Trajectory:
 
     @property
     def asked(self) -> list[Round]:
-        """All answers for which a model was asked in this run: superseded ones included, replayed ones not."""
-        answers = [answer for round_ in self.rounds for answer in (round_, *round_.superseded)]
-        return [answer for answer in answers if not answer.replayed]
+        """All answers for which a model was asked in this run: with superseded ones, without replayed ones."""
+        answers = []
+        for round_ in self.rounds:
+            answers += [answer for answer in (round_, *round_.superseded) if not answer.replayed]
+        return answers
 
     @property
     def deviations(self) -> tuple[Deviation, ...]:
@@ -262,15 +264,16 @@ class Trajectory:
 
     @property
     def usage(self) -> Usage | None:
-        """Tokens of all answers for which a model was asked; `None` when no provider counted any."""
-        counted = []
+        """The tokens of all answers for which a model was asked; `None` if no provider counted any."""
+        usage = None
         for answer in self.asked:
             if answer.usage is not None:
-                counted.append(answer.usage)
-        return sum(counted, Usage()) if counted else None
+                usage = answer.usage if usage is None else usage + answer.usage
+        return usage
 
 
-# Folds events into a trajectory, one by one, so that a live view and a finished run are computed by the same code.
+# The fold adds events one by one, so that a live view and a finished run are computed by the same code: what is graded
+# is what was shown. While it goes on, calls and rounds are mutable and keep their text in pieces.
 
 
 class TrajectoryError(ValueError):
@@ -314,24 +317,31 @@ class _OpenRound:
     replayed: bool = False
 
     def unanswered(self, **changes: Any) -> _OpenRound:
-        """Return the same request, not answered yet."""
+        """Return the round of the same request before its answer."""
         return _OpenRound(self.number, step=self.step, added=self.added, superseded=self.superseded, **changes)
 
     def record(self) -> Round:
-        response = self.response
+        stop_reason = usage = first_token_ms = latency_ms = provider_state = None
+        waited_ms = 0.0
+        deviations: tuple[Deviation, ...] = ()
+        if (response := self.response) is not None:
+            stop_reason, usage = response.stop_reason, response.usage
+            first_token_ms, latency_ms = response.first_token_ms, response.latency_ms
+            provider_state, waited_ms = response.provider_state, response.waited_ms
+            deviations = response.deviations
         return Round(
             number=self.number,
             reasoning="".join(self.reasoning),
             text="".join(self.text),
-            calls=tuple(call.record() for call in self.calls),
-            stop_reason=response.stop_reason if response else None,
-            usage=response.usage if response else None,
-            first_token_ms=response.first_token_ms if response else None,
-            latency_ms=response.latency_ms if response else None,
-            waited_ms=response.waited_ms if response else 0.0,
+            calls=tuple([call.record() for call in self.calls]),
+            stop_reason=stop_reason,
+            usage=usage,
+            first_token_ms=first_token_ms,
+            latency_ms=latency_ms,
+            waited_ms=waited_ms,
             errors=tuple(self.errors),
-            provider_state=response.provider_state if response else None,
-            deviations=response.deviations if response else (),
+            provider_state=provider_state,
+            deviations=deviations,
             step=self.step,
             added=self.added,
             superseded=self.superseded,
@@ -340,9 +350,7 @@ class _OpenRound:
 
 
 class TrajectoryFold:
-    """Folds events into a trajectory.
-
-    Events must come in sequence, from 0, without gaps."""
+    """A trajectory to which events are added one by one, in sequence from 0 without gaps."""
 
     def __init__(self) -> None:
         self._run_id = ""
@@ -362,9 +370,7 @@ class TrajectoryFold:
         self._fork: Forked | None = None
 
     def add(self, event: Event) -> None:
-        """Add an event.
-
-        Raises TrajectoryError when it cannot follow the events before it."""
+        """Add an event; raise TrajectoryError if it cannot follow the events before it."""
         if event.sequence != self._next_sequence:
             raise TrajectoryError(f"event {event.sequence} where {self._next_sequence} was due")
         if self._finish is not None:
@@ -383,6 +389,7 @@ class TrajectoryFold:
             case MessageAdded(text=text):
                 self._added += (text,)
             case RequestStarted(round=number):
+                # A second request in the same round is a retry.
                 if self._rounds and self._rounds[-1].number == number:
                     self._begin_again(self._rounds[-1])
                 else:
@@ -463,10 +470,9 @@ class TrajectoryFold:
         return self._rounds[-1].record()
 
     def _outside_before(self, event: Event) -> float:
-        """Return how many of the milliseconds since the last event were outside the agent loop.
-
-        Time while held is counted elsewhere."""
+        """Return the part of the milliseconds since the last event that was spent outside the agent loop."""
         since_last_ms = event.time_ms - self._time_ms
+        # `Resumed` brings the time while held.
         if self._is_held:
             return 0.0
         match event.payload:
@@ -475,9 +481,11 @@ class TrajectoryFold:
             case RequestStarted():
                 inside_ms, self._retry_wait_ms = self._retry_wait_ms, 0.0
             case StepStarted() | RunFinished(reason="step failed"):
-                inside_ms = 0.0  # judging whether the step before failed
+                # A judge may have been asked whether the step before failed.
+                inside_ms = 0.0
             case ResultReceived(latency_ms=latency_ms):
-                inside_ms = latency_ms  # judging whether a mock applies
+                # A judge may have been asked whether a mock applies, before the tool's own latency.
+                inside_ms = latency_ms
             case ResponseFinished(waited_ms=waited_ms):
                 return waited_ms
             case _:
@@ -485,12 +493,12 @@ class TrajectoryFold:
         return max(since_last_ms - inside_ms, 0.0)
 
     def _begin_again(self, failed: _OpenRound) -> None:
-        """Void the answer of the failed attempt before a retry, but keep its error."""
+        """Discard the answer of a failed attempt before its retry, and keep its error."""
         self._forget_calls(failed)
         self._rounds[-1] = failed.unanswered(errors=failed.errors)
 
     def _supersede(self, answered: _OpenRound) -> None:
-        """Keep the answer as superseded, with the messages added before it, and send the same request again."""
+        """Move an answer to `superseded`, and reopen the round for the same request with the messages added since."""
         self._forget_calls(answered)
         asked = answered.unanswered()
         asked.added += self._added
@@ -520,10 +528,8 @@ class TrajectoryFold:
 
 
 def fold(events: Iterable[Event]) -> Trajectory:
-    """Fold the events of one run.
-
-    Raises TrajectoryError when they do not belong together."""
-    adding = TrajectoryFold()
+    """Return the trajectory of the events of one run; raise TrajectoryError if they do not belong together."""
+    folded = TrajectoryFold()
     for event in events:
-        adding.add(event)
-    return adding.trajectory
+        folded.add(event)
+    return folded.trajectory
