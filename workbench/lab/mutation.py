@@ -1,4 +1,8 @@
-"""Mutants of tools: changes of definitions that a good suite notices, and the plan of the runs with them."""
+"""Mutants of tools: changes of definitions that a good suite notices, and the plan of the runs with them.
+
+Mutation testing asks whether tests fail when the code is wrong. Here the code is a tool's definition: a suite whose
+cases still pass with a worse description or schema does not test that part of it.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.json_schema import properties_of, required_names
 
 DECOYS: Final = (1, 2, 4, 8)
-"""How many near-named tools are added: the points of the curve."""
+"""The numbers of decoys (added tools with similar names) that are tried: the points of the curve in reports."""
 
 _DECOY_NAMES: Final = ("legacy_{}", "{}_v2", "{}_all", "{}_info", "quick_{}", "{}_batch", "{}_old", "{}_helper")
 
@@ -32,15 +36,19 @@ Table = dict[str, object]
 def mutants_of(
     tools: Sequence[ToolDefinition], kinds: Iterable[MutantKind] = MUTANT_KINDS, only: Iterable[str] = ()
 ) -> tuple[Mutant, ...]:
-    """Return all mutants of some kinds; of these tools `only`, where some are named.
+    """Return the mutants of some kinds of the tools, or of the tools named `only`.
 
-    A part that a definition lacks cannot be dropped from it."""
+    A mutant that drops a part of a definition is made only for tools that have the part.
+    """
     wanted = set(kinds)
     meant = set(only) or {tool.name for tool in tools}
-    found = [mutant for tool in tools if tool.name in meant for mutant in _of_tool(tool)]
-    found += _swapped([tool for tool in tools if tool.name in meant])
+    mutated = [tool for tool in tools if tool.name in meant]
+    found: list[Mutant] = []
+    for tool in mutated:
+        found += _of_tool(tool)
+    found += _swapped(mutated)
     found += _decoys(tools)
-    return tuple(mutant for mutant in found if mutant.kind in wanted)
+    return tuple([mutant for mutant in found if mutant.kind in wanted])
 
 
 def _of_tool(tool: ToolDefinition) -> Iterator[Mutant]:
@@ -72,13 +80,14 @@ def _schema(parameters: Mapping[str, JsonValue]) -> Table:
 def _without(parameters: Mapping[str, JsonValue], key: str, inside: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
     """Return a schema whose parameters lack a keyword at every depth."""
 
+    # The keys of an object under `properties` are names of parameters, not keywords: a parameter may be called `enum`.
     def dropped(value: JsonValue, *, is_schema: bool) -> JsonValue:
         if isinstance(value, dict):
-            return {
-                name: dropped(inner, is_schema=not (is_schema and name == "properties"))
-                for name, inner in value.items()
-                if not (is_schema and name == key)
-            }
+            rest = {}
+            for name, inner in value.items():
+                if not (is_schema and name == key):
+                    rest[name] = dropped(inner, is_schema=not (is_schema and name == "properties"))
+            return rest
         if isinstance(value, list):
             return [dropped(inner, is_schema=is_schema) for inner in value]
         return value
@@ -89,7 +98,7 @@ def _without(parameters: Mapping[str, JsonValue], key: str, inside: Mapping[str,
 
 
 def _swapped(tools: Sequence[ToolDefinition]) -> Iterator[Mutant]:
-    """Yield each tool with the one whose name is nearest, their descriptions swapped; each pair once."""
+    """Yield mutants in which a tool has swapped descriptions with the one of the most similar name, each pair once."""
     seen: set[frozenset[str]] = set()
     for tool in tools:
         others = [other for other in tools if other is not tool and other.description != tool.description]
@@ -109,7 +118,7 @@ def _swapped(tools: Sequence[ToolDefinition]) -> Iterator[Mutant]:
 
 
 def _decoys(tools: Sequence[ToolDefinition]) -> Iterator[Mutant]:
-    """Yield mutants with more and more tools that are named and described like real ones."""
+    """Yield mutants with decoys: more and more tools that are named and described like real ones."""
     taken = {tool.name for tool in tools}
     made = []
     for pattern in _DECOY_NAMES:
@@ -133,22 +142,24 @@ def _decoys(tools: Sequence[ToolDefinition]) -> Iterator[Mutant]:
 
 
 def expects(case: Case, tools: Iterable[str]) -> bool:
-    """Return whether a case expects a call of one of some tools."""
+    """Return whether a case expects a call of one of the tools."""
     names = set(tools)
     return any(call.tool in names for call in case.expected_calls())
 
 
-# Plans the runs of mutants, wave by wave: a mutant that a case has noticed needs no further runs.
+# The plan of the runs with mutants, wave by wave. A mutant that one case has noticed needs no further runs: each wave
+# runs every other mutant on twice as many cases as the one before, beginning with those that expect its tools.
 
 CaseOf = tuple[Path, str, str]
-"""A suite, the id of a case, and the model."""
+"""A case with a model: the path of the suite, the id of the case, the name of the model."""
 
 
 @dataclass(frozen=True)
 class MutationOptions:
-    """Which kinds of mutants are made, and of which tools (all without any).
+    """The kinds of mutants to make, and the tools to mutate (all if empty).
 
-    With `all_cases`, a mutant that was noticed is run on the other cases, too."""
+    With `all_cases`, every mutant is run on all cases, also after one has noticed it.
+    """
 
     kinds: tuple[MutantKind, ...] = MUTANT_KINDS
     tools: tuple[str, ...] = ()
@@ -157,9 +168,10 @@ class MutationOptions:
 
 @dataclass
 class Mutation:
-    """The mutants of a plan whose runs without them are over.
+    """The runs of a plan's cases with mutants, after the runs without mutants.
 
-    `wave` gives runs to make, `take` takes their results."""
+    Call `wave` for the next runs and `take` with their results until `wave` returns `None`; then `report`.
+    """
 
     plan: Plan
     options: MutationOptions
@@ -167,7 +179,7 @@ class Mutation:
     _mutants: dict[Path, tuple[Mutant, ...]] = field(default_factory=dict)
     _files: dict[Path, SuiteFile] = field(default_factory=dict)
     _waiting: dict[tuple[Path, str, str], list[CaseOf]] = field(default_factory=dict)
-    """By suite, mutant and model, the cases that were not run with it yet, those that should notice it first."""
+    """The cases that were not run with a mutant yet, by suite, mutant and model; cases that should notice it first."""
     _noticed: dict[tuple[Path, str, str], dict[CaseOf, str]] = field(default_factory=dict)
     _of_run: dict[str, tuple[tuple[Path, str, str], CaseOf]] = field(default_factory=dict)
     _left_out: dict[str, str] = field(default_factory=dict)
@@ -176,9 +188,10 @@ class Mutation:
 
     @classmethod
     def of(cls, plan: Plan, results: Iterable[RunResult], options: MutationOptions) -> Mutation:
-        """Return the mutants of the tools that were offered in the runs of a plan.
+        """Prepare the mutants of the tools that were offered in finished runs of a plan.
 
-        Cases that do not pass without a mutant can notice none, and are left out."""
+        Cases that do not pass without a mutant cannot notice one, and are left out.
+        """
         made = cls(plan, options)
         by_id = {result.run_id: result for result in results}
         offered: dict[Path, dict[str, ToolDefinition]] = {}
@@ -218,13 +231,11 @@ class Mutation:
         return expects(self._case(key), mutant.tools)
 
     def wave(self) -> Plan | None:
-        """Return the next runs, `None` when there are none left.
-
-        Each wave has twice as many cases for a mutant as the one before; decoys are run on all at once."""
+        """Return the plan of the next runs; `None` if there are none left."""
         runs: list[PlannedRun] = []
         for key, cases in self._waiting.items():
-            path, name, _ = key
-            mutant = next(each for each in self._mutants[path] if each.name == name)
+            mutant = self._mutant(*key[:2])
+            # Decoys are measured by a curve over all cases, so they are run on all at once.
             everything = self.options.all_cases or mutant.kind == "decoys"
             if self._noticed.get(key) and any(self._noticed[key].values()) and not everything:
                 self._spared += sum(len(self._origins[case]) for case in cases)
@@ -241,6 +252,9 @@ class Mutation:
             return replace(self.plan, runs=tuple(runs), files=tuple(self._files.values()))
         return None
 
+    def _mutant(self, suite: Path, name: str) -> Mutant:
+        return next(each for each in self._mutants[suite] if each.name == name)
+
     def _run(self, origin: PlannedRun, mutant: Mutant) -> PlannedRun:
         file = self._files[origin.file.path]
         assert file.suite is not None
@@ -251,40 +265,45 @@ class Mutation:
         )
 
     def take(self, results: Iterable[RunResult]) -> None:
-        """Take the results of the last wave's runs."""
-        came_to: dict[tuple[tuple[Path, str, str], CaseOf], list[RunResult]] = {}
+        """Record the results of the runs of the last wave."""
+        repeats: dict[tuple[tuple[Path, str, str], CaseOf], list[RunResult]] = {}
         for result in results:
             if result.run_id in self._of_run:
-                came_to.setdefault(self._of_run[result.run_id], []).append(result)
-        for (key, case), runs in came_to.items():
+                repeats.setdefault(self._of_run[result.run_id], []).append(result)
+        for (key, case), runs in repeats.items():
             status = joined(runs).status
             self._noticed.setdefault(key, {})[case] = "" if status.good else status
 
     def report(self) -> MutationReport:
-        """Return the result of all waves."""
+        """Return the report on all waves so far."""
         return MutationReport(tuple(self._results()), self._left_out, self._spared)
 
     def _results(self) -> Iterable[MutantResult]:
         for (path, name, model), cases in self._noticed.items():
-            mutant = next(each for each in self._mutants[path] if each.name == name)
+            mutant = self._mutant(path, name)
             suite = self._files[path].suite
             assert suite is not None
-            everywhere = []
+            should = []
             for key in self._origins:
-                if key[0] == path and key[2] == model:
-                    everywhere.append(key)
-            clear = {}
+                if key[0] == path and key[2] == model and self._should(key, mutant):
+                    should.append(key)
+            # Only a failed case has noticed the mutant: an error or a stopped run tells nothing about it.
+            run, noticed, unclear = [], [], []
             for case, status in cases.items():
-                if status in ("", "failed"):
-                    clear[case] = status
+                if status not in ("", "failed"):
+                    unclear.append(case)
+                    continue
+                run.append(case)
+                if status:
+                    noticed.append(case)
             yield MutantResult(
                 mutant=mutant,
                 suite=suite.name,
                 model=model,
-                run=self._titles(clear),
-                noticed=self._titles(case for case, status in clear.items() if status),
-                should=self._titles(key for key in everywhere if self._should(key, mutant)),
-                unclear=self._titles(case for case in cases if case not in clear),
+                run=self._titles(run),
+                noticed=self._titles(noticed),
+                should=self._titles(should),
+                unclear=self._titles(unclear),
             )
 
     def _titles(self, keys: Iterable[CaseOf]) -> tuple[str, ...]:

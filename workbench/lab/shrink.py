@@ -1,8 +1,9 @@
-"""Delta debugging of a failing case: the least that still fails in the same way.
+"""Delta debugging of a failing case: a smaller case that still fails in the same way.
 
-The content of a suite with one case is taken apart into pieces: tools, prior messages, sentences of the system prompt
-and of descriptions, sentences and words of the request. Halves, then quarters, then single pieces are left out as long
-as the case still fails; at the end, no single piece that is left can be left out.
+The content of a suite with one case is divided into pieces: tools, prior messages, sentences of the system prompt and
+of descriptions, sentences and words of the request. Halves, then quarters, then single pieces are left out as long as
+the case still fails, as in Zeller's and Hildebrandt's `ddmin` (2002). The result is 1-minimal: leaving out any single
+remaining piece makes the case pass or fail in another way.
 """
 
 from __future__ import annotations
@@ -21,24 +22,24 @@ from workbench.grading.grade import RunResult
 from workbench.suite.model import Case
 
 Document = dict[str, Any]
-"""The content of a suite with one case, as TOML has it."""
+"""The content of a suite with one case, as parsed TOML."""
 
 Way = tuple[Cause, Subject | None]
-"""The way in which a run fails: its main cause and the subject of it."""
+"""The way in which a run fails: its main cause, and the tool or argument that it concerns."""
 
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 
 _BY_SILENCE: frozenset[Cause] = frozenset({"gave up", "missing call", "content"})
-"""Causes for which a case fails without a request, too: that is not shortened then."""
+"""The causes for which a case also fails without a request, so that its request is not shortened."""
 
 
 class OutOfRunsError(Exception):
-    """No further run may be made."""
+    """The limit of runs is reached."""
 
 
 @dataclass(frozen=True)
 class Dropped:
-    """The pieces of one kind that could be left out."""
+    """The pieces of one kind that were left out, `of` so many."""
 
     kind: str
     pieces: tuple[str, ...]
@@ -47,9 +48,10 @@ class Dropped:
 
 @dataclass
 class Shrunk:
-    """The remaining document, and the pieces left out.
+    """The remaining document, and the pieces that were left out.
 
-    Without `complete`, more could perhaps be left out."""
+    `complete` is false if the limit of runs ended the search, so that more pieces might be left out.
+    """
 
     document: Document
     dropped: list[Dropped] = field(default_factory=list)
@@ -58,11 +60,11 @@ class Shrunk:
 
 _Put = Callable[[Document, Sequence[Any]], Document]
 _Kind = tuple[str, Callable[[Document], list[Any]], _Put]
-"""The name of a kind of pieces, the pieces of a document, and the document with only some of them."""
+"""A kind of pieces: its name, a function that lists the pieces of a document, and one that keeps only some of them."""
 
 
 def way_of(result: RunResult, case: Case) -> Way | None:
-    """Return in which way a run fails, `None` for one that does not."""
+    """Return the way in which a run fails; `None` for a run that does not fail."""
     failed = failures_of([(result, case)]).runs
     if not failed:
         return None
@@ -73,20 +75,20 @@ def way_of(result: RunResult, case: Case) -> Way | None:
 def shrink(document: Document, way: Way, offered: Sequence[str], fails: Callable[[Document], bool]) -> Shrunk:
     """Leave out of a document every piece without which its case still fails.
 
-    `offered` are the names of the tools of its runs; `fails` says whether a document still fails in this way, and may
-    raise OutOfRunsError."""
+    `offered` are the names of the tools that its runs were offered; `fails` makes a run and returns whether a document
+    still fails in this way. An OutOfRunsError of `fails` ends the search with what was found so far.
+    """
     shrunk = Shrunk(document)
+    # Each kind goes on from what the kinds before it have left.
     for kind, pieces, put in _kinds(document, way, offered):
-        # Of the kinds before, everything was left out that could be: each goes on from what is left.
         found = pieces(shrunk.document)
         kept, shrunk.complete = _least(found, partial(_fails_with, shrunk.document, put, fails))
         if len(kept) < len(found):
             shrunk.document = put(shrunk.document, kept)
-            left = []
-            for piece in found:
-                if not any(piece is each for each in kept):
-                    left.append(piece)
-            shrunk.dropped.append(Dropped(kind, tuple(map(_shown, left)), len(found)))
+            # By identity, because equal words and sentences are different pieces.
+            kept_ids = set(map(id, kept))
+            dropped = [_shown(piece) for piece in found if id(piece) not in kept_ids]
+            shrunk.dropped.append(Dropped(kind, tuple(dropped), len(found)))
         if not shrunk.complete:
             break
     return shrunk
@@ -97,10 +99,11 @@ def _fails_with(document: Document, put: _Put, fails: Callable[[Document], bool]
 
 
 def _least(pieces: Sequence[Any], fails: Callable[[list[Any]], bool]) -> tuple[list[Any], bool]:
-    """Return pieces of which none can be left out, and whether all of this was tried out."""
+    """Return pieces of which none can be left out, and whether this was tried for all of them."""
     kept = list(pieces)
     size = max(1, (len(kept) + 1) // 2)
     try:
+        # A kind may be irrelevant as a whole, which one run shows.
         if kept and fails([]):
             return [], True
         while kept:
@@ -111,6 +114,7 @@ def _least(pieces: Sequence[Any], fails: Callable[[list[Any]], bool]) -> tuple[l
                     kept = rest
                 else:
                     at += size
+            # A piece may become superfluous only after another one: single pieces are tried until none goes.
             if size == 1 and len(kept) == before:
                 break
             size = max(1, size // 2)
@@ -130,7 +134,7 @@ def _kinds(document: Document, way: Way, offered: Sequence[str]) -> Iterator[_Ki
 
 
 class _Text(str):
-    """A piece of text, which is not the same as another one that says the same."""
+    """A piece of text that is told from equal ones by its identity, which plain texts may share."""
 
     __slots__ = ()
 
@@ -164,6 +168,7 @@ def _with_tools(document: Document, names: Sequence[Any]) -> Document:
         for key, name in (("tools", "name"), ("mocks", "tool")):
             if key in table:
                 table[key] = [each for each in table[key] if each[name] not in dropped]
+    # Tools of servers are not written in the suite: only `offer` can leave them out.
     if "offer" in case or made.get("servers"):
         case["offer"] = list(map(str, names))
     return _without_nothing(made)
@@ -176,9 +181,8 @@ def _with_messages(document: Document, messages: Sequence[Any]) -> Document:
 
 
 def _without_nothing(document: Document) -> Document:
-    """Leave out the lists in which nothing is left, and an empty system prompt.
-
-    An empty `offer` says something, and so does an empty prompt of a case."""
+    """Remove empty lists and an empty system prompt of the suite from a document."""
+    # An empty `offer` stays, because it means no tools, and an empty prompt of a case, because it hides the suite's.
     if document.get("system") == "":
         del document["system"]
     for table in (document, _case(document)):
@@ -200,7 +204,10 @@ def _with_system(document: Document, sentences: Sequence[Any]) -> Document:
 
 
 def _sentences_of_tools(document: Document) -> list[Any]:
-    return [(tool, sentence) for tool in _written(document) for sentence in _split(tool.get("description", ""))]
+    sentences = []
+    for tool in _written(document):
+        sentences += [(tool, sentence) for sentence in _split(tool.get("description", ""))]
+    return sentences
 
 
 def _with_descriptions(document: Document, sentences: Sequence[Any]) -> Document:
