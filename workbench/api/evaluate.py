@@ -1,4 +1,4 @@
-"""Evaluate suites from Python, on models or on an agent of one's own, within the caller's approval."""
+"""Evaluation of suites from Python, on models or on an agent of the caller, within the caller's approval."""
 
 from __future__ import annotations
 
@@ -49,17 +49,20 @@ if TYPE_CHECKING:
     from workbench.show.views.baseline import AgainstBaseline, Confirm, FailOn
 
 
-# Approval that is given once and holds for long: of what suites need at that time, and of nothing newer. The
-# program that asks for runs may itself edit the files meanwhile, so each run is compared with what stood there.
+# A standing approval is given once and holds for many evaluations, as in the MCP server for coding agents. The agent
+# that asks for runs may itself edit the suites, their code and their `.env` files, so an approval covers what they
+# needed when it was given and nothing newer: each evaluation is compared with that state.
 
 _Environment = Mapping[str, str] | ConfigError
 
 _Models = Mapping[str, ModelSpec]
 
+_Item = TypeVar("_Item")
+
 
 @dataclass(frozen=True)
 class _Folder:
-    """The shared setting of a folder's suites: environment variables, and the addresses of the models."""
+    """The environment variables and the models of the suites in a folder, at the time of the approval."""
 
     environment: _Environment = field(repr=False)
     models: _Models
@@ -67,7 +70,7 @@ class _Folder:
 
 @dataclass(frozen=True)
 class _Suite:
-    """The needs of a suite, and the user's own models that it named."""
+    """The needs of a suite, and the user's own models that it named, at the time of the approval."""
 
     request: Request = field(repr=False)
     models: _Models
@@ -75,19 +78,20 @@ class _Suite:
 
 @dataclass(frozen=True)
 class StandingApproval:
-    """Approves suites that the user trusts permanently, and the needs of `suites` at the time it was made.
+    """An approval of suites that the user trusts permanently, and of the needs of `suites` when it was made.
 
-    In either case the environment variables of `folders`, and their models, must be what they were then."""
+    In either case the environment variables and the models of `folders` must be unchanged.
+    """
 
     suites: Mapping[Path, _Suite]
     folders: Mapping[Path, _Folder]
 
     def __call__(self, needs: SuiteNeeds) -> bool:
-        """Approve nothing: like `TRUSTED`, it has to be given as it is."""
+        """Return `False`: like `TRUSTED`, a standing approval must be passed as `approve` itself, not called."""
         return False
 
     def check(self, needs: Needs, program: Program) -> None:
-        """Raise ApprovalError with everything that is not approved, and the changes since the approval."""
+        """Raise ApprovalError with all needs that are not approved, and the changes since the approval."""
         trust = Trust(trust_store(program.folders))
         refused = []
         for request in needs.requests:
@@ -103,7 +107,7 @@ class StandingApproval:
             raise ApprovalError(refused)
 
     def _new_needs(self, request: Request) -> Iterator[str]:
-        """Describe the needs of a suite that were not approved, and those approved in their place."""
+        """Describe the needs of a suite that were not approved, and the approved needs that it no longer has."""
         suite = self.suites.get(absolute(request.file.path))
         if suite is None:
             yield from request.needs.lines(request.asked)
@@ -123,8 +127,9 @@ class StandingApproval:
         folder = next((self.folders[place] for place in path.parents if place in self.folders), _Folder({}, {}))
         if variables := _changed_variables(folder.environment, request.grant.environment):
             yield f"use variables of a .env file that have changed since they were approved: {', '.join(variables)}"
-        suite = self.suites.get(path)
-        approved = {**(suite.models if suite is not None else {}), **folder.models}
+        approved = dict(folder.models)
+        if path in self.suites:
+            approved = {**self.suites[path].models, **folder.models}
         for spec in asked:
             before = approved.get(spec.name)
             if before is None:
@@ -136,33 +141,34 @@ class StandingApproval:
 def standing_approval(
     paths: Sequence[Path], *, models: Sequence[str] = (), judge: str | None = None, trust: bool = False
 ) -> StandingApproval:
-    """Approve the suites as they are now.
+    """Approve the suites at `paths` as they are now.
 
-    The approval covers how `models` and `judge` are reached, the environment of the suites at `paths` and, with
-    `trust`, everything that these suites need. Raises UsageError for an unknown model."""
+    The approval covers how `models` and `judge` are reached, the environment of the suites and, with `trust`,
+    everything that these suites need. Raises UsageError for an unknown model.
+    """
     program = program_in(user_folders(), os.environ, ModelOptions(frozenset(models), judge=judge))
     files = [load_suite(path) for path in find_suites(paths)]
-    given = (path if path.is_dir() else path.parent for path in paths)
-    places = set()
-    for place in (*given, *(file.path.parent for file in files)):
-        places.add(absolute(place))
-    names = dict.fromkeys((*models, *([judge] if judge is not None else [])))
-    reached = {place: _reached(place, names, program) for place in places}
-    _refuse_unknown(names, reached.values(), files, program)
+    places = {absolute(file.path.parent) for file in files}
+    for path in paths:
+        places.add(absolute(path if path.is_dir() else path.parent))
+    names = dict.fromkeys(models)
+    if judge is not None:
+        names[judge] = None
     folders = {}
     for place in places:
-        folders[place] = _Folder(_environment_at(place, program), reached[place])
-    needs = Needs.of_servers((file for file in files if trust and file.suite is not None), program)
+        folders[place] = _Folder(_environment_at(place, program), _reached(place, names, program))
+    _refuse_unknown(names, [folder.models for folder in folders.values()], files, program)
+    trusted = [file for file in files if trust and file.suite is not None]
+    needs = Needs.of_servers(trusted, program)
     suites = {}
     for request in needs.requests:
-        suites[absolute(request.file.path)] = _Suite(
-            request, {spec.name: spec for spec in _asked_unapproved(needs.specs, request.file.path)}
-        )
+        specs = _asked_unapproved(needs.specs, request.file.path)
+        suites[absolute(request.file.path)] = _Suite(request, {spec.name: spec for spec in specs})
     return StandingApproval(suites, folders)
 
 
 def _asked_unapproved(specs: Specs, suite: Path) -> list[ModelSpec]:
-    """Return the models found for a suite that its needs do not list, or that a person named."""
+    """Return the models of a suite that its needs do not list, or that the user named."""
     return [spec for spec, by_suite in specs.found_for(suite) if not (by_suite and needs_asking(spec))]
 
 
@@ -170,13 +176,17 @@ def _without(needs: SuiteNeeds, others: SuiteNeeds) -> SuiteNeeds:
     """Return the needs that are in `needs` and not in `others`."""
     return replace(
         needs,
-        commands=tuple(each for each in needs.commands if each not in others.commands),
-        modules=tuple(each for each in needs.modules if each not in others.modules),
-        urls=tuple(each for each in needs.urls if each not in others.urls),
-        python=tuple(each for each in needs.python if each not in others.python),
-        environment=tuple(each for each in needs.environment if each not in others.environment),
-        models=tuple(each for each in needs.models if each not in others.models),
+        commands=_new(needs.commands, others.commands),
+        modules=_new(needs.modules, others.modules),
+        urls=_new(needs.urls, others.urls),
+        python=_new(needs.python, others.python),
+        environment=_new(needs.environment, others.environment),
+        models=_new(needs.models, others.models),
     )
+
+
+def _new(items: Sequence[_Item], known: Sequence[_Item]) -> tuple[_Item, ...]:
+    return tuple([item for item in items if item not in known])
 
 
 def _environment_at(folder: Path, program: Program) -> _Environment:
@@ -187,13 +197,16 @@ def _environment_at(folder: Path, program: Program) -> _Environment:
 
 
 def _changed_variables(before: _Environment, now: _Environment) -> list[str]:
+    # A `.env` file that cannot be read is an error, which is no change as long as it is the same error.
     if isinstance(before, ConfigError) or isinstance(now, ConfigError):
-        return [] if str(before) == str(now) else ["all of them"]
+        if str(before) == str(now):
+            return []
+        return ["all of them"]
     return sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
 
 
 def _reached(folder: Path, names: Iterable[str], program: Program) -> _Models:
-    """Return how models are reached from a folder, without those that are not known there."""
+    """Return the models of some names as a folder knows them; a name that it does not know is left out."""
     found = {}
     for name in names:
         with suppress(ConfigError):
@@ -204,7 +217,7 @@ def _reached(folder: Path, names: Iterable[str], program: Program) -> _Models:
 def _refuse_unknown(
     names: Iterable[str], reached: Collection[_Models], files: Iterable[SuiteFile], program: Program
 ) -> None:
-    """Raise UsageError for models that are known in no folder, and are the subject of no suite."""
+    """Raise UsageError for a model that no folder knows, and that is the subject of no suite."""
     files = tuple(files)
     for name in names:
         if any(name in models for models in reached) or any(has_subject(file, name) for file in files):
@@ -227,37 +240,40 @@ def _difference(before: ModelSpec, now: ModelSpec) -> str:
 
 
 Approve = Callable[[SuiteNeeds], bool]
-"""Decides about a suite: whether it may do everything that it needs. `str` of a need describes it, as does
-`lines()`."""
+"""A function from the needs of a suite to whether it may have them. `needs.lines()` describes them for a user."""
 
 
 def approve_nothing(needs: SuiteNeeds) -> bool:
-    """Approve nothing.
+    """Approve nothing: the default of `approve`.
 
     Suites that would start a process, import a file, or send anything to an address that the caller did not name are
-    refused."""
+    refused.
+    """
     return False
 
 
 def ALL(needs: SuiteNeeds) -> bool:  # noqa: N802 (it is used like a constant: approve=workbench.ALL)
-    """Approve whatever the suites need.
+    """Approve everything that the suites need.
 
-    Say this of suites that you have read or written."""
+    For suites that you have read or written: they may start processes and import code on this machine.
+    """
     return True
 
 
 def TRUSTED(needs: SuiteNeeds) -> bool:  # noqa: N802
     """Approve suites that the user trusted permanently, in the app or on the command line.
 
-    That is remembered for each suite, so it has to be given as it is, `approve=workbench.TRUSTED`: a call of this
-    function alone approves nothing."""
+    Pass the function itself, `approve=workbench.TRUSTED`: trust is recorded for suite files and not for needs, so a
+    call of it returns `False`.
+    """
     return False
 
 
 def approval_for(needs: Needs, approve: Approve, program: Program) -> Approval:
-    """Ask about each suite that needs something.
+    """Ask `approve` about each suite that needs something.
 
-    Raises ApprovalError with all that is not approved."""
+    Raises ApprovalError with all needs that are not approved.
+    """
     asked = [request for request in needs.requests if request.must_ask]
     if isinstance(approve, StandingApproval):
         approve.check(needs, program)
@@ -268,44 +284,48 @@ def approval_for(needs: Needs, approve: Approve, program: Program) -> Approval:
     else:
         refused = [request for request in asked if not approve(request.needs)]
     if refused:
-        raise ApprovalError(
-            (str(request.file.path), request.needs, [*map(program.secrets.redact, request.needs.lines(request.asked))])
-            for request in refused
-        )
+        described = []
+        for request in refused:
+            lines = [*map(program.secrets.redact, request.needs.lines(request.asked))]
+            described.append((str(request.file.path), request.needs, lines))
+        raise ApprovalError(described)
     return needs.approved({request.file.path for request in asked})
 
 
-# The runs of one case with one model, reported on as soon as the last of them is over.
+# Cells: the runs of one case with one model, reported as soon as the last of them is over.
 
 
 @dataclass(frozen=True)
 class CellDone:
-    """All runs of a case with a model are over.
+    """The event that all runs of a case with a model are over.
 
-    `report` is on them alone: the demands on the whole suite are not in it, so that it passes where the case does."""
+    `report` covers these runs alone. Gates and aggregates of the suite are left out of it, so that it passes if the
+    case passes.
+    """
 
     suite: Path
-    """The absolute path of its file."""
+    """The absolute path of the suite file."""
     case: str
     """The id of the case."""
     model: str
+    """The name of the model."""
     report: Report = field(repr=False)
 
 
 class Cells:
-    """The cells of a plan, and the runs that are over of those under way."""
+    """The cells of a plan, with the finished runs of every cell that still lacks some."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._runs = {run.run_id: run for run in plan.runs}
-        self._key_of: dict[str, CellKey] = {
-            run.run_id: (absolute(run.file.path), run.case.id, run.model) for run in plan.runs
-        }
+        self._key_of: dict[str, CellKey] = {}
+        for run in plan.runs:
+            self._key_of[run.run_id] = (absolute(run.file.path), run.case.id, run.model)
         self._missing = Counter(self._key_of.values())
         self._over: dict[CellKey, list[FinishedRun]] = {}
 
     def take(self, event: BatchEvent) -> CellDone | None:
-        """Take an event; return the cell whose last run it ends."""
+        """Record an event, and return the cell whose last run it ends, if any."""
         if not isinstance(event, RunDone):
             return None
         run = self._runs[event.result.run_id]
@@ -328,17 +348,17 @@ class Cells:
 _Result = TypeVar("_Result")
 
 END_TIMEOUT_S = 20.0
-"""How long an interrupted evaluation may take to stop its runs and close its servers."""
+"""The longest time that an interrupted evaluation waits for its runs to stop and its servers to close."""
 
 
 @dataclass(frozen=True)
 class Agent:
-    """An agent of one's own, to be evaluated like a model.
+    """An agent of your own, which is evaluated like a model.
 
-    `function` is an async function from an `AgentRequest` to what the agent answers: a text, a call made with
-    `workbench.call`, a list of calls, or an `AgentAnswer` with text and calls. It is asked once for each round of a
-    run: after calls again, with their results, which come from the mocks or the servers of the suite. `name` is what
-    results and reports call it; without one, the function's own.
+    `function` is an async function from an `AgentRequest` to the agent's answer: a text, a call made with
+    `workbench.call`, a list of calls, or an `AgentAnswer` with text and calls. It is called once for each round of a
+    run; after calls, the next request holds their results from the mocks or the servers of the suite. `name` is the
+    agent's name in results and reports, by default that of the function.
 
     >>> import workbench
     >>> async def clock_agent(request):
@@ -360,7 +380,7 @@ class Agent:
 
 
 AnyModel = str | Model | Agent | AgentFunction
-"""A thing to evaluate: a model by its name, a `Model`, an `Agent`, or just the async function of one."""
+"""A model to evaluate: its name, a `Model`, an `Agent`, or the async function of an agent."""
 
 
 def evaluate(
@@ -403,50 +423,53 @@ def evaluate(
 ) -> Report:
     """Run the cases of suites on models, grade the runs, and return the report.
 
-    `suites` are paths of suite files or of folders that hold them, or suites that `load` returned; one or several.
+    `suites` is one or several paths of suite files or folders with suite files, or suites that `load` returned.
 
-    What is evaluated:
+    Models and cases:
     - `model`, or several `models`: names such as `openai:gpt-6-luna` or one of your `workbench.toml`, a `Model`, an
-      `Agent`, or the async function of one. Without any, the models that the suites name.
-    - `base_url`, `api_key_env` and `params` say for models given by name where they are reached, which environment
-      variable holds the key, and what goes into each request.
-    - `cases` and `tags` select cases by their ids and tags, `cells` some cases with some models (`suite.cells()` has
-      all of them). `repeats` says how often each is run, `repeat_rule` how these runs come to one status: `every` one
-      has to pass, or the `last` one, their `mean` score, or a `majority`.
-    - `variants=True` runs all variants of the suites beside the suites as they are written. Names run these instead,
-      and paths of TOML files (`*.toml`) the variants in them, which the suites lack.
+      `Agent`, or the async function of an agent. The default is the models that the suites name.
+    - `base_url`, `api_key_env` and `params` hold, for models given by name, the address, the environment variable with
+      the key, and additional fields of each request.
+    - `cases` and `tags` select cases by their ids and tags, `cells` single pairs of a case and a model (`suite.cells()`
+      has all of them). `repeats` is the number of runs for each pair, `repeat_rule` the rule that joins them to one
+      status: `every` run must pass, or the `last` one, or their `mean` score, or a `majority`.
+    - `variants=True` runs all variants of the suites beside the suites as they are written. A list of names runs these
+      variants instead; a path (`*.toml`) in the list adds the variants in that file.
 
-    How it is done:
-    - `by` names the grader that decides, `min_score` the mean score to reach instead of the suites' own gates.
-    - `max_cost_usd` is what the batch may cost, judges included, instead of `limits.batch_cost_usd` of the suites: no
-      run begins that would go beyond it. It needs the prices of all models.
-    - `concurrency` is how many runs are under way at a time on each endpoint. `processes` spreads the runs over so many
-      processes, each with servers of its own; models then have to be given by name. `cluster` has the workers of a dask
+    Running and grading:
+    - `by` names the deciding grader, `min_score` the mean score to reach in place of the suites' own gates.
+    - `max_cost_usd` limits the cost of the batch in US dollars, judges included, in place of `limits.batch_cost_usd` of
+      the suites: runs that would exceed it are not started. It needs the prices of all models.
+    - `concurrency` is the number of simultaneous runs on each endpoint. `processes` spreads the runs over so many
+      processes, each with servers of its own; models must then be given by name. `cluster` lets the workers of a dask
       cluster make the runs: `local:8`, or the address of a scheduler, such as `tcp://scheduler:8786`.
     - `execute=True` really executes tools marked read-only on their servers, `execute_all=True` all tools.
-    - `judge` names the model that judges where a check names none; `judge_anew` asks it about known values again.
-    - `own_pace` plays the recordings of `replay:` models as fast as they were made, and not at once.
-    - `history=True` records the runs in the project's history, a path in that file. `record` is a folder in which each
-      run becomes a recording of its own, `record_failed` one for those that do not pass. By default, none is written.
-    - `resume` goes on with a batch of that history, by its number or name, or with the latest one that lacks runs: only
-      the runs that are missing are made, and the report is about all of them. An agent has to be given again. With
-      `anyway`, it goes on although models are reached in another way than they were.
-    - `baseline` is the number or the name of a batch in that history to compare with. With `fail_on="regression"`, what
-      broke since then decides whether the report passes. Cases that broke are made again until chance is excluded;
-      those with an executed tool that is not read-only need `confirm_writes=True`. With `confirm="none"`, each case
-      that broke decides.
+    - `judge` names the judging model for checks that name none; `judge_anew` asks it about known values again.
+    - `own_pace` plays the recordings of `replay:` models at their original speed instead of at once.
 
-    `approve` decides about suites that would start a process, import a file, or send something to an address that you
-    did not name here: it is a function from what a suite needs to whether it may. `workbench.ALL` approves everything;
-    by default, nothing is approved. `on_event` is called with each event as it happens, `on_cell` as soon as all runs
-    of a case with a model are over, with the report on them. What goes wrong with a history
-    or a recording is a RuntimeWarning and stops nothing.
+    History and comparison:
+    - `history=True` records the runs in the project's history, a path in that file. `record` is a folder that gets a
+      recording of each run, `record_failed` one for runs that do not pass. By default nothing is written.
+    - `resume` continues a batch of that history, by its number or name, or the latest one that lacks runs with `True`:
+      only the missing runs are made, and the report covers all of them. An agent must be given again. `anyway`
+      continues even if models are reached in another way than before.
+    - `baseline` is the number or the name of a batch in that history to compare with. With `fail_on="regression"`, the
+      report passes unless cases broke since then. Cases that broke are run again until chance is excluded, which needs
+      `confirm_writes=True` for cases with an executed tool that is not read-only. With `confirm="none"`, each case that
+      broke decides.
 
-    Raises SuiteError for suites with errors, ApprovalError for what is not approved and UsageError for arguments that
-    do not fit, all of them before anything is started. What goes wrong later is in the report: a run that a model or a
-    server failed has the status `error`.
+    `approve` is a function from the needs of a suite to whether it may have them. It is called for suites that would
+    start a process, import a file, or send something to an address that you did not name here. `workbench.ALL` approves
+    everything; the default approves nothing. `on_event` is called with each event as it happens, `on_cell` with the
+    report on each case and model whose last run is over. A fault of a history or a recording is a RuntimeWarning and
+    stops nothing.
 
-    Inside a running event loop this works on a thread of its own and blocks the loop; `evaluate_async` does not.
+    Raises SuiteError for suites with errors, ApprovalError for needs that are not approved and UsageError for arguments
+    that do not fit, all before anything is started. Later faults are in the report: a run that a model or a server
+    failed has the status `error`.
+
+    Inside a running event loop this function runs on a thread of its own and blocks the loop; use `evaluate_async`
+    there.
 
     >>> import workbench
     >>> report = workbench.evaluate("clock.toml", model="offline", repeats=2)
@@ -535,12 +558,10 @@ async def evaluate_async(
     on_event: Callable[[BatchEvent], object] | None = None,
     on_cell: Callable[[CellDone], object] | None = None,
 ) -> Report:
-    """Evaluate as `evaluate` does, without blocking the event loop.
+    """Evaluate as `evaluate` does, without blocking the event loop; several evaluations may run at the same time.
 
-    Several may run at the same time.
-
-    Agents, `approve`, `on_event` and `on_cell` are called in this loop, so that they may use whatever belongs to it.
-    Cancelling stops all runs, and closes servers and connections before the cancellation is passed on.
+    Agents, `approve`, `on_event` and `on_cell` are called in the caller's loop, so that they may use its tasks, locks
+    and connections. Cancelling stops all runs, and closes servers and connections before the cancellation is passed on.
 
     >>> import asyncio, workbench
     >>> async def main():
@@ -555,9 +576,21 @@ async def evaluate_async(
         raise UsageError(f"cases are confirmed by 'reruns', by 'repeats', or by 'none', not {confirm!r}")
     files = tuple(suite.file for suite in loaded(suites))
     own_history = history_file(user_folders(), files[0].path.parent, home_in(os.environ))
-    goes_on = resume is not False
+    stored_in: Path | None = None
+    if not isinstance(history, bool):
+        stored_in = Path(history)
+    elif history or resume is not False:
+        stored_in = own_history
+    continued = None
+    if resume is not False:
+        continued = Resume(None if resume is True else str(resume), anyway)
     loop = CallerLoop()
-    given = (*((model,) if model is not None else ()), *models)
+    given = list(models)
+    if model is not None:
+        given.insert(0, model)
+    chosen_cells = None
+    if cells is not None:
+        chosen_cells = frozenset(cell.key for cell in cells)
     try:
         options = RunOptions(
             suites=files,
@@ -567,7 +600,7 @@ async def evaluate_async(
             params=dict(params or {}),
             cases=tuple(cases),
             tags=tuple(tags),
-            cells=None if cells is None else frozenset(cell.key for cell in cells),
+            cells=chosen_cells,
             repeats=repeats,
             repeat_rule=repeat_rule,
             variants=_variants(variants),
@@ -583,8 +616,8 @@ async def evaluate_async(
             judge=judge,
             judge_anew=judge_anew,
             own_pace=own_pace,
-            resume=Resume(None if resume is True else str(resume), anyway) if goes_on else None,
-            history=(own_history if history or goes_on else None) if isinstance(history, bool) else Path(history),
+            resume=continued,
+            history=stored_in,
         )
     except OptionsError as error:
         raise UsageError(str(error)) from error
@@ -593,11 +626,12 @@ async def evaluate_async(
         planned = plan(options, program)
     except PlanError as error:
         raise UsageError(program.secrets.redact(str(error))) from None
+    # A plan holds a lock on the batch that it resumes: it must be abandoned unless an evaluation takes it over.
     try:
         approval = approval_for(needs(planned), approve, program)
-        stored_in = options.history or own_history
-        before = _baseline(str(baseline), stored_in, planned, fail_on) if baseline is not None else None
-        if before is not None:
+        before = None
+        if baseline is not None:
+            before = _baseline(str(baseline), stored_in or own_history, planned, fail_on)
             before = replace(before, confirm=confirm, confirm_writes=confirm_writes)
         recordings = _recordings(record, record_failed, program.secrets)
     except BaseException:
@@ -618,7 +652,7 @@ async def evaluate_async(
 
 
 def unknown_models(suites: Iterable[LoadedSuite], models: Sequence[str]) -> tuple[str, ...]:
-    """Return why these models cannot be asked about suites."""
+    """Return the reasons why some of these models cannot be asked about the suites; empty if all can."""
     files = tuple({suite.path: suite.file for suite in suites}.values())
     try:
         options = RunOptions(suites=files, models=tuple(models))
@@ -635,7 +669,7 @@ async def _against(
     approval: Approval,
     on_event: Callable[[BatchEvent], object] | None,
 ) -> AgainstBaseline:
-    """Compare a report with its baseline, after cases that broke were made again."""
+    """Compare a report with its baseline, after running cases that broke again."""
     from workbench.evaluation.confirmation import confirming
 
     against = baseline.against(report.results)
@@ -671,19 +705,19 @@ async def _report(
 
 @dataclass(frozen=True)
 class _OwnModel:
-    """A `Model` of the caller's, which all runs share."""
+    """A `Model` of the caller, which all runs share."""
 
     name: str
     model: Model
 
     def open(self, planned: PlannedRun) -> Model:
-        """Return the model."""
+        """Return the model, the same one for every run."""
         return self.model
 
 
 @dataclass(frozen=True)
 class _OwnAgent:
-    """An agent of the caller's, which runs on the caller's event loop."""
+    """An agent of the caller, which runs on the caller's event loop."""
 
     name: str
     function: AgentFunction
@@ -702,9 +736,7 @@ def _variants(wanted: bool | Sequence[SuitePath]) -> Variants:
 
 
 def _added_variants(wanted: bool | Sequence[SuitePath]) -> tuple[AddedVariants, ...]:
-    """Return the variants in files.
-
-    Raises UsageError."""
+    """Return the variants in the files among `wanted`; raise UsageError for a file that cannot be used."""
     try:
         return tuple(AddedVariants(variants_in(Path(file)), file) for file in _files(wanted))
     except AddedVariantError as error:
@@ -743,7 +775,7 @@ def _baseline(which: str, history: Path, planned: Plan, fail_on: FailOn | None) 
 def _recordings(whole: SuitePath | None, failed: SuitePath | None, secrets: Secrets) -> Recordings | None:
     if whole is not None and failed is not None:
         raise UsageError("give record or record_failed, not both")
-    folder = whole if whole is not None else failed
+    folder = failed if whole is None else whole
     if folder is None:
         return None
     try:
@@ -754,9 +786,10 @@ def _recordings(whole: SuitePath | None, failed: SuitePath | None, secrets: Secr
 
 
 def _run(work: Coroutine[Any, Any, _Result]) -> _Result:
-    """Run a coroutine to its end, inside a running event loop on a thread of its own."""
+    """Run a coroutine to its end and return its result, also inside a running event loop."""
     if not _in_event_loop():
         return asyncio.run(work)
+    # `asyncio.run` refuses to run inside a loop, such as that of a notebook: so the work gets a thread with its own.
     thread = EngineThread()
     try:
         return thread.submit(work).result()

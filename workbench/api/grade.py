@@ -1,6 +1,4 @@
-"""Grading calls that were made elsewhere, in production or by an agent that runs by itself.
-
-No model is asked."""
+"""Grading of calls that were made elsewhere, in production or by an independent agent; no model is asked."""
 
 from __future__ import annotations
 
@@ -41,14 +39,14 @@ from workbench.trajectory.recording import RecordingError
 from workbench.trajectory.trajectory import fold
 
 MODEL_NAME = "given calls"
-"""The name in place of a model in results and reports."""
+"""The name of the model in results and reports of calls that were made elsewhere."""
 
 
 def call(tool: str, arguments: Mapping[str, JsonValue] | str | None = None, /, **named: JsonValue) -> ToolCall:
     """Make a tool call, for `grade` or as the answer of an agent.
 
     Arguments are named, or given as one mapping, or as the JSON text that a model wrote. Text that is no JSON object
-    makes a call with broken arguments, which is graded as such. Raises TypeError for what JSON cannot hold.
+    makes a call with broken arguments, which is graded as such. Raises TypeError for values that JSON cannot hold.
 
     >>> import workbench
     >>> workbench.call("get_current_time", timezone="Europe/Oslo").arguments
@@ -72,10 +70,10 @@ def call(tool: str, arguments: Mapping[str, JsonValue] | str | None = None, /, *
 
 @dataclass(frozen=True)
 class Graded:
-    """The result of `grade`."""
+    """The result of `grade`: the grades of a case for calls that were made elsewhere."""
 
     result: RunResult
-    """Everything: the grades of all graders, and the trajectory that was graded."""
+    """The whole result: the grades of all graders, and the trajectory that was graded."""
     _case: SuiteCase = field(repr=False)
     _secrets: Secrets = field(repr=False)
 
@@ -86,32 +84,28 @@ class Graded:
 
     @property
     def status(self) -> Status:
-        """`passed`, `warned`, `failed`, or `error` where it could not be graded."""
+        """The status: `passed`, `warned`, `failed`, or `error` if the case could not be graded."""
         return self.result.status
 
     @property
     def score(self) -> float | None:
-        """The score of the grader that decides, 0 to 1; `None` where it has none."""
+        """The score of the deciding grader, 0 to 1; `None` if it does not apply to the case."""
         return self.result.score
 
     @property
     def reason(self) -> str | None:
-        """Why the case did not pass, in one line."""
+        """The reason why the case did not pass, in one line; `None` if it passed."""
         return self.result.reason
 
     @property
     def grades(self) -> tuple[Grade, ...]:
-        """The grades of all graders.
-
-        The first one decides."""
+        """The grades of all graders, that of the deciding one first."""
         return self.result.grades
 
     @property
     def issues(self) -> tuple[Issue, ...]:
-        """The faults that the deciding grader found."""
-        if self.result.grade is not None:
-            return self.result.grade.issues
-        return ()
+        """The issues that the deciding grader found."""
+        return self.result.issues
 
     @property
     def details(self) -> str:
@@ -125,7 +119,7 @@ class Graded:
         ).text(amount="normal")
 
     def assert_passed(self) -> None:
-        """Raise AssertionError with the details where the case did not pass."""
+        """Raise AssertionError, with `details` as its message, if the case did not pass."""
         if not self.passed:
             raise AssertionError(self.details)
 
@@ -139,16 +133,14 @@ def grade(
     by: GraderName | None = None,
     approve: Approve = approve_nothing,
 ) -> Graded:
-    """Grade tool calls by a case of a suite.
-
-    No model is asked, and no tool is called.
+    """Grade tool calls by a case of a suite, without asking a model or calling a tool.
 
     Each of `calls` is one answer of a model: a call, or a list of calls that it made at once. For a chain each answer
     belongs to a step, and an empty list is an answer without calls. `answer` is the final text, if there was one,
-    `latency_ms` how long all of it took. `by` chooses the grader that decides, instead of the case's own.
+    `latency_ms` the time that all of it took. `by` names the deciding grader, by default the case's own.
 
-    Checks that call Python functions of the suite need approval: `approve` as in `evaluate`; ApprovalError is raised
-    without it. Checks that a language model judges are not evaluated here: the result then has the status `error`.
+    Checks that call Python functions of the suite need approval: `approve` is as in `evaluate`, and ApprovalError is
+    raised without it. A case with a check that a language model judges gets the status `error`.
 
     >>> import workbench
     >>> case = workbench.load("clock.toml").case("time-in-bergen")
@@ -162,7 +154,8 @@ def grade(
     """
     suite, definition = case.suite.definition, with_grader(case.definition, by)
     program = program_in(user_folders(), os.environ)
-    with suppress(ConfigError):  # settings that cannot be read hold no key that could be shown
+    # Settings that cannot be read give this program no secret that it could show.
+    with suppress(ConfigError):
         learn_secrets(program, case.suite.path.parent, suite, case.suite.file.text)
     approval = approval_for(Needs.of_grading([(case.suite.file, definition)], program), approve, program)
     grant = approval.grant(case.suite.path)
@@ -173,9 +166,9 @@ def grade(
         events.append(Event(planned.run_id, number, 0.0, payload))
     trajectory = fold([*events, Event(planned.run_id, len(events), latency_ms, end)])
     functions = PythonFunctions(grant.code if grant is not None else None)
-    graded = graded_anew(
-        result_of(planned, Status.ERROR, trajectory), planned, CheckContext(call_python=functions.answer)
-    )
+    # The run counts as one without grades, which is then regraded as a stored one is.
+    ungraded = result_of(planned, Status.ERROR, trajectory)
+    graded = graded_anew(ungraded, planned, CheckContext(call_python=functions.answer))
     return Graded(graded, case, program.secrets)
 
 
@@ -189,9 +182,9 @@ def grade_calls(
 ) -> Report:
     """Grade an agent's recorded calls in many cases of a suite, as `workbench grade --calls` does.
 
-    `calls` is a file of calls (JSON or JSON lines), or what such a file holds: by the ids of cases, the calls, a run
-    with its `calls` and `answer`, or several `runs`. Every case must be there, `None` for one that was left out. `by`
-    and `approve` as in `grade`, `min_score` as in `evaluate`. Raises UsageError with all that is wrong with `calls`.
+    `calls` is the path of a file of calls (JSON or JSON lines), or the content of one: under the id of each case its
+    calls, a run with `calls` and `answer`, or several `runs`. Every case must be there, with `None` if it was left out.
+    `by` and `approve` are as in `grade`, `min_score` as in `evaluate`. Raises UsageError with all faults of `calls`.
 
     >>> import workbench
     >>> made = [{"tool": "get_time", "arguments": {"timezone": "Europe/Oslo"}}]
@@ -203,10 +196,14 @@ def grade_calls(
     of_suite = suite if isinstance(suite, LoadedSuite) else load(suite)
     with suppress(ConfigError):
         learn_secrets(program, of_suite.path.parent, of_suite.definition, of_suite.file.text)
-    is_file = isinstance(calls, str | os.PathLike)
-    path = Path(calls) if isinstance(calls, str | os.PathLike) else Path("calls")
+    # Problems in calls that are given as objects name them as a file `calls`.
+    path = Path("calls")
     try:
-        given = read_calls(path) if is_file else calls_of(json.loads(json.dumps(calls)))
+        if isinstance(calls, str | os.PathLike):
+            path = Path(calls)
+            given = read_calls(path)
+        else:
+            given = calls_of(json.loads(json.dumps(calls)))
         runs, wrong = runs_given(given, of_suite.file, path, by)
     except (RecordingError, RunDocumentError) as error:
         raise UsageError(program.secrets.redact(str(error))) from None
@@ -215,7 +212,8 @@ def grade_calls(
     to_grade = (RunToGrade(each.recording, each.recorded, of_suite.file, each.case, given=True) for each in runs)
     regrading = RegradePlan(tuple(to_grade), GradeOptions(calls=(path,), by=by, min_score=min_score), program)
     approval = approval_for(regrading.needs(), approve, program)
-    with ThreadPoolExecutor(1) as thread:  # it needs an event loop of its own, and the caller may be in one
+    # Grading needs an event loop of its own, and the caller may be in one: so it gets a thread.
+    with ThreadPoolExecutor(1) as thread:
         return thread.submit(grade_recordings, regrading, approval).result()
 
 
@@ -230,7 +228,8 @@ def _events_of(
     suite = case.suite.definition
     rounds = []
     for made in calls:
-        rounds.append([*map(checked_call, [made] if isinstance(made, ToolCall) else made)])
+        at_once = [made] if isinstance(made, ToolCall) else made
+        rounds.append([*map(checked_call, at_once)])
     tools = definitions_for(suite, definition)
     return [
         started_elsewhere(suite, definition, MODEL_NAME, case.suite.file.hash, tools),

@@ -1,6 +1,4 @@
-"""Importing files of other tools.
-
-No model is asked, and no code of the file is run."""
+"""Import of files of other tools as suites; no model is asked, and no code of the file is run."""
 
 from __future__ import annotations
 
@@ -26,37 +24,39 @@ from workbench.suite.suite_file import parse_suite
 
 @dataclass(frozen=True)
 class Imported:
-    """The result of `import_file`.
-
-    Nothing of it is written until `save`."""
+    """A suite and runs that `import_file` made of a file; `save` writes them."""
 
     form: str
     """The form of the file, as `--from` of `workbench import` names it."""
     suite: str
     """The text of the suite."""
     report: tuple[str, ...]
-    """The notes on each case: mapped fields (✓), and others that were dropped or changed (·); then notes on no
-    single case."""
+    """The notes of the import: for each case the mapped fields (✓) and those dropped or changed (·), then notes on the
+    file as a whole."""
     _done: ImportReport = field(repr=False)
     _secrets: Secrets = field(repr=False)
 
     @cached_property
     def results(self) -> tuple[RunResult, ...]:
-        """The runs that the file holds, graded by their cases."""
+        """The runs of the file, graded by their cases."""
         made = self._done.made
-        cases = made.file.suite.cases if made.file.suite is not None else ()
-        return tuple(
-            run_of(made.file, case, run, repeat)[2]
-            for case, imported in zip(cases, made.cases, strict=True)
-            for repeat, run in enumerate(imported.runs)
-        )
+        if made.file.suite is None:
+            return ()
+        results = []
+        for case, imported in zip(made.file.suite.cases, made.cases, strict=True):
+            for repeat, run in enumerate(imported.runs):
+                results.append(run_of(made.file, case, run, repeat)[2])
+        return tuple(results)
 
     def save(self, path: SuitePath, recordings: SuitePath | None = None, *, force: bool = False) -> LoadedSuite:
-        """Write the suite, and with `recordings` the runs into that folder; returns the suite.
+        """Write the suite to `path`, and its runs into the folder `recordings` if one is given; return the suite.
 
-        Raises UsageError where there is something already, unless `force` replaces the suite and adds to the
-        recordings."""
-        suite, folder = Path(path), Path(recordings) if recordings is not None else None
+        Raises UsageError if the file or the folder exists, unless `force` replaces the suite and adds to the
+        recordings.
+        """
+        suite, folder = Path(path), None
+        if recordings is not None:
+            folder = Path(recordings)
         made = replace(self._done.made, file=parse_suite(self.suite, suite))
         try:
             if not force:
@@ -76,9 +76,9 @@ def import_file(
 ) -> Imported:
     """Make a suite of a file of another tool, and results of the runs in it, as `workbench import` does.
 
-    The form is found out, if `form` does not say it. `fields` says which fields of a table are what, such as
-    `{"user": "question"}`; `tools_from` names a suite or a JSON file that defines tools. Files of Python, which would
-    have to be run, are imported by the command line alone. Raises UsageError where nothing can be imported.
+    The form of the file is recognised unless `form` names it. `fields` maps meanings to the columns of a table, such as
+    `{"user": "question"}`; `tools_from` is a suite or a JSON file that defines tools. Python files would have to be
+    run, so only the command line imports them. Raises UsageError for a file that cannot be imported.
 
     >>> import json, pathlib, workbench
     >>> asked = [{"role": "user", "content": "How are you?"}, {"role": "assistant", "content": "Fine."}]
@@ -97,14 +97,11 @@ def import_file(
     if unknown := sorted({*(fields or ())} - {*MEANINGS}):
         raise UsageError(f"fields has {unknown[0]!r}, which is none of {', '.join(MEANINGS)}")
     file = Path(path)
-    options = ImportOptions(
-        file=file,
-        output=file.with_suffix(".toml"),
-        form=form,
-        fields=dict(fields) if fields is not None else None,
-        tools_from=Path(tools_from) if tools_from is not None else None,
-        dry=True,
-    )
+    options = ImportOptions(file=file, output=file.with_suffix(".toml"), form=form, dry=True)
+    if fields is not None:
+        options = replace(options, fields=dict(fields))
+    if tools_from is not None:
+        options = replace(options, tools_from=Path(tools_from))
     try:
         done = import_by_options(options, program.secrets)
     except RefusedError as error:

@@ -1,7 +1,4 @@
-"""Suites for Python callers, and the errors of the Python API.
-
-A suite is loaded from its file, or refused with every problem in it.
-"""
+"""Suites as the Python API loads them, and its errors."""
 
 from __future__ import annotations
 
@@ -25,45 +22,45 @@ from workbench.suite.trust import SuiteNeeds
 
 
 class WorkbenchError(Exception):
-    """A mistake that the caller can correct; the message says how."""
+    """The base class of errors that the caller can correct; the message says how."""
 
 
 class UsageError(WorkbenchError, ValueError):
-    """Arguments that cannot be meant, such as an unknown case or a model that cannot be reached."""
+    """Arguments do not fit, such as an unknown case or a model that cannot be reached."""
 
 
 class ApprovalError(WorkbenchError):
     """Suites have needs that were not approved, so nothing was started.
 
-    `needs` holds it, one entry for each of `suites`, which are the paths of their files. `refused` is the message
-    without its advice."""
+    `suites` are the paths of the refused suite files, and `needs` their needs, in the same order. `refused` is the
+    message without its advice.
+    """
 
     def __init__(self, refused: Iterable[tuple[str, SuiteNeeds, Sequence[str]]]) -> None:
         refused = tuple(refused)
-        self.suites = tuple(suite for suite, _, _ in refused)
-        self.needs = tuple(needs for _, needs, _ in refused)
-        lines = [
-            line for suite, _, allowed in refused for line in (f"{suite} would, on this machine:", *_indented(allowed))
-        ]
-        self.refused = "not approved, so nothing was started:\n" + "\n".join(lines)
+        self.suites = tuple([suite for suite, _, _ in refused])
+        self.needs = tuple([needs for _, needs, _ in refused])
+        lines = ["not approved, so nothing was started:"]
+        for suite, _, needed in refused:
+            lines.append(f"{suite} would, on this machine:")
+            lines += (f"  {line}" for line in needed)
+        self.refused = "\n".join(lines)
         super().__init__(
             f"{self.refused}\n"
             "Allow all of it with approve=workbench.ALL, or decide in a function: approve=lambda needs: …"
         )
 
 
-def _indented(lines: Iterable[str]) -> list[str]:
-    return [f"  {line}" for line in lines]
-
-
 SuitePath = str | os.PathLike[str]
+"""The path of a suite file, or of a folder with suite files."""
 
 
 class SuiteError(WorkbenchError, ValueError):
-    """Suite files cannot be used.
+    """Suite files have errors, so they cannot be used.
 
-    Each of `problems` has a `file`, a `line` (from 1, `None` where the whole file is meant), a path in the file
-    (`where`, such as `cases[3].ordered[0].args.city`), a `message` and a `hint`."""
+    Each of `problems` has a `file`, a `line` (from 1, `None` for the whole file), a path in the file (`where`, such as
+    `cases[3].ordered[0].args.city`), a `message` and a `hint`.
+    """
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problem for problem in problems if problem.severity == "error")
@@ -72,18 +69,18 @@ class SuiteError(WorkbenchError, ValueError):
 
 @dataclass(frozen=True)
 class SuiteCase:
-    """One case of a loaded suite."""
+    """A case of a loaded suite."""
 
     suite: LoadedSuite = field(repr=False)
     definition: Case = field(repr=False)
-    """Everything that the suite file says of it."""
+    """The case as the suite file defines it."""
     id: str
     name: str
     _index: int = field(repr=False)
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The tags of the case and of its suite, by which `evaluate` can select it."""
+        """The tags of the suite and the case, by which `evaluate` can select the case."""
         return tuple(dict.fromkeys((*self.suite.definition.tags, *self.definition.tags)))
 
     @property
@@ -100,13 +97,13 @@ class Cell(NamedTuple):
 
     @property
     def key(self) -> tuple[Path, str, str]:
-        """Its unique key: the path of the suite, the id of the case, the model."""
+        """The unique key of the cell: the absolute path of the suite, the id of the case, the model."""
         return absolute(self.case.suite.path), self.case.id, self.model
 
 
 @dataclass(frozen=True)
 class LoadedSuite:
-    """A suite file as it was read, without errors."""
+    """A suite file that was read without errors."""
 
     name: str
     path: Path
@@ -114,7 +111,7 @@ class LoadedSuite:
 
     @property
     def definition(self) -> Suite:
-        """Everything that the suite file says."""
+        """The suite as its file defines it."""
         assert self.file.suite is not None
         return self.file.suite
 
@@ -131,22 +128,25 @@ class LoadedSuite:
     @cached_property
     def cases(self) -> tuple[SuiteCase, ...]:
         """All cases, in the order of the file."""
-        return tuple(SuiteCase(self, case, case.id, case.name, at) for at, case in enumerate(self.definition.cases))
+        cases = []
+        for index, case in enumerate(self.definition.cases):
+            cases.append(SuiteCase(self, case, case.id, case.name, index))
+        return tuple(cases)
 
     def cells(self, models: Sequence[str] = ()) -> tuple[Cell, ...]:
-        """Return the cells that `evaluate` runs: each case with each of the models, or with the suite's own."""
-        return tuple(
-            Cell(case, model)
-            for case in self.cases
-            for model in dict.fromkeys(models or settings_of(self.definition, case.definition).models)
-        )
+        """Return the cells that `evaluate` runs: each case with each of the models, by default the case's own."""
+        cells = []
+        for case in self.cases:
+            # A model that is named twice is run once.
+            for model in dict.fromkeys(models or settings_of(self.definition, case.definition).models):
+                cells.append(Cell(case, model))
+        return tuple(cells)
 
     def case(self, case_id: str) -> SuiteCase:
-        """Return the case with this id.
+        """Return the case with an id.
 
-        Raises KeyError, which names the ids that there are.
-
-        A case that writes no `id` has one made of its name: "Time in Bergen" is `time-in-bergen`.
+        A case that writes no `id` has one made of its name: "Time in Bergen" is `time-in-bergen`. Raises KeyError for
+        an unknown id; the message names the nearest or all ids.
         """
         for case in self.cases:
             if case.id == case_id:
@@ -159,7 +159,7 @@ class LoadedSuite:
 def load(path: SuitePath) -> LoadedSuite:
     """Read a suite file.
 
-    Raises SuiteError when the file cannot be read or has errors; `problems` then names every one of them.
+    Raises SuiteError if the file cannot be read or has errors; its `problems` hold all of them.
 
     >>> import workbench
     >>> suite = workbench.load("clock.toml")
@@ -190,25 +190,29 @@ def is_suite(path: SuitePath) -> bool:
 
 
 def loaded(suites: SuitePath | LoadedSuite | Iterable[SuitePath | LoadedSuite]) -> tuple[LoadedSuite, ...]:
-    """Return the suites that are meant: loaded ones as they are, files and those in folders read.
+    """Return suites, reading those that are given as paths of files or folders; a file counts once.
 
-    Raises SuiteError with the errors of all files, and UsageError where there is no suite at a path.
+    Raises SuiteError with the errors of all files, and UsageError for a path without a suite.
     """
     given = [suites] if isinstance(suites, str | os.PathLike | LoadedSuite) else list(suites)
     files: dict[Path, SuiteFile] = {}
     for each in given:
-        for file in [each.file] if isinstance(each, LoadedSuite) else _read(each):
+        found: Iterable[SuiteFile] = [each.file] if isinstance(each, LoadedSuite) else _read(each)
+        for file in found:
             files.setdefault(file.path.absolute(), file)
+    problems: list[Problem] = []
     broken = [file for file in files.values() if file.suite is None]
+    for file in broken:
+        problems += file.problems
     if broken:
-        raise SuiteError(problem for file in broken for problem in file.problems)
+        raise SuiteError(problems)
     if not files:
         raise UsageError("there is no suite to evaluate: give a path, a loaded suite, or several of them")
     return tuple(map(_sound, files.values()))
 
 
 def holds_packages(folder: Path) -> bool:
-    """Return whether a folder holds installed packages, whose suites are not the user's."""
+    """Return whether a folder holds installed packages, so that suites in it are not the user's own."""
     return is_installed(folder.name, {entry.name for entry in folder.iterdir()})
 
 
