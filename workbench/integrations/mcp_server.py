@@ -1,6 +1,6 @@
-"""The workbench as an MCP server: a coding agent that has edited a tool asks it whether models still call it right.
+"""Workbench as an MCP server, for coding agents that have edited a tool and test whether models still call it right.
 
-Nothing is executed or asked over a network that was not allowed when the server was started, and no suite is changed.
+The server executes tools and asks models only as the user allowed at its start, and changes no suite.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from workbench import CellDone, Issue, LoadedSuite, Report
 
 MAX_FAILURES = 20
-"""Failures that an answer names one by one. The report has all of them."""
+"""The most failures in an answer of `run`, which a coding agent reads as a whole; the report has all of them."""
 
 MAX_REPORTS = 50
-"""Reports that stay readable as resources."""
+"""The most reports that stay readable as resources; later ones replace the oldest."""
 
 INSTRUCTIONS = """Checks whether language models call tools correctly, by suites of cases in TOML files.
 After a change to a tool, its description or its schema: `run`, then `failures` for what to do about what failed.
@@ -45,14 +45,14 @@ class Allowed:
     """The permissions that the user gave the server at its start."""
 
     paths: tuple[Path, ...]
-    """The suites, or folders that hold them. No others are read."""
+    """The suite files, or folders with suite files, that the server may read."""
     models: tuple[str, ...] = ()
-    """Models that may be asked beside `offline`."""
+    """The models that may be asked besides `offline`."""
     judge: str | None = None
-    """The model that may judge; without one, cases with judged checks are not run."""
+    """The model that may judge; without one, cases with judged checks are refused."""
     trust: bool = False
-    """Whether suites may start and import their needs when the server starts, even where the user has not trusted
-    them yet."""
+    """Whether the suites may start and import everything that they need at the start of the server, without having been
+    trusted before."""
     execute: bool = False
     """Whether tools that are marked read-only may really be executed."""
     history: bool = True
@@ -69,9 +69,7 @@ class CaseLine(BaseModel):
 
 
 class SuiteLine(BaseModel):
-    """A suite.
-
-    One with errors has no cases."""
+    """A suite; a suite with errors has no cases."""
 
     path: str
     name: str | None
@@ -80,7 +78,7 @@ class SuiteLine(BaseModel):
 
 
 class ProblemLine(BaseModel):
-    """A problem in a suite file, with its way out."""
+    """A problem in a suite file, with a hint for its correction."""
 
     file: str
     line: int | None
@@ -91,9 +89,7 @@ class ProblemLine(BaseModel):
 
 
 class ModelLine(BaseModel):
-    """The results of a model's runs.
-
-    Scores and rates are 0 to 1."""
+    """The numbers of a model's runs by status, and their mean score, 0 to 1."""
 
     model: str
     passed: int
@@ -132,8 +128,9 @@ _Suites = Annotated[
 
 
 class _Tool(Tool):
-    """A tool that refuses unknown arguments: left out silently, they would change the question."""
+    """A tool that refuses unknown arguments."""
 
+    # The SDK ignores unknown arguments: a misspelt `case` would then run all cases without a word.
     async def run(self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False) -> Any:
         known = self.parameters.get("properties", {})
         if unknown := [name for name in arguments if name not in known]:
@@ -147,9 +144,10 @@ class NotStartedError(Exception):
 
 
 def server_for(allowed: Allowed) -> MCPServer:
-    """Return the server.
+    """Make a server within the permissions; suites and models are approved as they are now.
 
-    Suites and models are approved as they are now. Raises NotStartedError for unknown models."""
+    Raises NotStartedError for an unknown model.
+    """
     try:
         desk = _Desk(allowed)
     except workbench.UsageError as error:
@@ -173,7 +171,7 @@ def server_for(allowed: Allowed) -> MCPServer:
 
 
 class _Desk:
-    """The tools, and the reports that they made."""
+    """The tools of the server, and the reports of its runs."""
 
     def __init__(self, allowed: Allowed) -> None:
         self._allowed = allowed
@@ -188,33 +186,30 @@ class _Desk:
         lines = []
         for path in find_suites(self._allowed.paths):
             file = load_suite(path)
-            cases = workbench.load(path).cases if file.suite is not None else ()
-            lines.append(
-                SuiteLine(
-                    path=str(path),
-                    name=file.suite.name if file.suite is not None else None,
-                    errors=len(file.errors),
-                    cases=[CaseLine(id=case.id, name=case.name, line=case.line, tags=[*case.tags]) for case in cases],
-                )
-            )
+            name, cases = None, []
+            if file.suite is not None:
+                name = file.suite.name
+                for case in workbench.load(path).cases:
+                    cases.append(CaseLine(id=case.id, name=case.name, line=case.line, tags=[*case.tags]))
+            lines.append(SuiteLine(path=str(path), name=name, errors=len(file.errors), cases=cases))
         return lines
 
     def validate(self, suites: _Suites = ()) -> list[ProblemLine]:
-        """Say what is wrong in suite files, each with its line and a hint.
-
-        Without suites, in all of them."""
-        return [
-            ProblemLine(
-                file=str(each.file),
-                line=each.line,
-                severity=each.severity,
-                where=each.where,
-                message=each.message,
-                hint=each.hint,
-            )
-            for path in self._chosen(suites)
-            for each in load_suite(path).problems
-        ]
+        """List the problems in suite files, each with its line and a hint; without `suites`, those in all suites."""
+        lines = []
+        for path in self._chosen(suites):
+            for problem in load_suite(path).problems:
+                lines.append(
+                    ProblemLine(
+                        file=str(problem.file),
+                        line=problem.line,
+                        severity=problem.severity,
+                        where=problem.where,
+                        message=problem.message,
+                        hint=problem.hint,
+                    )
+                )
+        return lines
 
     async def run(
         self,
@@ -234,7 +229,8 @@ class _Desk:
     ) -> RunAnswer:
         """Run cases and grade the tool calls.
 
-        Tools are answered by the mocks of the suites."""
+        Tools are answered by the mocks of the suites.
+        """
         if model not in ("offline", *self._allowed.models):
             may = ", ".join(("offline", *self._allowed.models))
             raise ToolError(f"{model} may not be asked, only {may}: start the server with --model {model} to allow it")
@@ -279,22 +275,20 @@ class _Desk:
         return "".join(self._reports[number].pieces("markdown"))
 
     def _chosen(self, suites: Sequence[str]) -> tuple[Path, ...]:
-        """Return the named files, none outside the allowed folders."""
+        """Return the suite files of some paths, or all without any; raise ToolError for a path that is not allowed."""
         known = {}
         for path in find_suites(self._allowed.paths):
             known[path.resolve()] = path
         if not known:
             raise ToolError(f"there is no suite in {', '.join(map(str, self._allowed.paths))}")
-        unknown = []
-        for suite in suites:
-            if Path(suite).resolve() not in known:
-                unknown.append(suite)
-        if unknown:
+        if unknown := [suite for suite in suites if Path(suite).resolve() not in known]:
             raise ToolError(f"there is no suite {', '.join(unknown)}: `list_suites` names those that there are")
-        return tuple(known[Path(suite).resolve()] for suite in suites) or tuple(known.values())
+        if not suites:
+            return tuple(known.values())
+        return tuple(known[Path(suite).resolve()] for suite in suites)
 
     def _refuse_judged(self, suites: Iterable[LoadedSuite], cases: Sequence[str], tags: Sequence[str]) -> None:
-        """Refuse judged cases without approval: a judge is a model that is asked, so it has to be allowed too."""
+        """Raise ToolError for a chosen case that a model would judge, if no judge is allowed."""
         if self._allowed.judge is not None:
             return
         for suite in suites:
@@ -310,13 +304,9 @@ class _Desk:
         self._made += 1
         self._reports[self._made] = report
         self._reports.pop(self._made - MAX_REPORTS, None)
-        failed = []
-        for run in report.shown:
-            if run.status in (workbench.Status.FAILED, workbench.Status.ERROR):
-                failed.append(run)
-        return RunAnswer(
-            passed=report.passed,
-            models=[
+        models = []
+        for model, totals in report.totals_per_model.items():
+            models.append(
                 ModelLine(
                     model=model,
                     passed=totals.good,
@@ -325,9 +315,11 @@ class _Desk:
                     other=totals.runs - totals.graded - totals.errors,
                     mean_score=totals.mean_score,
                 )
-                for model, totals in report.totals_per_model.items()
-            ],
-            failures=[
+            )
+        failed = [run for run in report.shown if run.status in (workbench.Status.FAILED, workbench.Status.ERROR)]
+        failures = []
+        for run in failed[:MAX_FAILURES]:
+            failures.append(
                 FailureLine(
                     suite=run.suite,
                     line=report.line_of(run.suite, run.case_id),
@@ -335,10 +327,13 @@ class _Desk:
                     model=run.model,
                     status=run.status,
                     reason=run.reason,
-                    issues=[*map(_issue_text, run.grade.issues)] if run.grade is not None else [],
+                    issues=[*map(_issue_text, run.issues)],
                 )
-                for run in failed[:MAX_FAILURES]
-            ],
+            )
+        return RunAnswer(
+            passed=report.passed,
+            models=models,
+            failures=failures,
             more_failures=max(0, len(failed) - MAX_FAILURES),
             report=f"workbench://reports/{self._made}",
             text=report.text(amount="little"),
@@ -346,23 +341,25 @@ class _Desk:
 
 
 def _issue_text(issue: Issue) -> str:
-    place = ".".join(name for name in (issue.tool, issue.argument) if name is not None)
-    expected = f", expected {issue.expected}" if issue.expected is not None else ""
-    return f"{issue.kind}{f': {place}' if place else ''}{expected}: {issue.why}"
+    text: str = issue.kind
+    if place := ".".join(name for name in (issue.tool, issue.argument) if name is not None):
+        text += f": {place}"
+    if issue.expected is not None:
+        text += f", expected {issue.expected}"
+    return f"{text}: {issue.why}"
 
 
 class _Progress:
-    """Tells the client which cases are over.
-
-    A client that does not listen costs nothing."""
+    """Progress notifications to the client, one for each case that is over."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._over = 0
+        # The event loop holds tasks weakly: without a reference a notification could be collected before it is sent.
         self._telling: set[asyncio.Task[None]] = set()
 
     def tell(self, done: CellDone) -> None:
-        """Say that a case is over."""
+        """Notify the client that a case is over, without waiting for it."""
         self._over += 1
         message = f"{done.case}: {done.report.cases[0].status}"
         task = asyncio.ensure_future(self._context.report_progress(self._over, message=message))

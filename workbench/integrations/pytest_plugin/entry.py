@@ -1,6 +1,7 @@
-"""The part of the plugin that pytest loads in every session: its options and fixtures, and nothing else.
+"""The options and fixtures of the plugin, which pytest loads in every session.
 
-Their needs are imported when they are used, so that a session without suites pays nothing."""
+Everything else is imported on use, so that a session without suites starts as fast as without the plugin.
+"""
 
 from __future__ import annotations
 
@@ -79,13 +80,14 @@ def _dollars(text: str) -> float:
 
 
 def _from_1(text: str) -> int:
+    # `int` alone would also accept "1_0" and " 1".
     if not (text.isdecimal() and len(text) < 10 and int(text) > 0):
         raise argparse.ArgumentTypeError(f"write a number from 1, not {text!r}")
     return int(text)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Switch the collection of suites on where that is asked for."""
+    """Register the collection of suites if an option or the project's settings ask for it."""
     if config.getoption("workbench") or config.getini("workbench"):
         from workbench.integrations.pytest_plugin.tests import Suites
 
@@ -94,7 +96,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session", name="workbench")
 def workbench_of_session(request: pytest.FixtureRequest) -> Workbench:
-    """`evaluate`, `grade`, `load` and `call` of Workbench, with the models and trust of pytest's command line."""
+    """Provide `evaluate`, `grade`, `load` and `call` of Workbench with the options of pytest's command line."""
     from workbench.integrations.pytest_plugin.fixtures import Workbench
 
     return Workbench(request.config)
@@ -102,5 +104,8 @@ def workbench_of_session(request: pytest.FixtureRequest) -> Workbench:
 
 @pytest.fixture
 def workbench_suite(request: pytest.FixtureRequest, workbench: Workbench) -> Callable[..., Report]:
-    """Evaluate a suite beside the test: `workbench_suite("clock.toml", model=agent).assert_passed()`."""
+    """Provide a function that evaluates a suite beside the test file.
+
+    >>> workbench_suite("clock.toml", model=agent).assert_passed()
+    """
     return workbench.beside(request.path.parent)

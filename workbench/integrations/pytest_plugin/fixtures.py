@@ -1,4 +1,4 @@
-"""The fixtures' objects: Workbench's functions with the settings of a pytest session."""
+"""The settings of a pytest session for suites, and the functions of Workbench with these settings."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ import workbench
 from workbench.api.evaluate import unknown_models
 from workbench.dataclasses import dataclass
 
-# What pytest's command line and the project's settings say of suites.
-
 Errors = Literal["error", "fail", "skip"]
+"""The result of a test whose run a model or a server failed."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How the suites of a session are run."""
+    """The settings for suites from pytest's command line and the project's configuration."""
 
     models: tuple[str, ...]
     repeats: int | None
@@ -36,9 +35,10 @@ class Settings:
 
     @classmethod
     def of(cls, config: pytest.Config) -> Settings:
-        """Return the settings of a session; models of the command line come before those of the project.
+        """Read the settings of a session; models of the command line replace those of the project.
 
-        Raises UsageError for a report whose ending means no form, or whose folder is not there."""
+        Raises UsageError for a report whose ending names no form, or whose folder does not exist.
+        """
         option = config.option
         reports = tuple(config.invocation_params.dir / file for file in option.workbench_report)
         try:
@@ -64,14 +64,15 @@ class Settings:
         )
 
     def refuse_unknown_models(self, suites: Iterable[workbench.LoadedSuite]) -> None:
-        """Raise UsageError where one of the models cannot be asked about a suite."""
+        """Raise UsageError if one of the models cannot be asked about a suite."""
         if problems := unknown_models(suites, self.models):
             raise pytest.UsageError("; ".join(problems))
 
     @property
     def options(self) -> dict[str, Any]:
-        """The same as arguments of `workbench.evaluate`, but for the models."""
+        """The settings as arguments of `workbench.evaluate`, without the models."""
         options: dict[str, Any] = {"concurrency": self.concurrency, "history": self.history}
+        # An option that was not given is left out, so that the default of `evaluate` or of the suite counts.
         if self.repeats is not None:
             options["repeats"] = self.repeats
         if self.repeat_rule is not None:
@@ -89,8 +90,9 @@ class Settings:
 class Workbench:
     """The functions of `import workbench` with the settings of the session.
 
-    These are the models and the approval of pytest's command line and, with pytest-xdist, a share of the concurrency
-    for each worker. Arguments of a call take precedence."""
+    Evaluations use the models and the approval of pytest's command line and, with pytest-xdist, a share of the
+    concurrency for each worker. Arguments of a call take precedence.
+    """
 
     load = staticmethod(workbench.load)
     grade = staticmethod(workbench.grade)
@@ -102,15 +104,15 @@ class Workbench:
         self._workers = int(getattr(config, "workerinput", {}).get("workercount", 1))
 
     def evaluate(self, suites: Any, **options: Any) -> workbench.Report:
-        """Call `workbench.evaluate` with the same arguments."""
+        """Call `workbench.evaluate` with the settings of the session and these arguments."""
         return workbench.evaluate(suites, **self._with_settings(options))
 
     async def evaluate_async(self, suites: Any, **options: Any) -> workbench.Report:
-        """Call `workbench.evaluate_async` with the same arguments."""
+        """Call `workbench.evaluate_async` with the settings of the session and these arguments."""
         return await workbench.evaluate_async(suites, **self._with_settings(options))
 
     def beside(self, folder: Path) -> Callable[..., workbench.Report]:
-        """Return `evaluate` for suites whose paths are written from `folder`."""
+        """Return a function like `evaluate` that takes the path of a suite relative to `folder`."""
 
         def workbench_suite(suite: str | Path, **options: Any) -> workbench.Report:
             return self.evaluate(folder / suite, **options)
@@ -121,5 +123,6 @@ class Workbench:
         settings = self._settings.options
         if not options.keys() & {"model", "models"}:
             settings["models"] = self._settings.models
+        # Each worker of pytest-xdist evaluates by itself, and the limit is meant for the session.
         settings["concurrency"] = max(1, settings["concurrency"] // self._workers)
         return settings | options

@@ -1,4 +1,4 @@
-"""Suites as files of tests: one test for each case with each model, and one for the suite's gates."""
+"""Suites as test files of pytest: a test for each case with each model, and one for the suite's gates."""
 
 from __future__ import annotations
 
@@ -25,14 +25,16 @@ from workbench.numerals import setting_text
 from workbench.show.spans import plain
 from workbench.show.views.gates import aggregate_demands, gate_demands
 
-# The suite tests of a session as one evaluation, and the verdict on each test. With pytest-xdist the evaluation is
-# in the controller, which all workers ask: one writer of history and reports, one start of each server, one limit
-# per endpoint, however tests are spread.
+# All suite tests of a session are one evaluation, which begins with the first test and gives each test its verdict as
+# soon as its runs are over. With pytest-xdist the evaluation is in the controller, which the workers ask for verdicts:
+# there is one writer of history and reports, one start of each server and one limit per endpoint, however the tests are
+# distributed.
 
 GATE = "gate"
-"""The name of the test that a suite's demands on all its runs are."""
+"""The name of the test for a suite's gates and aggregates."""
 
 STOP_TIMEOUT_S = 20.0
+"""The longest time that the end of a session waits for its runs to stop."""
 
 
 class SuiteTest(NamedTuple):
@@ -47,20 +49,18 @@ Outcome = Literal["passed", "failed", "error", "skipped", "quarantined", "gated"
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of a test.
-
-    `text` is the report on it, or in a word why it has none."""
+    """The result of a test; `text` is the report on its runs, or the reason why there is none."""
 
     outcome: Outcome
     text: str = ""
     seconds: float = 0.0
-    """How long its runs took, without waiting for others."""
+    """The duration of the test's own runs, without waiting for other runs."""
     properties: tuple[tuple[str, str], ...] = ()
-    """Its figures, for reports of pytest."""
+    """The score, tokens and so on, for the `user_properties` of pytest's reports."""
 
 
 def tests_of(suite: workbench.LoadedSuite, models: tuple[str, ...]) -> Iterator[tuple[str, SuiteTest]]:
-    """Yield the tests of a suite by their names, in the order of the file; its gates come last."""
+    """Yield the tests of a suite with their names, in the order of the file; the test for the gates comes last."""
     for cell in suite.cells(models):
         yield f"{cell.case.id}[{cell.model}]", SuiteTest(suite, cell)
     if has_gates(suite):
@@ -68,40 +68,40 @@ def tests_of(suite: workbench.LoadedSuite, models: tuple[str, ...]) -> Iterator[
 
 
 def has_gates(suite: workbench.LoadedSuite) -> bool:
-    """Return whether the suite has gates on its runs together, or a limit on their cost."""
+    """Return whether the suite has gates on all its runs together, or aggregates with limits."""
     gate = suite.definition.gate
-    return (gate.min_score, gate.min_pass_rate) != (None, None) or any(
-        value is not None
-        for aggregate in suite.definition.aggregates
-        for demands in (aggregate.at_least, aggregate.above, aggregate.at_most)
-        for value in vars(demands).values()
-    )
+    if gate.min_score is not None or gate.min_pass_rate is not None:
+        return True
+    for aggregate in suite.definition.aggregates:
+        for demands in (aggregate.at_least, aggregate.above, aggregate.at_most):
+            if any(value is not None for value in vars(demands).values()):
+                return True
+    return False
 
 
 class Batch:
-    """An evaluation of suite tests.
-
-    It begins when the first verdict is asked for."""
+    """The evaluation of the suite tests of a session, on a thread of its own; the first `verdict` starts it."""
 
     def __init__(self, settings: Settings, tests: Mapping[str, SuiteTest]) -> None:
         self._settings = settings
         self._tests = tests
         self._verdicts: dict[str, Future[Verdict]] = {test: Future() for test in tests}
         self._ids = {test.cell.key: node for node, test in tests.items() if test.cell is not None}
-        self._gated = {
-            test.suite.path.absolute() for test in tests.values() if test.cell is None and test.suite.decides_together
-        }
-        """The suites whose gates decide in the place of their cases: those whose own test was selected too."""
+        self._gated: set[Path] = set()
+        """The suites whose gates decide in place of their cases; the test for the gates must be selected too."""
+        for test in tests.values():
+            if test.cell is None and test.suite.decides_together:
+                self._gated.add(test.suite.path.absolute())
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self._work: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._failed: dict[str, tuple[Verdict, workbench.RunResult]] = {}
-        """Tests that wait until it is sure whether their cases broke since the baseline."""
+        """The verdicts on cases that failed, until the comparison with the baseline decides them."""
         self.report: workbench.Report | None = None
-        """The report on all runs, once they are over."""
+        """The report on all runs; `None` until they are over."""
         self.unwritten: dict[Path, str] = {}
-        """Once it has begun: the files of reports that are not written, and why."""
+        """The report files that were not written, each with the reason; empty before the batch begins."""
 
     def verdict(self, node: str) -> Verdict:
         """Wait for the verdict on a test."""
@@ -113,24 +113,25 @@ class Batch:
 
     @property
     def nothing_graded(self) -> str | None:
-        """That no run that counts was graded, in a sentence."""
+        """A sentence that no run that counts was graded; `None` if one was."""
         if not self._tests:
             return None
         if self.report is None:
             return "no run that counts was graded: no case was run"
-        tolerated = self._settings.errors == "skip" and self.report.totals.errors
-        return None if tolerated else self.report.nothing_graded
+        if self._settings.errors == "skip" and self.report.totals.errors:
+            return None
+        return self.report.nothing_graded
 
     @property
     def regression(self) -> str | None:
-        """The regression since the baseline, in a sentence."""
-        against = self.report.against if self.report is not None else None
-        if against is not None and against.failed:
-            return against.verdict
-        return None
+        """The sentence on a regression since the baseline; `None` without one."""
+        if self.report is None or self.report.against is None:
+            return None
+        against = self.report.against
+        return against.verdict if against.failed else None
 
     def stop(self) -> None:
-        """Stop running tests, and wait until finished ones are stored."""
+        """Stop the runs that are still going on, and wait until finished ones are stored."""
         with self._lock:
             thread = self._thread
         if thread is None:
@@ -152,13 +153,13 @@ class Batch:
             why = f"{type(error).__name__}: {error}"
             raise
         finally:
+            # Whatever happened, no test may wait for a verdict for ever.
             self._settle(self._tests, Verdict("error", why))
 
     async def _evaluate(self) -> None:
         self._loop, self._work = asyncio.get_running_loop(), asyncio.current_task()
-        suites = {}
-        for test in self._tests.values():
-            suites[str(test.suite.path)] = test.suite
+        suites = {str(test.suite.path): test.suite for test in self._tests.values()}
+        # A suite that is not approved is an error of its own tests alone: the rest is evaluated without it.
         while suites:
             cells = []
             for test in self._tests.values():
@@ -215,21 +216,28 @@ class Batch:
                 self._verdicts[node].set_result(verdict)
 
 
+def _properties(done: workbench.CellDone) -> tuple[tuple[str, str], ...]:
+    totals = done.report.totals
+    case = done.report.cases[0]
+    properties = {"model": done.model, "status": case.status.value}
+    if case.score is not None:
+        properties["score"] = setting_text(case.score)
+    properties["runs"] = str(len(case.runs))
+    if (grader := case.runs[0].grader) is not None:
+        properties["grader"] = grader
+    if totals.usage is not None:
+        properties["input_tokens"] = str(totals.usage.input_tokens)
+        properties["output_tokens"] = str(totals.usage.output_tokens)
+    if totals.cost_usd is not None:
+        properties["cost_usd"] = setting_text(totals.cost_usd)
+    return tuple(properties.items())
+
+
 def _of_cell(done: workbench.CellDone) -> Verdict:
-    report, totals = done.report, done.report.totals
+    report = done.report
     case = report.cases[0]
-    figures = {
-        "model": done.model,
-        "status": case.status.value,
-        "score": None if case.score is None else setting_text(case.score),
-        "runs": str(len(case.runs)),
-        "grader": case.runs[0].grades[0].grader if case.runs[0].grades else None,
-        "input_tokens": None if totals.usage is None else str(totals.usage.input_tokens),
-        "output_tokens": None if totals.usage is None else str(totals.usage.output_tokens),
-        "cost_usd": None if totals.cost_usd is None else setting_text(totals.cost_usd),
-    }
     seconds = sum(run.trajectory.duration_ms for run in case.runs) / 1000
-    properties = tuple((name, value) for name, value in figures.items() if value is not None)
+    properties = _properties(done)
     if case.status.good:
         return Verdict("passed", seconds=seconds, properties=properties)
     if not case.status.owed:
@@ -241,7 +249,7 @@ def _of_cell(done: workbench.CellDone) -> Verdict:
 
 
 def _since_baseline(report: workbench.Report, verdict: Verdict, run: workbench.RunResult) -> Verdict:
-    """Return the verdict on a case that failed, by its change since the baseline."""
+    """Return the verdict on a failed case: it fails its test only if it surely broke since the baseline."""
     against = report.against
     assert against is not None
     sentence = against.sentence_of(run)
@@ -252,24 +260,25 @@ def _since_baseline(report: workbench.Report, verdict: Verdict, run: workbench.R
 
 
 def _of_gates(report: workbench.Report | None, suite: Path) -> Verdict:
-    """Return the verdict on the demands of a suite, each on a line."""
+    """Return the verdict on the gates and aggregates of a suite, with a line for each demand."""
     if report is None:
         return Verdict("skipped", "none of the suite's cases was run")
     gates = (gate for gate in report.gates if gate.suite == str(suite))
     aggregates = (each for each in report.aggregates if each.suite == str(suite) and each.gates)
     names = {str(suite): suite.stem}
     asked = [*gate_demands(gates, names, with_model=True), *aggregate_demands(aggregates, names, with_model=True)]
-    lines = []
+    lines: list[str] = []
     for demand in asked:
-        for line in demand.lines:
-            lines.append(plain(line))
-    return Verdict("passed" if all(demand.met for demand in asked) else "failed", "\n".join(lines))
+        lines += map(plain, demand.lines)
+    all_met = all(demand.met for demand in asked)
+    return Verdict("passed" if all_met else "failed", "\n".join(lines))
 
 
+# A verdict may come hours after its request, and pytest-xdist has no channel from a worker to the controller for it: so
+# the controller listens on a local socket, and each worker waits on a connection of its own. Messages are pickled, so
+# the token keeps other programs of the machine out.
 class Desk:
-    """Where the workers of pytest-xdist ask for verdicts.
-
-    Only who knows the token of `address` is answered."""
+    """The controller's side of the connection to the workers of pytest-xdist, which ask it for verdicts."""
 
     def __init__(self) -> None:
         self._token = secrets.token_bytes(32)
@@ -280,16 +289,16 @@ class Desk:
 
     @property
     def address(self) -> tuple[str, bytes]:
-        """Where `RemoteBatch` finds it, and the token."""
+        """The address of the socket, and the token that a `RemoteBatch` needs to connect."""
         return str(self._listener.address), self._token
 
     def open(self, batch: Batch) -> None:
-        """Answer from this batch."""
+        """Begin to answer with the verdicts of a batch; requests before this wait."""
         self._batch = batch
         self._known.set()
 
     def close(self) -> None:
-        """Answer nobody any more."""
+        """Close the socket."""
         self._listener.close()
 
     def _accept(self) -> None:
@@ -297,24 +306,25 @@ class Desk:
             try:
                 connection = self._listener.accept()
             except (AuthenticationError, EOFError, ConnectionError):
-                continue  # one that does not know the token, or that is gone already
+                # A program without the token, or a worker that is gone already.
+                continue
             except OSError:
-                return  # closed
+                # The socket was closed.
+                return
             threading.Thread(target=self._answer, args=(connection,), name="workbench desk", daemon=True).start()
 
     def _answer(self, connection: Connection) -> None:
         self._known.wait()
         assert self._batch is not None
-        # Whatever happens, a worker does not wait for an answer that never comes.
-        with connection, suppress(EOFError, OSError):  # the worker is gone
+        # Both errors mean that the worker is gone. Any other one also closes the connection, so that the worker does
+        # not wait for an answer that never comes.
+        with connection, suppress(EOFError, OSError):
             while True:
                 connection.send(self._batch.verdict(connection.recv()))
 
 
 class RemoteBatch:
-    """The batch of the controller, as a worker sees it.
-
-    It connects for the first verdict: a controller that refuses its options has ended before its workers begin."""
+    """A worker's side of the connection: it has the verdicts of the controller's batch."""
 
     def __init__(self, address: tuple[str, bytes]) -> None:
         self._address, self._token = address
@@ -323,6 +333,7 @@ class RemoteBatch:
     def verdict(self, node: str) -> Verdict:
         """Wait for the verdict on a test."""
         try:
+            # Not before the first verdict: a controller that refuses its options ends before its workers begin.
             if self._connection is None:
                 self._connection = Client(self._address, authkey=self._token)
             self._connection.send(node)
@@ -333,12 +344,10 @@ class RemoteBatch:
 
 
 class SuiteFile(pytest.File):
-    """A suite."""
+    """A suite file as a test file."""
 
     def collect(self) -> Iterator[SuiteItem]:
-        """Its tests.
-
-        A suite with errors is an error of the collection that names each with its line."""
+        """Yield the tests of the suite; raise CollectError, with all errors and their lines, for a broken suite."""
         try:
             suite = workbench.load(self.path)
         except workbench.SuiteError as error:
@@ -346,12 +355,13 @@ class SuiteFile(pytest.File):
         plugin = self.config.pluginmanager.get_plugin("workbench-suites")
         assert isinstance(plugin, Suites)
         for name, test in tests_of(suite, plugin.settings.models):
-            # Said in full: pytest would not take the model of `name[model]` for a parameter, as it does in `--lf`.
+            # The whole node id, because pytest would not take the model of `name[model]` for a parameter, as it does in
+            # `--lf`.
             yield SuiteItem.from_parent(self, name=name, nodeid=f"{self.nodeid}::{name}", test=test, plugin=plugin)
 
 
 class SuiteItem(pytest.Item):
-    """A case with a model, or the gates of a suite."""
+    """A test: a case with a model, or the gates of a suite."""
 
     def __init__(self, *, test: SuiteTest, plugin: Suites, **rest: Any) -> None:
         super().__init__(**rest)
@@ -360,15 +370,14 @@ class SuiteItem(pytest.Item):
         self.verdict: Verdict | None = None
         if test.cell is not None:
             case = test.cell.case
-            # Words, not marks: pytest refuses marks that nobody has registered.
+            # Tags become words for `-k` and not marks, because pytest warns of marks that are not registered.
             self.extra_keyword_matches.update((*case.tags, case.name, test.cell.model))
             if case.definition.skip is not None:
                 self.add_marker(pytest.mark.skip(reason=case.definition.skip))
 
     def setup(self) -> None:
-        """Wait for the verdict.
-
-        A fault of the infrastructure is an error, not a failure of the test."""
+        """Wait for the verdict, and raise for a fault of the infrastructure."""
+        # An exception in the setup is an error of the test, one in `runtest` a failure.
         self.verdict = verdict = self._plugin.verdict(self.nodeid)
         self.user_properties.extend(verdict.properties)
         if verdict.outcome == "error":
@@ -379,7 +388,7 @@ class SuiteItem(pytest.Item):
                     pytest.skip(_first_line(verdict.text))
 
     def runtest(self) -> None:
-        """Report the verdict."""
+        """Report the verdict to pytest, by the exception for its outcome."""
         verdict = self.verdict
         assert verdict is not None
         if verdict.outcome == "skipped":
@@ -394,13 +403,15 @@ class SuiteItem(pytest.Item):
             raise pytest.fail.Exception(verdict.text, pytrace=False)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Return the place of the case in its file; lines count from 0 here."""
-        line = self.test.cell.case.line - 1 if self.test.cell is not None else None
+        """Return the file, the line of the case in it (from 0, as pytest counts), and the name of the test."""
+        line = None
+        if self.test.cell is not None:
+            line = self.test.cell.case.line - 1
         return self.path, line, self.name
 
 
 class Suites:
-    """The plugin that collects suites and runs their tests as one batch."""
+    """The plugin that collects suites and runs their tests as one batch, in the controller or in a worker."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.settings = Settings.of(config)
@@ -410,45 +421,50 @@ class Suites:
         self._batch: Batch | None = None
         self._desk: Desk | None = None
         self._why_failed: str | None = None
-        worker = getattr(config, "workerinput", None)
-        self._remote = RemoteBatch(worker["workbench_desk"]) if worker is not None else None
+        self._remote: RemoteBatch | None = None
+        if (worker := getattr(config, "workerinput", None)) is not None:
+            self._remote = RemoteBatch(worker["workbench_desk"])
 
     def verdict(self, node: str) -> Verdict:
         """Wait for the verdict on a test."""
         if self._remote is not None:
             return self._remote.verdict(node)
         if self._batch is None:
-            chosen = (item for item in self._items if isinstance(item, SuiteItem))
-            self._batch = Batch(self.settings, {item.nodeid: item.test for item in chosen if self._is_run(item)})
+            tests = {}
+            for item in self._items:
+                if isinstance(item, SuiteItem) and self._is_run(item):
+                    tests[item.nodeid] = item.test
+            self._batch = Batch(self.settings, tests)
         return self._batch.verdict(node)
 
     def _is_run(self, item: SuiteItem) -> bool:
-        """Return whether a test is part of the batch.
-
-        A case that its suite skips is one where there is a baseline, in which it may have passed."""
+        """Return whether a test is part of the batch."""
+        if item.get_closest_marker("skip") is None:
+            return True
+        # A case that its suite skips may have passed in the baseline, which is a change to report.
         of_suite = item.test.cell is not None and item.test.cell.case.definition.skip is not None
-        return item.get_closest_marker("skip") is None or (of_suite and self.settings.baseline is not None)
+        return of_suite and self.settings.baseline is not None
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> SuiteFile | None:
-        """Collect suites; other TOML files are not ours, and neither are suites of installed packages."""
+        """Collect a file that is a suite, unless it belongs to an installed package."""
         if file_path.suffix != ".toml" or not workbench.is_suite(file_path):
             return None
         if not parent.session.isinitpath(file_path) and (installed := _installed_around(file_path, parent.session)):
             self._not_searched.add(installed)
             return None
-        # pytest has no path for what is outside of its root; workers name suites by it.
+        # pytest makes no useful node id for a file outside of its root, and the controller finds suites by node ids.
         node = os.path.relpath(file_path, self._root).replace(os.sep, "/")
         return SuiteFile.from_parent(parent, path=file_path, nodeid=node)
 
     def pytest_report_collectionfinish(self) -> str | None:
-        """Say how many folders of installed packages have suites that were not collected."""
+        """Report the folders of installed packages whose suites were not collected."""
         folders = sorted(os.path.relpath(folder, self._root) for folder in self._not_searched)
         if folders:
             return f"workbench: suites of installed packages not collected: {', '.join(folders)}"
         return None
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Remember the selected tests."""
+        """Keep the selected tests, and refuse unknown models before anything runs."""
         self._items = session.items
         if self._remote is None:
             chosen = (item.test.suite for item in session.items if isinstance(item, SuiteItem))
@@ -458,7 +474,7 @@ class Suites:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Give a test the time of its own runs, not that of waiting for them."""
+        """Report the duration of a test's own runs, not the time spent waiting for them."""
         report = yield
         if isinstance(item, SuiteItem) and item.verdict is not None:
             ends_here = call.when == "call" or (call.when == "setup" and not report.passed)
@@ -466,7 +482,7 @@ class Suites:
         return report
 
     def _nothing_graded(self, session: pytest.Session) -> str | None:
-        """Return that suites were tested and no run that counts was graded, in a sentence."""
+        """Return a sentence if suites were tested and no run that counts was graded, else `None`."""
         if self._remote is not None or session.config.option.collectonly:
             return None
         if self._batch is not None:
@@ -476,11 +492,14 @@ class Suites:
             return f"no run that counts was graded: {skipped} skipped"
         return None
 
-    @pytest.hookimpl(tryfirst=True)  # before pytest-xdist waits for workers that wait for verdicts
+    # First, because pytest-xdist waits here for its workers, which wait for verdicts.
+    @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Stop tests that nobody waits for any more, as after `-x`.
+        """Stop the runs that are still going on, as after `-x`, and fail a session that is no success.
 
-        A report that could not be written is no success."""
+        A session fails, even if all its tests passed, when a report was not written, nothing was graded, or a case
+        broke since the baseline.
+        """
         if self._batch is not None:
             self._batch.stop()
             if self._batch.unwritten and session.exitstatus == pytest.ExitCode.OK:
@@ -494,40 +513,36 @@ class Suites:
             self._desk.close()
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the batch's result, a line for each model, and where it is stored."""
+        """Print a line for each model, the comparison with the baseline, and where the results are stored."""
         if self._why_failed is not None:
             terminalreporter.section("workbench: nothing graded", red=True)
             terminalreporter.line(f"{self._why_failed}; the session fails, because that is no success")
         batch = self._batch
         if batch is None or (batch.report is None and not batch.unwritten):
             return
-        report = batch.report
         terminalreporter.section("workbench")
-        for model, totals in report.totals_per_model.items() if report is not None else ():
-            from workbench.show.views.totals import cost_fact, rate_fact, score_fact  # on use: when a batch was made
-
-            facts = filter(None, (rate_fact(totals), score_fact(totals), cost_fact(totals)))
-            terminalreporter.line(f"{model}: {', '.join(facts) or 'nothing was graded'}")
-        if report is not None and report.against is not None:
-            terminalreporter.line(report.secrets.redact(report.against.verdict))
-        if report is not None and report.recorded_as is not None:
-            terminalreporter.line(report.recorded_as)
+        if batch.report is not None:
+            for line in _summary(batch.report):
+                terminalreporter.line(line)
         for file in self.settings.reports:
-            why = batch.unwritten.get(file)
-            terminalreporter.line(f"report in {file}" if why is None else f"no report in {file}: {why}")
+            if file in batch.unwritten:
+                terminalreporter.line(f"no report in {file}: {batch.unwritten[file]}")
+            else:
+                terminalreporter.line(f"report in {file}")
 
-    # With pytest-xdist, in the controller: workers collect, and say what they have found.
+    # The hooks of pytest-xdist, called in the controller: the workers collect, and send it the node ids that they
+    # found.
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """Tell a worker where to ask for verdicts."""
+        """Send a worker the address and the token for its verdicts."""
         if self._desk is None:
             self._desk = Desk()
         node.workerinput["workbench_desk"] = self._desk.address
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: Any, ids: Sequence[str]) -> None:
-        """Plan the batch of the tests that were selected: every worker has the same."""
+        """Prepare the batch of the selected tests, which every worker has collected alike."""
         if self._batch is None and self._desk is not None:
             tests = self._tests(ids)
             self.settings.refuse_unknown_models(test.suite for test in tests.values())
@@ -545,8 +560,20 @@ class Suites:
         return {node: tests[node] for node in ids if node in tests}
 
 
+def _summary(report: workbench.Report) -> Iterator[str]:
+    from workbench.show.views.totals import cost_fact, rate_fact, score_fact  # on use: when a batch was made
+
+    for model, totals in report.totals_per_model.items():
+        facts = filter(None, (rate_fact(totals), score_fact(totals), cost_fact(totals)))
+        yield f"{model}: {', '.join(facts) or 'nothing was graded'}"
+    if report.against is not None:
+        yield report.secrets.redact(report.against.verdict)
+    if report.recorded_as is not None:
+        yield report.recorded_as
+
+
 def _installed_around(file: Path, session: pytest.Session) -> Path | None:
-    """Return the folder of installed packages that a file is in, if it is below pytest's own arguments."""
+    """Return the folder of installed packages that holds a file, unless pytest was asked for a folder inside it."""
     for folder in file.parents:
         if session.isinitpath(folder):
             return None
