@@ -220,7 +220,9 @@ def _refuse_unknown(
     """Raise UsageError for a model that no folder knows, and that is the subject of no suite."""
     files = tuple(files)
     for name in names:
-        if any(name in models for models in reached) or any(has_subject(file, name) for file in files):
+        if any(name in models for models in reached):
+            continue
+        if any(has_subject(file, name) for file in files):
             continue
         try:
             if is_built_in(name):

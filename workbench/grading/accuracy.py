@@ -6,13 +6,12 @@ The arguments of a call are correct as a whole or not at all: every listed one m
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 
 from workbench.checks.check import EMPTY_CONTEXT, CheckContext, Checks, by_json
 from workbench.checks.value_kinds import Equals
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, GradingError, Issue
-from workbench.grading.pairing import NOT_ALL_COMPARED, Candidates, findings, paired_in_turn
+from workbench.grading.pairing import NOT_ALL_COMPARED, Candidates, findings, outcomes_text, paired_in_turn
 from workbench.grading.scoring import judge_arguments, unlisted_arguments, verdict_of
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
 from workbench.suite.settings import AccuracyOptions, Grading
@@ -50,19 +49,13 @@ def grade_accuracy(
         counts = _counts(lines, options.mode)
         score = _score(counts, len(expected), options)
         numbers |= counts
-        reason = _reason(lines, len(expected))
+        reason = f"{len(expected)} expected: {outcomes_text(lines, (EXACT,))}"
         if not reading.all_compared:
             reason += f"; {NOT_ALL_COMPARED}"
     issues: tuple[Issue, ...] = ()
     if numbers.get("exact") != len(lines):
         issues = findings(expected, calls, lines, extras_matter=True)
     return Grade("accuracy", score, verdict_of(score, grading), reason, lines, issues, numbers)
-
-
-def _reason(lines: Sequence[CallPairing], expected: int) -> str:
-    counts = Counter([line.outcome for line in lines])
-    wrong_first = sorted(counts.items(), key=lambda found: found[0] == EXACT)
-    return f"{expected} expected: " + "; ".join(f"{number} × {outcome}" for outcome, number in wrong_first)
 
 
 class _Reading:

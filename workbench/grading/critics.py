@@ -26,8 +26,10 @@ from workbench.grading.pairing import (
     best_pairing,
     clear_pairing,
     findings,
+    gain_table,
     large_pairing,
     paired_in_turn,
+    pairs_at,
     pairs_in_turn,
     sure_pairs,
 )
@@ -404,24 +406,19 @@ class CriticPairing:
 
     def _exactly(self, rows: Sequence[int], columns: Sequence[int]) -> dict[int, int]:
         """Return the best pairing of some rows and columns."""
-        gains = []
-        for row in rows:
-            gains.append([self._gain(row, column) for column in columns])
+        gains = gain_table(rows, columns, self._gain)
         pairs = clear_pairing(gains, _CLEARLY)
         if pairs is not None:
-            return {rows[row]: columns[column] for row, column in pairs}
+            return pairs_at(rows, columns, pairs)
         sure = sure_pairs(gains, _CLEARLY)
-        found = {rows[row]: columns[column] for row, column in sure.items()}
+        found = pairs_at(rows, columns, sure.items())
         rest = _without(sure, range(len(rows)))
         others = _without(sure.values(), range(len(columns)))
         rows_left = [rows[number] for number in rest]
         columns_left = [columns[number] for number in others]
-        gains_left = []
-        for number in rest:
-            gains_left.append([gains[number][other] for other in others])
-        for row, column in best_pairing(self._exact_gains(gains_left, rows_left, columns_left)):
-            found[rows_left[row]] = columns_left[column]
-        return found
+        gains_left = gain_table(rest, others, lambda row, column: gains[row][column])
+        exact = self._exact_gains(gains_left, rows_left, columns_left)
+        return found | pairs_at(rows_left, columns_left, best_pairing(exact))
 
     def _perfect(self) -> dict[int, int]:
         """Return perfect pairs, as many as possible."""
@@ -664,7 +661,7 @@ def grade_critics(
     expected = case.expected_calls()
     calls = trajectory.calls
     options = grading.critics
-    registry = ToolRegistry(trajectory.start.tools if trajectory.start else ())
+    registry = ToolRegistry(trajectory.offered)
     critics = critics_of(expected, registry, arcade_compatible=options.arcade_compatible)
     pairing = CriticPairing(expected, critics, calls, registry, options, context)
     pairings = pairing.lines()

@@ -6,14 +6,13 @@ Expected and actual calls are compared place by place; the steps of a chain with
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
 from workbench.checks.check import EMPTY_CONTEXT, CheckContext, Checks, by_python
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue
-from workbench.grading.pairing import findings, rounds_of_steps
+from workbench.grading.pairing import findings, outcomes_text, rounds_of_steps
 from workbench.grading.scoring import judge_arguments, unlisted_arguments, verdict_of
 from workbench.numerals import score_text
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
@@ -225,9 +224,7 @@ def _reason(items: list[CallPairing]) -> str:
             return "no call expected, none made"
         worst_first = sorted(item.parts.items(), key=lambda part: part[1])
         return f"{item.outcome}: " + ", ".join(f"{_NAMES[part]} {score_text(amount)}" for part, amount in worst_first)
-    counts = Counter([item.outcome for item in items])
-    wrong_first = sorted(counts.items(), key=lambda found: found[0] in _AS_EXPECTED)
-    return f"{len(items)} decisions: " + "; ".join(f"{number} × {outcome}" for outcome, number in wrong_first)
+    return f"{len(items)} decisions: {outcomes_text(items, _AS_EXPECTED)}"
 
 
 _AS_EXPECTED = ("right", "right not to call")

@@ -28,9 +28,11 @@ from workbench.grading.pairing import (
     argument_issue,
     best_pairing,
     extra_call,
+    gain_table,
     large_pairing,
     missing_call,
     paired_in_turn,
+    pairs_at,
     pairs_in_turn,
 )
 from workbench.grading.scoring import NO_OBJECT, ROUNDING_SLACK, is_required
@@ -173,10 +175,7 @@ def _paired(
         return judged_on(row, column).score
 
     def best(rows: Sequence[int], columns: Sequence[int]) -> dict[int, int]:
-        table = []
-        for row in rows:
-            table.append([judged_on(row, column) for column in columns])
-        return {rows[row]: columns[column] for row, column in _best(table)}
+        return pairs_at(rows, columns, _best(gain_table(rows, columns, judged_on)))
 
     def turn_by_turn(rows: Sequence[int], columns: Sequence[int]) -> dict[int, int]:
         return dict(pairs_in_turn(rows, columns, score))
@@ -238,7 +237,7 @@ def _perfect(
         return judged_on(rows[row], columns[column]).score == 1
 
     pairs = paired_in_turn(range(len(rows)), range(len(columns)), fits, among)
-    return {rows[row]: columns[column] for row, column in pairs.items()}
+    return pairs_at(rows, columns, pairs.items())
 
 
 def _alone(*, expected_call: int | None = None, call: int | None = None, outcome: str) -> CallPairing:

@@ -19,9 +19,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from workbench.checks.schemas import ArgumentSchema, BrokenSchemaError
-from workbench.checks.values import cut, describe_value
+from workbench.checks.values import cut
 from workbench.dataclasses import ByIdentity
-from workbench.grading.grade import ENDPOINT_FAULT, Issue
+from workbench.grading.grade import ENDPOINT_FAULT, Issue, call_text
 from workbench.numerals import count_text
 from workbench.startup import late_pattern
 from workbench.suite.model import same_tool
@@ -563,7 +563,7 @@ def fault_as_error(fault: Issue) -> str:
 
 
 def _faults(trajectory: Trajectory) -> Iterator[Issue]:
-    tools = trajectory.start.tools if trajectory.start is not None else ()
+    tools = trajectory.offered
     if not tools:
         return
     # A call in the text shows that the model has seen the tools, whatever the count of tokens says.
@@ -596,8 +596,8 @@ def _calls_as_text(round_: Round, tools: tuple[ToolDefinition, ...]) -> Iterator
     made = [(call.tool, dict(call.arguments)) for call in round_.calls]
     for call in search(text, tools):
         if (call.tool, dict(call.arguments)) not in made:
-            arguments = ", ".join(f"{name}={describe_value(value)}" for name, value in call.arguments.items())
-            yield Issue("endpoint fault", CALL_AS_TEXT, got=cut(f"{call.tool}({arguments})"), decides=True)
+            got = call_text(call.tool, call.arguments)
+            yield Issue("endpoint fault", CALL_AS_TEXT, got=got, decides=True)
 
 
 def _lost_tools(trajectory: Trajectory, tools: tuple[ToolDefinition, ...]) -> Issue | None:

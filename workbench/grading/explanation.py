@@ -204,10 +204,6 @@ def _made(grade: Grade) -> int:
     return len({line.call for line in grade.pairings if line.call is not None and line.outcome != ALLOWED})
 
 
-def _expected(grade: Grade) -> int:
-    return sum(line.expected_call is not None for line in grade.pairings)
-
-
 # critics
 
 
@@ -245,7 +241,7 @@ def _critics_shortcut(grade: Grade, grading: Grading) -> str:
         if grade.numbers["possible"]:
             return ""
         return "nothing has a weight, so the score is 0"
-    expected, made = _expected(grade), _made(grade)
+    expected, made = len(grade.expected_pairings), _made(grade)
     if grading.critics.fail_on_tool_call_quantity and expected != made:
         return f"fail_on_tool_call_quantity: {expected} expected, {made} made, so the score is 0"
     if not expected and not made:
@@ -435,9 +431,8 @@ def _trajectory_accounts(grade: Grade, total: float) -> tuple[Account | None, ..
 def _dimensions(grade: Grade, grading: Grading) -> Reading:
     published = grading.dimensions.repeated_calls == "as published"
     shares = tuple(Product(Amount(share), _number(grade, name)) for name, share in SHARES.items())
-    expected = _expected(grade)
     numbers = grade.numbers
-    if expected or not numbers:
+    if grade.expected_pairings or not numbers:
         shortcut = ""
     elif numbers["precision"] == 0:
         shortcut = "calls were made, but none are allowed: 0"
@@ -473,7 +468,7 @@ def _pass_mark(grade: Grade) -> str:
         return f"{score} reaches {mark}, and no expected call is missing: passed"
     # The rounded score may equal the pass mark where the score itself is below it.
     reached = math.fsum(SHARES[name] * grade.numbers[name] for name in SHARES) >= PASS_SCORE - ROUNDING_SLACK
-    missing = any(line.expected_call is not None and line.call is None for line in grade.pairings)
+    missing = any(line.call is None for line in grade.expected_pairings)
     if reached:
         return f"{score} reaches {mark}, but an expected call is missing: failed"
     below = f"{score} is below {mark}"
@@ -587,16 +582,13 @@ def facets(grade: Grade, keywords: int) -> tuple[Facet, ...]:
     if keywords:
         found = Amount(round(numbers["content"] * keywords))
         content = Facet("content", Quotient(found, Amount(keywords)), "keywords found")
-    wanted = []
-    for line in grade.pairings:
-        if line.expected_call is not None:
-            wanted.append(line)
+    wanted = grade.expected_pairings
     if not wanted:
         calls_forbidden = numbers["precision"] == 0
         if calls_forbidden:
             return ()
         return (content,)
-    made = len({line.call for line in grade.pairings if line.call is not None})
+    made = len(grade.calls_made)
     precision = Facet("precision", Amount(numbers["precision"]), "no call was made")
     if made:
         known = Amount(round(numbers["precision"] * made))

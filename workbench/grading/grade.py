@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from workbench.checks.check import describe
 from workbench.checks.combined_kinds import Judged
 from workbench.checks.patterns import CheckError
-from workbench.checks.values import canonical
+from workbench.checks.values import canonical, cut, describe_value
 from workbench.dataclasses import dataclass, escape_lone_surrogates
 from workbench.grading.status import NOT_APPLICABLE, Status, Verdict, disagree
 from workbench.numerals import range_text, setting_text
@@ -285,15 +285,25 @@ class Grade(NamedTuple):
     @property
     def is_broken(self) -> bool:
         """Whether the run fails for a reason besides its score, so that no mean of scores can offset it."""
-        # `dimensions` fails a run without an expected tool whatever its score is.
+        # `dimensions` fails a run without an expected tool, whatever its score is.
         if self.grader == "dimensions" and self._lacks_a_tool:
             return True
         scored = _SCORED.get(self.grader, frozenset())
         return any(issue.decides and issue.kind not in scored for issue in self.issues)
 
     @property
+    def expected_pairings(self) -> list[CallPairing]:
+        """The pairings of expected calls, with or without a call."""
+        return [line for line in self.pairings if line.expected_call is not None]
+
+    @property
+    def calls_made(self) -> set[int]:
+        """The indices of the calls in the pairings."""
+        return {line.call for line in self.pairings if line.call is not None}
+
+    @property
     def _lacks_a_tool(self) -> bool:
-        lines = [line for line in self.pairings if line.expected_call is not None]
+        lines = self.expected_pairings
         if lines:
             return any(line.call is None for line in lines)
         return self.numbers.get("recall", 1.0) < 1
@@ -541,6 +551,12 @@ class RunResult:
     def with_status(self, status: Status) -> RunResult:
         """Return the run with another status."""
         return replace(self, status=status)
+
+
+def call_text(tool: str, arguments: Mapping[str, JsonValue]) -> str:
+    """Return a call in one line: `set_lights(room="bedroom", brightness=20)`."""
+    given = ", ".join(f"{name}={describe_value(value)}" for name, value in arguments.items())
+    return cut(f"{tool}({given})")
 
 
 def _reason(issue: Issue) -> str:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import heapq
 import json
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import repeat
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from workbench.checks.check import Check, Checks, describe
 from workbench.checks.values import canonical_text, cut, describe_value, spelled_number
 from workbench.dataclasses import ByIdentity
-from workbench.grading.grade import ArgumentVerdict, CallPairing, Issue, IssueKind
+from workbench.grading.grade import ArgumentVerdict, CallPairing, Issue, IssueKind, call_text
 from workbench.grading.scoring import ROUNDING_SLACK, part_earned
 from workbench.numerals import score_text
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
@@ -28,6 +29,8 @@ _MAX_VERIFIED = 20_000
 
 # Gains are sums of float shares, which differ in the last digits with the order of the terms.
 _SLACK = 1e-9
+
+_Gain = TypeVar("_Gain")
 
 _LOOKED_AT = 100
 _LOOKED_AT_IN_ALL = 100_000
@@ -53,6 +56,19 @@ def pairs_in_turn(
         left.remove(column)
         pairs.append((row, column))
     return pairs
+
+
+def gain_table(rows: Sequence[int], columns: Sequence[int], gain: Callable[[int, int], _Gain]) -> list[list[_Gain]]:
+    """Return the gain of each row with each column."""
+    table = []
+    for row in rows:
+        table.append([gain(row, column) for column in columns])
+    return table
+
+
+def pairs_at(rows: Sequence[int], columns: Sequence[int], places: Iterable[tuple[int, int]]) -> dict[int, int]:
+    """Return the columns by row of pairs that are given as places in `rows` and `columns`."""
+    return {rows[row]: columns[column] for row, column in places}
 
 
 class LargePairing(NamedTuple):
@@ -786,6 +802,13 @@ def forbidden_call(prohibition: ExpectedCall, record: CallRecord, index: int) ->
     )
 
 
+def outcomes_text(pairings: Iterable[CallPairing], as_expected: Collection[str]) -> str:
+    """Return the number of pairings with each outcome, wrong ones first: `1 × missing; 2 × exact`."""
+    counts = Counter([pairing.outcome for pairing in pairings])
+    wrong_first = sorted(counts.items(), key=lambda found: found[0] in as_expected)
+    return "; ".join(f"{number} × {outcome}" for outcome, number in wrong_first)
+
+
 ALLOWED = "extra, allowed"
 """The outcome of a surplus call that costs nothing."""
 
@@ -811,8 +834,7 @@ describe_expected: ByIdentity[ExpectedCall, str] = ByIdentity(_expected_text)
 
 
 def _call_text(record: CallRecord) -> str:
-    arguments = ", ".join(f"{name}={describe_value(value)}" for name, value in record.arguments.items())
-    return cut(f"{record.tool}({arguments})")
+    return call_text(record.tool, record.arguments)
 
 
 describe_call: ByIdentity[CallRecord, str] = ByIdentity(_call_text)

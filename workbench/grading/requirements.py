@@ -37,6 +37,7 @@ from workbench.grading.pairing import (
     calls_of_silent_steps,
     extra_call,
     forbidden_call,
+    gain_table,
 )
 from workbench.grading.status import Status
 from workbench.grading.valid_arguments import (
@@ -59,7 +60,7 @@ from workbench.suite.model import (
     same_tool,
 )
 from workbench.suite.settings import Grading, Limits, extra_calls_of, surplus_rule
-from workbench.trajectory.events import JsonValue, ToolDefinition
+from workbench.trajectory.events import JsonValue
 from workbench.trajectory.json_schema import Schema, properties_of, resolved, type_names
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
@@ -125,17 +126,11 @@ def _corrected(trajectory: Trajectory) -> frozenset[int]:
 def _read_only(trajectory: Trajectory) -> frozenset[str]:
     """Return the names of the offered tools that are annotated as read-only (MCP's `readOnlyHint`)."""
     found = set()
-    for tool in _offered(trajectory):
+    for tool in trajectory.offered:
         if tool.annotations.get("readOnlyHint") is True:
             # Providers that allow no dots in names get underscores, and models answer with them.
             found |= {tool.name, tool.name.replace(".", "_")}
     return frozenset(found)
-
-
-def _offered(trajectory: Trajectory) -> tuple[ToolDefinition, ...]:
-    if trajectory.start is not None:
-        return trajectory.start.tools
-    return ()
 
 
 def graded_without_free_calls(
@@ -164,7 +159,7 @@ def graded_without_free_calls(
     if by == "trajectory" and (whole.verdict == Status.PASSED or not may_displace):
         return whole
     # `critics` alone fills arguments in from the defaults of schemas.
-    registry = ToolRegistry(_offered(trajectory) if by == "critics" else ())
+    registry = ToolRegistry(trajectory.offered if by == "critics" else ())
     surplus = _Surplus(expected, calls, candidates, equal, context, registry)
     free = surplus.calls(in_order=_compares_places(by, case, grading))
     if not free:
@@ -225,9 +220,7 @@ class _Surplus:
             self.all_compared = False
             pairs: dict[int, int] = {}
         else:
-            gains = []
-            for row in rows:
-                gains.append([self._gain(row, column) for column in columns])
+            gains = gain_table(rows, columns, self._gain)
             found = _best_in_order(gains) if in_order else best_pairing(gains)
             pairs = {}
             for row, column in found:
@@ -364,7 +357,7 @@ def unknown_tools(case: Case, trajectory: Trajectory) -> Iterator[Issue]:
 
     These issues decide nothing: the score and the other requirements say what such a call costs.
     """
-    tools = _offered(trajectory)
+    tools = trajectory.offered
     if not tools or all(is_offered(record.tool, tools) for record in trajectory.calls):
         return
     names = [tool.name for tool in tools]
@@ -400,21 +393,20 @@ def seen_run(case: Case, trajectory: Trajectory) -> dict[str, JsonValue]:
     with a result of `None` for a call without one; `answer` is empty for a run without a final answer.
     """
     said = [case.user, *(step.user for step in case.steps)]
-    return {
-        "case": case.id,
-        "request": "\n".join(text for text in said if text is not None),
-        "calls": [_seen_call(record) for record in trajectory.calls],
-        "answer": trajectory.final_answer,
-    }
+    request = "\n".join(text for text in said if text is not None)
+    calls = [_seen_call(record) for record in trajectory.calls]
+    return {"case": case.id, "request": request, "calls": calls, "answer": trajectory.final_answer}
 
 
 def _seen_call(record: CallRecord) -> JsonValue:
-    result = record.result
+    result = is_error = None
+    if record.result is not None:
+        result, is_error = record.result.content, record.result.is_error
     return {
         "tool": record.tool,
         "arguments": dict(record.arguments),
-        "result": result.content if result is not None else None,
-        "is_error": result.is_error if result is not None else None,
+        "result": result,
+        "is_error": is_error,
     }
 
 
@@ -428,7 +420,7 @@ def written_integer_issues(case: Case, trajectory: Trajectory) -> Iterator[Issue
     Examples are 5.0 for an integer, and 5 in a list of fractions. A single 5 is accepted as a fraction. The type of an
     expected value is accepted beside the declared one.
     """
-    tools = {tool.name: tool.parameters for tool in _offered(trajectory)}
+    tools = {tool.name: tool.parameters for tool in trajectory.offered}
     expected = _expected_types(case)
     for index, record in enumerate(trajectory.calls):
         schema = tools.get(record.tool, {})

@@ -69,8 +69,10 @@ def summary_of(
     input_tokens = output_tokens = None
     if (usage := result.usage) is not None:
         input_tokens, output_tokens = usage.input_tokens, usage.output_tokens
+    if suite is None:
+        suite = result.suite
     return RunSummary(
-        suite=result.suite if suite is None else suite,
+        suite=suite,
         case_id=result.case_id,
         case_name=result.case_name,
         model=result.model,

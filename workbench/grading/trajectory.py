@@ -32,7 +32,9 @@ from workbench.grading.pairing import (
     extra_call,
     findings,
     forbidden_call,
+    gain_table,
     paired_in_turn,
+    pairs_at,
     pairs_in_turn,
 )
 from workbench.grading.scoring import unlisted_arguments
@@ -246,10 +248,7 @@ class _Reading:
             if len(rows) * len(columns) > MAX_PAIRS:
                 nearest |= pairs_in_turn(rows, columns, self._nearness)
             elif columns:
-                gains = []
-                for index in rows:
-                    gains.append([self._nearness(index, call) for call in columns])
-                nearest |= {rows[row]: columns[column] for row, column in best_pairing(gains)}
+                nearest |= pairs_at(rows, columns, best_pairing(gain_table(rows, columns, self._nearness)))
         return nearest
 
     def _would_fit(self, expected: int, call: int) -> bool:

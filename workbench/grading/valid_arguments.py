@@ -117,9 +117,7 @@ def check_calls(trajectory: Trajectory) -> tuple[CheckedCall, ...]:
     calls = trajectory.calls
     if not calls:
         return ()
-    tools = {}
-    if trajectory.start is not None:
-        tools = {tool.name: tool for tool in trajectory.start.tools}
+    tools = {tool.name: tool for tool in trajectory.offered}
     checked = [_checked(record, tools.get(record.tool)) for record in calls]
     for index in _corrected(calls, checked):
         checked[index] = checked[index]._replace(corrected=True)
