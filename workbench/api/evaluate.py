@@ -96,6 +96,7 @@ class StandingApproval:
         refused = []
         for request in needs.requests:
             asked = _asked_unapproved(needs.specs, request.file.path)
+            # Permanent trust covers the needs of a file, but neither its `.env` file nor the models of its folder.
             changed: list[str] = []
             if request.must_ask and not trust.covers(request):
                 changed += self._new_needs(request)
@@ -124,6 +125,7 @@ class StandingApproval:
 
     def _changed_around(self, request: Request, asked: Iterable[ModelSpec]) -> Iterator[str]:
         path = absolute(request.file.path)
+        # The nearest approved folder around the suite counts.
         folder = next((self.folders[place] for place in path.parents if place in self.folders), _Folder({}, {}))
         if variables := _changed_variables(folder.environment, request.grant.environment):
             yield f"use variables of a .env file that have changed since they were approved: {', '.join(variables)}"
@@ -209,6 +211,7 @@ def _reached(folder: Path, names: Iterable[str], program: Program) -> _Models:
     """Return the models of some names as a folder knows them; a name that it does not know is left out."""
     found = {}
     for name in names:
+        # `_refuse_unknown` refuses a model that no folder knows.
         with suppress(ConfigError):
             found[name] = program.models.resolve(name, folder, by_suite=False, judges=True)
     return found
@@ -277,6 +280,7 @@ def approval_for(needs: Needs, approve: Approve, program: Program) -> Approval:
     Raises ApprovalError with all needs that are not approved.
     """
     asked = [request for request in needs.requests if request.must_ask]
+    # Standing approval and trust depend on files as well as needs, so that a function of the needs cannot decide.
     if isinstance(approve, StandingApproval):
         approve.check(needs, program)
         refused = []
@@ -337,6 +341,7 @@ class Cells:
         if self._missing[key]:
             return None
         runs = sorted(self._over.pop(key), key=lambda finished: finished.place)
+        # Gates and aggregates measure the whole suite: a single case is reported without them.
         alone = run.suite.model_copy(update={"gate": Gate(), "aggregates": ()})
         report = Report(
             runs=tuple(runs),

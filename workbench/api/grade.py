@@ -58,6 +58,7 @@ def call(tool: str, arguments: Mapping[str, JsonValue] | str | None = None, /, *
     >>> workbench.call("search", '{"from": "Os').problem
     'JSON that ends too early'
     """
+    # The parameters are positional only, so that a tool may have arguments called `tool` and `arguments`.
     if isinstance(arguments, str):
         read, problem = read_arguments(arguments)
         if problem is not None:

@@ -112,6 +112,7 @@ class LoadedSuite:
     @property
     def definition(self) -> Suite:
         """The suite as its file defines it."""
+        # `load` refuses a file with errors, and any other file has a suite.
         assert self.file.suite is not None
         return self.file.suite
 

@@ -1,4 +1,4 @@
-"""The `decision` grader (Toolvaluator): should a tool be called, which one, with which arguments, a third each.
+"""The `decision` grader (Toolvaluator): a third each for whether to call, the name of the tool, and the arguments.
 
 Expected and actual calls are compared place by place; the steps of a chain with the first call of their round.
 """

@@ -177,7 +177,7 @@ def calls_in_text(text: str, tools: Sequence[ToolDefinition]) -> tuple[TextCall,
 
 
 def calls_after_thoughts(thoughts: str, tools: Sequence[ToolDefinition]) -> tuple[TextCall, ...]:
-    """Return the call, with a template's marks, in which thoughts without an answer end; empty without one."""
+    """Return the last marked call in thoughts without an answer; empty if the thoughts go on after it."""
     # Earlier calls in the thoughts may be plans that the model gave up.
     if len(thoughts) > MAX_TEXT_CHARS or not _END_OF_CALL.search(thoughts):
         return ()

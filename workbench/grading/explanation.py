@@ -559,7 +559,7 @@ def disagreement(grades: Iterable[Grade]) -> tuple[tuple[Status, tuple[Grade, ..
 # The dimensions of the `dimensions` grader one by one, each as a fraction.
 
 _MAX_TERMS = 12
-"""The most terms of a sum that are written one by one; of more, only the sum is."""
+"""The most terms that a sum shows one by one; a longer sum shows only its total."""
 
 
 class Facet(NamedTuple):

@@ -63,7 +63,7 @@ def resolve_weights(weights: Sequence[Weight | None]) -> list[float]:
 
 
 NO_OBJECT = "the arguments are no JSON object"
-"""The outcome of a call that meets no expectation, whatever is expected of its arguments."""
+"""The outcome of a call with broken arguments, which meets no expectation."""
 
 ROUNDING_SLACK = 1e-9
 """The largest distance below a threshold at which a score still reaches it: sums of shares such as 0.2 are inexact."""

@@ -39,7 +39,7 @@ class OutOfRunsError(Exception):
 
 @dataclass(frozen=True)
 class Dropped:
-    """The pieces of one kind that were left out, `of` so many."""
+    """The pieces of one kind that were left out; `of` is the number of all pieces of the kind."""
 
     kind: str
     pieces: tuple[str, ...]
@@ -134,7 +134,7 @@ def _kinds(document: Document, way: Way, offered: Sequence[str]) -> Iterator[_Ki
 
 
 class _Text(str):
-    """A piece of text that is told from equal ones by its identity, which plain texts may share."""
+    """A piece of text with an identity of its own, because equal plain texts may be one object."""
 
     __slots__ = ()
 

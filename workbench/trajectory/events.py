@@ -33,6 +33,7 @@ call. `replayed`: the run from which this one was forked. `reported`: a tool out
 imported file says."""
 
 
+# Weakly referenced by `ByIdentity`, which keeps the compiled schema of a tool for as long as the definition lives.
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class ToolDefinition:
     """A tool as models see it; `parameters` is its JSON Schema.

@@ -54,7 +54,8 @@ from workbench.trajectory.events import (
 )
 from workbench.trajectory.trajectory import Trajectory, TrajectoryError, TrajectoryFold
 
-# Events as JSON lines. Reading a written line gives an equal event.
+# Events as JSON lines. Reading a written line gives an equal event. The names are part of the format: they stay when a
+# class is renamed, as `asked_again` did.
 
 EVENT_NAMES: dict[type[EventPayload], str] = {
     RunStarted: "run_started",
@@ -163,6 +164,7 @@ def event_from_json(data: object) -> Event:
 
 
 def _quoted(text: str) -> str:
+    # A piece of an answer may hold half of a surrogate pair, which UTF-8 cannot express.
     return escape_lone_surrogates(encode_basestring(text))
 
 
@@ -284,6 +286,7 @@ def read_recording(path: Path) -> Recording:
     with _opened(path) as file:
         content = file.read()
     reading = _Reading(path)
+    # Without a line end, the last line may be incomplete.
     *lines, rest = content.split(b"\n")
     for number, line in enumerate(lines, start=1):
         reading.take(number, line)
@@ -311,6 +314,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
             raise RecordingError(f"{path} cannot be read: it is a {kind}")
         with path.open("rb") as file:
             yield file
+    # ValueError: the path holds a null character.
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise RecordingError(f"{path} cannot be read: {reason}") from error
@@ -362,6 +366,7 @@ class _Reading:
             self._add(number, data)
 
     def _read_header(self, data: dict[str, object]) -> Header:
+        # `isinstance` would take `true` for version 1.
         version = data.get("recording")
         if type(version) is int and version > VERSION:
             raise RecordingError(

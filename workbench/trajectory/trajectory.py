@@ -48,6 +48,7 @@ CUT_OFF = "an answer was cut off at the token limit: raise `max_tokens`"
 """The notice of a run that ended with an answer cut off at the token limit."""
 
 
+# Weakly referenced by `ByIdentity`, which keeps the text of a call for as long as the record lives.
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class CallRecord:
     """A tool call and its result; `complete` is false while the arguments are still arriving."""
@@ -167,7 +168,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """Everything that happened in one run: one case with one model, once."""
+    """The course of a run (one case with one model, once): its start, rounds and end."""
 
     run_id: str
     start: RunStarted | None = None
@@ -232,6 +233,7 @@ class Trajectory:
     @property
     def final_answer(self) -> str:
         """The text of the answer that ended the run; empty if the run ended in another way."""
+        # An answer with calls, or one that was cut off or refused, is none, even as the last one of a chain.
         if self.finish is None or self.finish.reason not in ("answered", "steps done") or not self.rounds:
             return ""
         last = self.rounds[-1]
@@ -400,6 +402,7 @@ class TrajectoryFold:
             case RequestFailed(round=number, error=error):
                 self._round(number).errors.append(error)
             case PromptProgress(round=number):
+                # Progress leaves nothing behind in the trajectory; its round must be the one under way.
                 self._round(number)
             case TextDelta(round=number, text=text):
                 self._round(number).text.append(text)
@@ -426,6 +429,7 @@ class TrajectoryFold:
             case ExecutionStarted(call_id=call_id, server=server):
                 self._call(call_id).server = server
             case ExecutionProgress(call_id=call_id):
+                # As for the progress of a prompt: only the call must exist.
                 self._call(call_id)
             case CallEdited(call_id=call_id, arguments=arguments):
                 self._call(call_id).edited = arguments
@@ -439,6 +443,7 @@ class TrajectoryFold:
                 self._held_ms += held_ms
                 self._is_held = False
             case Forked():
+                # Everything up to here came from the original run.
                 self._fork = what
                 for round_ in self._rounds:
                     round_.replayed = True
