@@ -369,12 +369,12 @@ def _tried(trial: Trial, result: RunResult | None, origin: RunResult) -> Tried:
 
 def _request(trajectory: Trajectory, call: CallRecord) -> str:
     """Return the user's message that led to a call: that of the step of a chain, else the last one."""
-    step, start = trajectory.rounds[call.round - 1].step, trajectory.start
-    if step is not None and step.user is not None:
-        return step.user
-    if start is None:
+    message_of_step = trajectory.rounds[call.round - 1].step_message
+    if message_of_step is not None:
+        return message_of_step
+    if trajectory.start is None:
         return ""
-    messages = start.messages
+    messages = trajectory.start.messages
     return next((message.content for message in reversed(messages) if message.role == "user"), "")
 
 
