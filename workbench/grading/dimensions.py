@@ -261,7 +261,7 @@ def _best(table: Sequence[Sequence[_Compared]]) -> list[tuple[int, int]]:
     rows, columns = len(table), len(table[0])
     # Scores become whole numbers over a common denominator, so that equal sums are equal. Each row has a digit of its
     # own below them, in a base larger than the number of columns, which resolves ties.
-    denominators = set()
+    denominators: set[int] = set()
     for line in table:
         denominators.update(2 * (judged.entries or 1) for judged in line)
     scale = math.lcm(*denominators)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from workbench.checks.schemas import ArgumentSchema, BrokenSchemaError
@@ -586,7 +586,8 @@ def _faults(trajectory: Trajectory) -> Iterator[Issue]:
 
 
 def _calls_as_text(round_: Round, tools: tuple[ToolDefinition, ...]) -> Iterator[Issue]:
-    text, search = round_.text, calls_in_text
+    text = round_.text
+    search: Callable[[str, Sequence[ToolDefinition]], tuple[TextCall, ...]] = calls_in_text
     if not round_.text.strip() and not round_.calls:
         # Some parsers move the call of a reasoning model into the reasoning, and return no answer.
         text, search = round_.reasoning, calls_after_thoughts

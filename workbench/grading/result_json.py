@@ -135,12 +135,13 @@ def outcome_from_json(data: Mapping[str, JsonValue]) -> Outcome:
         _check_quantities(grade, grade.grader)
         if grade.published is not None:
             _check_quantities(grade.published, grade.grader)
-    for rated in (*outcome.judgements, *outcome.metrics):
-        if rated.scale is not None and not rated.scale[0] < rated.scale[1]:
-            raise ValueError(f"a scale must rise, and {rated.scale[0]} to {rated.scale[1]} does not")
-    scores = [outcome.score]
-    for graded in (*outcome.grades, *outcome.steps):
-        scores.append(graded.score)
+    scales = [judgement.scale for judgement in outcome.judgements]
+    scales += [metric.scale for metric in outcome.metrics]
+    for scale in scales:
+        if scale is not None and not scale[0] < scale[1]:
+            raise ValueError(f"a scale must rise, and {scale[0]} to {scale[1]} does not")
+    scores = [outcome.score, *(grade.score for grade in outcome.grades)]
+    scores += [step.score for step in outcome.steps]
     if not any(map(_is_infinite, scores)):
         return outcome
     grades = [grade._replace(score=_infinite(grade.score)) for grade in outcome.grades]
@@ -208,6 +209,4 @@ def _plain(value: Any) -> JsonValue:
         if isinstance(value, Judgement) and value.scale is None:
             del plain["scale"], plain["number"]
         return plain
-    if isinstance(value, Status):
-        return value.value
-    return value
+    return value.value if isinstance(value, Status) else value
