@@ -1,4 +1,4 @@
-"""Actions of screens: `@action` on a method gives its keys, name and condition; the names of keys, and the keymap."""
+"""Actions of screens, declared by `@action` on a method, and the keys that perform them."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ _NAMED = {
 _ALSO = {"esc": "escape", "return": "enter", "del": "delete", "ins": "insert", "pgup": "pageup", "pgdn": "pagedown"}
 _ALSO |= {"↑": "up", "↓": "down", "←": "left", "→": "right"}
 _MODIFIERS = {"ctrl": "Ctrl", "alt": "Alt", "shift": "Shift"}
+# `string.punctuation` gives Unicode's names; Textual uses these for six of them.
 _SHORTER = {
     "solidus": "slash",
     "reverse_solidus": "backslash",
@@ -49,8 +50,8 @@ _SHORTER = {
     "plus_sign": "plus",
     "low_line": "underscore",
 }
-"""Textual's names for characters with long Unicode names."""
 
+# A terminal sends one byte for both keys, so a program cannot tell which was pressed.
 _SAME = {"ctrl+m": "Enter", "ctrl+i": "Tab", "ctrl+h": "Backspace", "ctrl+left_square_bracket": "Esc"}
 _UNICODE = {char: unicodedata.name(char).lower().replace("-", "_").replace(" ", "_") for char in string.punctuation}
 _CHARACTERS = {char: _SHORTER.get(name, name) for char, name in _UNICODE.items()}
@@ -65,17 +66,21 @@ def is_sequence(key: str) -> bool:
 def key_name(key: str) -> str:
     """Return a key as a person reads it: `Ctrl+R`, `F5`, `/`, `R`."""
     *modifiers, last = key.split("+")
-    shown = (
-        _NAMED.get(last) or _SIGNS.get(last) or (last.upper() if "ctrl" in modifiers or "alt" in modifiers else last)
-    )
+    shown = _NAMED.get(last) or _SIGNS.get(last)
+    if shown is None:
+        # Terminals do not distinguish Ctrl+r from Ctrl+R, so the usual spelling is shown. A bare letter keeps its case.
+        shown = last.upper() if "ctrl" in modifiers or "alt" in modifiers else last
     return "+".join([*(_MODIFIERS.get(modifier, modifier) for modifier in modifiers), shown])
 
 
 def key_of(written: str) -> str:
     """Return Textual's name for a key as a person writes it: `f6`, `Ctrl+R`, `/`, `PgUp`.
 
-    Two characters that are typed one after the other are a key, too: `gg`. Raises ValueError with a message about the
-    key."""
+    A sequence of two characters, such as `gg`, is returned as it is.
+
+    Raises:
+        ValueError: The text names no key that a terminal sends. The message continues a sentence about the key."""
+    # The look-around keeps a plus that is the key itself, as in `ctrl++`.
     *modifiers, last = re.split(r"(?<=.)\+(?=.)", written.strip(), flags=re.DOTALL)
     modifiers = sorted(modifier.lower() for modifier in modifiers)
     if not modifiers and is_sequence(last) and last.lower() not in (*_NAMED, *_ALSO):
@@ -93,7 +98,7 @@ def key_of(written: str) -> str:
     if "shift" in modifiers and last not in _NAMED:
         raise ValueError("is not sent by terminals: write the letter itself, R for shift+r")
     if "ctrl" in modifiers and len(last) == 1:
-        last = last.lower()
+        last = last.lower()  # Textual's names of control keys are lower case
     key = "+".join([*modifiers, last])
     if key in _SAME:
         raise ValueError(f"cannot be told apart from {_SAME[key]} in a terminal: choose another key")
@@ -101,54 +106,50 @@ def key_of(written: str) -> str:
 
 
 def is_character(key: str) -> bool:
-    """Return whether a key types a character, or two of them."""
+    """Return whether a key is one printable character or a sequence of two."""
     return is_sequence(key) or len(key) == 1 or key in _SIGNS
 
 
 Pane = Literal["suites", "case", "run"]
 
 HeldKind = Literal["arguments", "result", "answer", "message"]
-"""A call's arguments, its result, an answer in place of the tool, or a message to the model."""
+"""Kinds of text edited while a run is held: arguments of a call, its result, an answer that replaces it, a message."""
 
 HELD_KINDS: frozenset[HeldKind] = frozenset(get_args(HeldKind))
 
 ANSWERS: frozenset[HeldKind] = frozenset({"result", "answer"})
-"""Kinds that can be a tool error."""
+"""Kinds of held text that can be marked as a tool error."""
 
 PANES: tuple[Pane, ...] = ("suites", "case", "run")
 PANE_TITLES: dict[Pane, str] = {"suites": "Suites", "case": "Case", "run": "Run"}
 
 Where = str
-"""Where a key is bound: in a pane (`suites`, `case`, `run`), in a view of the case (`form`, `toml`), on the whole
-main screen (`everywhere`), on a different screen (its name), on all screens (`anywhere`), or in any list of lines
-(`move`)."""
+"""The place where a key is bound: a pane (`suites`, `case`, `run`), a view of the case (`form`, `toml`), the whole main
+screen (`everywhere`), a screen above it (its name), all screens (`anywhere`), or any list of lines (`move`)."""
 
 View = Literal["form", "toml"]
 """The two views of a case."""
 
 Shown = Literal["nothing", "a run", "a finished run", "a recording"]
-"""The content of the run pane. "a run" is an active one."""
+"""The content of the run pane; `a run` is still active."""
 
 
 Typing = Literal["a line", "a text", "toml", "a filter", "a breakpoint"] | HeldKind
 
 
 NO_EDITOR = "no editor was found: set VISUAL or EDITOR to the editor of your choice"
-"""Why the user's editor cannot be opened if none is set."""
 
 NO_EDITOR_IN_BROWSER = "an editor needs a terminal, and this is a browser: type here, or open the file where it is"
 
 
 @dataclass(frozen=True)
 class Situation:
-    """The facts that decide which actions are available on a screen.
-
-    Each screen adds its own."""
+    """The facts that decide which actions of a screen are available; each screen may add its own."""
 
     typing: Typing | None = None
-    """The kind of text being typed, if any. Keys are then letters."""
+    """The kind of text being typed, if any. Letters then belong to the text, so actions with letter keys are off."""
     has_text: bool = False
-    """Whether there is something to copy at the cursor."""
+    """Whether the cursor is on text that can be copied."""
     refuses: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Why actions are unavailable at the cursor, by action id."""
 
@@ -160,7 +161,7 @@ class MainSituation(Situation):
     pane: Pane = "suites"
     row: Literal["folder", "suite", "case", "problem", "hint"] | None = None
     runnable: int = 0
-    """Not 0 if a case at or below the selected row can run."""
+    """The number of cases at or below the selected row that can run, or any number above 0."""
     variants: bool = False
     """Whether a suite at or below the selected row has variants."""
     broken: bool = False
@@ -171,7 +172,7 @@ class MainSituation(Situation):
     runs: int = 0
     """The number of runs shown for the selected case."""
     failures: bool = False
-    """Whether any case failed, broke off or was stopped."""
+    """Whether any case failed, broke off or was stopped, so that the list of failures has an entry."""
     failed: bool = False
     """Whether any run has the verdict failed."""
     cases: int = 0
@@ -180,31 +181,31 @@ class MainSituation(Situation):
     shown_failed: bool = False
     """Whether the displayed run has the verdict failed."""
     ran_before: bool = False
-    """Whether the selected case has no run of this session, but one in the history."""
+    """Whether the selected case has runs in the history, but none of this session."""
     graded: bool = False
     """Whether the displayed run has grades."""
     why_not_graded: str = ""
     """Why a finished run has no grades."""
     held: Literal["request", "call", "result"] | None = None
-    """Where the displayed run is held, if it is."""
+    """The kind of stop at which the displayed run is held, if it is."""
     held_beside: str | None = None
-    """The held run of the selected case, if it is not the displayed one: its name, and where it is."""
+    """The name and the stop of a held run of the selected case that is not displayed."""
     first_hold: bool = False
-    """Whether the displayed run was not held anywhere before."""
+    """Whether this is the first stop of the displayed run."""
     other_call: str | None = None
-    """A message if the cursor is on a different call than the one where the displayed run is held."""
+    """The message for a cursor that is on a different call than the one where the displayed run is held."""
     held_runs: int = 0
     """The number of held runs, of any case."""
     not_mockable: str | None = "put the cursor on a call or its result"
     not_expectable: str | None = "put the cursor on a call or its result"
     """Why the selected item cannot become a mock, or an expected call, of the case."""
     broke_off: bool = False
-    """Whether the displayed run broke off, or did not run at all."""
+    """Whether the displayed run broke off or never began."""
     has_file: bool = False
     editor: str | None = None
     no_editor: str = NO_EDITOR
     not_editable: str | None = "put the cursor on a suite or a case"
-    """Why nothing can be edited here, if so."""
+    """Why the selected row cannot be edited; `None` if it can."""
     undoable: str | None = None
     redoable: str | None = None
     """Descriptions of the changes that undo and redo would make."""
@@ -213,7 +214,7 @@ class MainSituation(Situation):
     movable: tuple[int, ...] = ()
     """The directions in which the selected case can be moved: up (-1), down (1)."""
     elsewhere: bool = False
-    """Whether there is a different suite that can be edited."""
+    """Whether a second suite can be edited, so that the case can be moved there."""
     dirty: bool = False
     """Whether the selected suite has unsaved changes."""
     gone: bool = False
@@ -231,23 +232,23 @@ class MainSituation(Situation):
     """Why actions on the form's row are unavailable, by action id."""
 
 
+# Messages contain names from suites and servers. A random mark keeps such a name from being read as a placeholder.
 _MARK = token_hex(4)
-"""Nobody can guess it, so no name that stands in a message can look like a key."""
 
 KEY_IN_TEXT = re.compile(rf"\{{{_MARK}:([a-z_.]+)\}}")
 
 
 def key_for(action_id: str) -> str:
-    """Return a placeholder for the key of an action in a message, filled when it is shown (`Keymap.in_words`)."""
+    """Return a placeholder for the key of an action in a message; `Keymap.in_words` replaces it."""
     return f"{{{_MARK}:{action_id}}}"
 
 
 Why = Callable[[Any], str | None]
-"""Returns why an action is unavailable in a situation, `None` if it is available."""
+"""A condition of an action: returns why the action is unavailable in a situation, `None` if it is available."""
 
 
 def always(_: Situation) -> str | None:
-    """Return that an action is always available."""
+    """Condition of an action that is always available."""
     return None
 
 
@@ -255,41 +256,45 @@ def why_no_run(now: MainSituation) -> str:
     """Return why no run is displayed."""
     if now.row != "case":
         return "put the cursor on a case that was run"
+    session = " in this session" if now.ran_before else ""
     runs = unless_read_only(f"; {key_for('run.case')} runs it")
-    return f"this case has not been run{' in this session' if now.ran_before else ''}{runs}"
+    return f"this case has not been run{session}{runs}"
 
 
 HELD_AT: Mapping[str, str] = {"request": "before a request", "call": "before a call", "result": "after a result"}
 
 
 def while_held(places: Collection[str], otherwise: str, *, to_call: bool = False) -> Why:
-    """Return a condition that the run is held at one of these places.
+    """Return the condition of an action that needs a run held at one of `places`.
 
-    With `to_call`, the cursor must be on that call."""
+    `otherwise` says where the action is possible, for the message at another place. With `to_call`, the cursor must be
+    on the held call."""
     not_held = f"the run is not held; {key_for('step')} steps through the case"
 
     def why_not(now: MainSituation) -> str | None:
         if now.held is None:
-            running = now.shown == "a run"
-            if running:
+            if now.shown == "a run":
                 return f"the run is not held; {key_for('step')} holds it at its next stop"
             return not_held
         if now.held not in places:
             return f"the run is held {HELD_AT[now.held]}: {otherwise}"
-        return now.other_call if to_call else None
+        if to_call:
+            return now.other_call
+        return None
 
     return why_not
 
 
+# While a run is held, the key that edits a case edits the held call instead.
 why_not_edit_held = while_held(
     ("call", "result"), "arguments can be changed before a call, a result right after it has come", to_call=True
 )
-"""The condition for editing at a hold. The key that edits a case does that while a run is held."""
+"""The condition for editing the arguments or the result of the call where a run is held."""
 
 
 @dataclass(frozen=True)
 class Action:
-    """Something the user can do.
+    """A command of the user: its keys, its texts and its condition.
 
     `title` is for help and palette, `label` (if any) for the key bar. `why_not` returns why it is unavailable."""
 
@@ -300,19 +305,19 @@ class Action:
     label: str = ""
     why_not: Why = always
     priority: bool = False
-    """Whether the keys, except letters, also work during typing."""
+    """Whether keys other than letters also work while a field has the focus."""
     listed: bool = True
-    """Whether the palette of the main screen offers it."""
+    """Whether the palette of the main screen offers the action."""
     changes: bool = False
-    """Whether it writes, runs or connects. A read-only app refuses it."""
+    """Whether the action writes, runs or connects. A read-only app refuses it."""
     words: str = ""
-    """Other words by which the palette finds it, as other programs call it."""
+    """Names of the action in other programs, by which the palette finds it."""
     method: str = ""
-    """The name of the method that performs it."""
+    """The name of the method that performs the action."""
 
 
 NO_KEY = "no_key"
-"""Given to Textual for an action without keys. No terminal sends it."""
+"""The key given to Textual for an action without keys; no terminal sends it."""
 
 
 @dataclass(frozen=True)
@@ -332,7 +337,7 @@ class Keymap:
         return " ".join(key_name(key) for key in self.keys(action))
 
     def in_words(self, text: str) -> str:
-        """Return a message with the keys of actions where it has `key_for`."""
+        """Return a message with the placeholders of `key_for` replaced by the names of keys."""
         return KEY_IN_TEXT.sub(lambda named: self._key_in_words(named[1]) or f"{{{named[1]}}}", text)
 
     def _key_in_words(self, action_id: str) -> str:
@@ -345,11 +350,11 @@ class Keymap:
         return f"“{action.title}”, which has no key,"
 
     def sequences(self, actions: Iterable[Action]) -> frozenset[str]:
-        """Return the keys that are two characters, typed one after the other."""
+        """Return the keys of some actions that are two characters typed one after the other, such as `gg`."""
         return frozenset(key for action in actions for key in self.keys(action) if is_sequence(key))
 
     def for_textual(self) -> dict[str, str]:
-        """Return the changes in the form of `App.set_keymap`."""
+        """Return the changed keys by action id, in the form that Textual's `App.set_keymap` takes."""
         return {action_id: ",".join(keys) or NO_KEY for action_id, keys in self.changed.items()}
 
 
@@ -377,11 +382,11 @@ def action(
     priority: bool = False,
     words: str = "",
 ) -> Callable[[Method], Method]:
-    """Declare that a method performs an action.
+    """Declare the action that a method performs.
 
-    Keys are written as a person writes them, with blanks between them.
+    `keys` are separated by blanks and written as in `keys.toml`. `needs` is the condition of the action.
 
-    A `SideScreen` gives its actions an id and a place by itself: `do_sort` performs `NAME.sort`.
+    A `SideScreen` derives the id of an action from the method: `do_sort` performs `NAME.sort`.
 
     >>> class Lamps(SideScreen[None]):
     ...     @action("x", "Switch the lamp off", label="off", changes=True)
@@ -403,14 +408,17 @@ def actions_of(owner: type) -> tuple[Action, ...]:
     found: dict[str, Action] = {}
     for base in owner.__mro__:
         for name, method in vars(base).items():
-            declared = method.__dict__.get("action") if isinstance(method, FunctionType) else None
-            if declared is not None and name not in found:
+            # Other class attributes, such as slots, may have no `__dict__`.
+            if not isinstance(method, FunctionType) or name in found:
+                continue
+            declared = method.__dict__.get("action")
+            if declared is not None:
                 found[name] = replace(declared, method=name)
     return tuple(found.values())
 
 
 def actions_at(where: Where, *groups: type[MainActions]) -> Iterator[Action]:
-    """Yield the actions of some groups of the main screen in one of its places."""
+    """Yield the actions of some groups whose keys are bound at one place of the main screen."""
     return (action for group in groups for action in actions_of(group) if action.where == where)
 
 
@@ -422,14 +430,14 @@ def why_unavailable(action: Action, now: Situation) -> str | None:
 
 
 def is_offered(action: Action) -> bool:
-    """Return whether a key bar has room for an action: one that is never available would only take it."""
+    """Return whether a key bar shows an action; a read-only app leaves out those that change something."""
     return not (action.changes and is_read_only())
 
 
 class MainActions:
-    """A group of actions of the main screen: its methods with `action`.
+    """A group of actions of the main screen: the methods declared with `action`.
 
-    It is imported at the start, so its methods import their own needs."""
+    Groups are loaded when the app starts, so a method imports its screen or dialog itself."""
 
     GROUP: ClassVar[str]
     """The title of the group in the palette. Several may share one."""
@@ -439,17 +447,18 @@ class MainActions:
 
 
 def bindings_for(actions: Iterable[Action]) -> list[BindingType]:
-    """Return the bindings of some actions.
-
-    Widgets handle movement themselves; the screen handles everything else."""
-    return [
-        Binding(key, _target(action), action.title, show=False, priority=action.priority and len(key) > 1, id=action.id)
-        for action in actions
-        for key in action.keys
-    ]
+    """Return Textual's bindings for the keys of some actions."""
+    bindings: list[BindingType] = []
+    for action in actions:
+        for key in action.keys:
+            # A letter never has priority, because a focused field must get it.
+            first = action.priority and len(key) > 1
+            bindings.append(Binding(key, _target(action), action.title, show=False, priority=first, id=action.id))
+    return bindings
 
 
 def _target(action: Action) -> str:
+    # The focused list moves its own cursor; the screen performs every other action.
     if action.where == "move":
         return f"move('{action.id.removeprefix('move.')}')"
     return f"screen.do('{action.id}')"
@@ -470,9 +479,11 @@ FILTERING: tuple[Action, ...] = (
     Action("filter.keep", "Keep the filter, and go to the list", ("enter",), label="keep"),
     Action("filter.end", "Show all again", ("escape",), label="show all"),
 )
-"""The keys shown in the key bar while a filter is typed. The field handles them itself."""
+"""Entries of the key bar while a filter is typed; the field handles these keys."""
 
 
 def unless_read_only(hint: str) -> str:
-    """Return a hint at a key that runs or changes something; in a read-only view, where it is refused, nothing."""
-    return "" if is_read_only() else hint
+    """Return a hint that names a key, or an empty text in a read-only app, which refuses the key."""
+    if is_read_only():
+        return ""
+    return hint

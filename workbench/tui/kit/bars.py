@@ -19,19 +19,17 @@ NOTICE_ROWS = 3
 
 
 class PaneTitle(Bar):
-    """The title of a pane.
-
-    Panes that share a place have all titles side by side."""
+    """The title of a pane, with those of hidden panes that share its place."""
 
     class Chosen(Message):
-        """Posted when a title is clicked."""
+        """Posted when the title of a pane is clicked."""
 
         def __init__(self, pane: Pane) -> None:
             super().__init__()
             self.pane = pane
 
     class RightChosen(Message):
-        """Posted when the right end is clicked."""
+        """Posted when the right end of the title, such as a status, is clicked."""
 
         def __init__(self, pane: Pane) -> None:
             super().__init__()
@@ -44,11 +42,13 @@ class PaneTitle(Bar):
         self._current: Pane = "suites"
 
     def show(self, panes: Sequence[Pane], current: Pane, focused: bool, about: str, right: Line = EMPTY) -> None:
-        """Show the names of the panes, with a mark and the content's name at the current one."""
+        """Show the names of the panes with the current one marked, the content's name `about`, and a right end."""
         names: list[Span] = []
         self._ends = []
         for pane in panes:
-            of_pane: Role = "badge" if pane == current and focused else "strong" if pane == current else "muted"
+            of_pane: Role = "muted"
+            if pane == current:
+                of_pane = "badge" if focused else "strong"
             names.append(Span(f" {PANES.index(pane) + 1} {PANE_TITLES[pane]} ", of_pane))
             self._ends.append((cells(tuple(names)), pane))
         role: Role = "text" if focused else "muted"
@@ -62,17 +62,16 @@ class PaneTitle(Bar):
         self.say(line)
 
     def on_click(self, event: events.Click) -> None:
-        pane = next((pane for end, pane in self._ends if event.x < end), None)
-        if pane is not None:
-            self.post_message(self.Chosen(pane))
-        elif event.x >= self.size.width - self._right:
+        for end, pane in self._ends:
+            if event.x < end:
+                self.post_message(self.Chosen(pane))
+                return
+        if event.x >= self.size.width - self._right:
             self.post_message(self.RightChosen(self._current))
 
 
 class KeyBar(Bar):
-    """The keys that fit.
-
-    A notice replaces them until the next key, with up to a few rows; keys that stay are below."""
+    """The bottom bar: as many keys as fit or, until the next key press, a notice of up to `NOTICE_ROWS` rows."""
 
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
@@ -82,20 +81,18 @@ class KeyBar(Bar):
         self._rows: list[Line] = [EMPTY]
 
     def offer(self, keys: Sequence[tuple[Action, bool]], *, stay: bool = False) -> None:
-        """Set the keys, most important first, and whether they `stay` below a notice."""
+        """Set the actions, most important first, each with whether it is available; with `stay`, below a notice too."""
         self._keys, self._stay = keys, stay
         self._say()
 
     def announce(self, notice: Line) -> None:
-        """Show a notice.
-
-        The keys of actions that it names are put in."""
+        """Show a notice, with its placeholders for keys replaced."""
         in_words = keymap_of(self).in_words
         self._notice = tuple(Span(in_words(text), role) for text, role in notice)
         self._say()
 
     def clear_notice(self) -> None:
-        """Return to the keys."""
+        """Show the keys again in place of a notice."""
         if self._notice:
             self._notice = EMPTY
             self._say()
@@ -105,16 +102,18 @@ class KeyBar(Bar):
 
     def on_click(self, event: events.Click) -> None:
         """Press the key whose name is clicked."""
+        if self._notice:
+            return
         keymap = keymap_of(self)
-        action = key_at(self._keys, self.size.width, keymap, event.x) if not self._notice else None
+        action = key_at(self._keys, self.size.width, keymap, event.x)
         if action is not None:
             self.app.simulate_key(keymap.keys(action)[0])
 
     def render_line(self, y: int) -> Strip:
         if y == 0:
             return super().render_line(y)
-        width, rows = self.size.width, self._rows
-        return strip_of(rows[y] if y < len(rows) else EMPTY, width, self.GROUND, palette_of(self))
+        row = self._rows[y] if y < len(self._rows) else EMPTY
+        return strip_of(row, self.size.width, self.GROUND, palette_of(self))
 
     def _say(self) -> None:
         most = min(max(self.app.size.height // 3, 1), NOTICE_ROWS)
@@ -130,15 +129,14 @@ class KeyBar(Bar):
         if len(self._rows) != before:
             self.styles.height = len(self._rows)
         if max(before, len(self._rows)) > 1:
-            self.refresh()
+            self.refresh()  # `say` compares only the first row
 
 
 def notice_rows(notice: Line, width: int, most: int) -> list[Line]:
-    """Return a notice in at most `most` rows of `width` cells.
-
-    A notice that is too long loses its middle, where paths are: its end says what happened."""
+    """Return a notice in at most `most` rows of `width` cells, with the middle of a longer one cut out."""
     rows = wrap_line(notice, width, hang=1)
     text, role = plain(notice), notice[0].role
+    # The middle of a notice is usually a path; its beginning and its end say what happened.
     half = min(len(text), width * most) // 2
     while len(rows) > most and half > 0:
         rows = wrap_line((Span(f"{text[:half]}{ELLIPSIS}{text[-half:]}", role),), width, hang=1)
@@ -147,18 +145,16 @@ def notice_rows(notice: Line, width: int, most: int) -> list[Line]:
 
 
 def key_line(keys: Sequence[tuple[Action, bool]], width: int, keymap: Keymap) -> Line:
-    """Return as many keys as fit into `width` cells.
-
-    Those for help and going back are always included."""
+    """Return as many keys as fit into `width` cells; those for help and going back are always included."""
     spans: list[Span] = [Span(" ")]
     for action, able, key in _fitting(keys, width, keymap):
-        role: Role = "accent" if able else "muted"
-        spans += [Span(key, role), Span(f" {action.label}{_GAP}", "text" if able else "muted")]
+        roles: tuple[Role, Role] = ("accent", "text") if able else ("muted", "muted")
+        spans += [Span(key, roles[0]), Span(f" {action.label}{_GAP}", roles[1])]
     return tuple(spans)
 
 
 def key_at(keys: Sequence[tuple[Action, bool]], width: int, keymap: Keymap, x: int) -> Action | None:
-    """Return the action at a cell of the bar."""
+    """Return the action whose key is drawn at the cell `x` of the bar."""
     end = 1
     for action, _, key in _fitting(keys, width, keymap):
         start, end = end, end + _cells_of(action, key)
@@ -175,19 +171,20 @@ def _cells_of(action: Action, key: str) -> int:
 
 
 def _fitting(keys: Sequence[tuple[Action, bool]], width: int, keymap: Keymap) -> list[tuple[Action, bool, str]]:
-    """Return the keys that fit, each with its name."""
+    """Return the actions that fit, each with whether it is available and the name of its key."""
     bound = []
     for action, able in keys:
         if keymap.keys(action):
             bound.append((action, able, key_name(keymap.keys(action)[0])))
+    # Help and the way back get their room first; then the others, in their order, as long as there is room.
     widths = {action.id: _cells_of(action, key) for action, _, key in bound}
-    always = set()
-    for action, _, _ in bound:
-        if action.id.rpartition(".")[2] in ("help", "back", "end"):
-            always.add(action.id)
-    room = width - 1 - sum(widths[action_id] for action_id in always)
-    for action, _, _ in bound:
-        if action.id not in always and widths[action.id] <= room:
-            always.add(action.id)
-            room -= widths[action.id]
-    return [each for each in bound if each[0].id in always]
+    chosen = set()
+    for action_id in widths:
+        if action_id.rpartition(".")[2] in ("help", "back", "end"):
+            chosen.add(action_id)
+    room = width - 1 - sum(widths[action_id] for action_id in chosen)
+    for action_id, needed in widths.items():
+        if action_id not in chosen and needed <= room:
+            chosen.add(action_id)
+            room -= needed
+    return [each for each in bound if each[0].id in chosen]

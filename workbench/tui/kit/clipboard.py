@@ -1,9 +1,7 @@
-"""Copies text out of a terminal, and says by which way.
+"""Copies text out of a terminal and reports where it went.
 
-The ways are the multiplexer's buffer, otherwise the desktop's clipboard, the terminal's own (OSC 52), or a file.
-
-Ways that confirm success come first. No terminal confirms an OSC 52, so it is only used without a desktop, above all
-over SSH."""
+Tried in this order: the buffer of tmux, a command of the desktop such as `wl-copy`, the terminal's own clipboard
+(escape sequence OSC 52), and a file."""
 
 from __future__ import annotations
 
@@ -33,14 +31,17 @@ def copy(
     in_browser: bool = False,
     clipboards: Sequence[Sequence[str]] = (),
 ) -> str:
-    """Copy `text` and return where it went.
+    """Copy `text` and return where it went, such as `into tmux's buffer`.
 
-    `clipboards` are commands that fill the desktop's clipboard. `send` passes text to the terminal, `None` if it
-    cannot. Takes seconds if a command hangs.
+    `clipboards` are commands that fill the desktop's clipboard from standard input. `send` passes text to the terminal;
+    it is `None` for a terminal without OSC 52. A command that hangs costs `TIMEOUT_S` seconds.
 
-    Raises OSError if not even a file can be written.
+    Raises:
+        OSError: Every way failed, a file included.
     """
     content = text.encode("utf-8", errors="replace")
+    # Ways that confirm success come first. No terminal confirms an OSC 52, so it comes after the desktop's commands,
+    # which are missing over SSH. tmux comes before all because its defaults drop OSC 52.
     if in_tmux and _taken_by(_TMUX, content):
         return "into tmux's buffer (and the clipboard, where tmux passes it on)"
     for command in clipboards:
@@ -80,14 +81,14 @@ async def copy_text(
     folder: Path,
     copy_to_clipboard: Callable[[str], object],
 ) -> None:
-    """Copy a text without its secrets, and announce where it went.
+    """Copy a text with its secrets redacted, and announce where it went.
 
-    `what` is its name. The terminal's clipboard is filled by `copy_to_clipboard`. If nothing else works, the text is
-    written into `folder`."""
+    `what` names the text in the notice. `copy_to_clipboard` sends the OSC 52. The last resort is a file in `folder`."""
     text = secrets.redact(text)
     if not text:
         announce("There is nothing to copy here", "warned", GLYPHS.warned)
         return
+    # The commands run in a thread, but only the event loop may write to the terminal, so its text is collected first.
     sent: list[str] = []
     try:
         where = await asyncio.to_thread(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import ClassVar, TypeVar
 
 from rich.cells import cell_len
@@ -19,7 +20,7 @@ from textual.widgets import Input
 
 from workbench.dataclasses import dataclass
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_line
+from workbench.show.spans import EMPTY, Line, Span, cells, cut_line
 from workbench.tui.kit.fields import PasteChanged
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.stage import ClosesOnce
@@ -33,13 +34,14 @@ _FRAME_ROWS = 4 + _MARGIN_ROWS
 """The rows of border, title, keys, and one line of the screen above and below."""
 
 _ROOMY = 6
-"""With less room than this for reading, the lines above and below are given up."""
+"""The rows of text below which a dialog covers the lines of the screen above and below it."""
 
 BuildLines = Callable[[int], Sequence[Line]]
+"""Returns the lines of a text for a width in cells."""
 
 
 class ReadLines(LineView):
-    """Lines to read, built by a function of the width."""
+    """A scrolling text whose lines are built by a function of the width."""
 
     GROUND: ClassVar[Ground] = "panel"
 
@@ -55,6 +57,7 @@ class ReadLines(LineView):
         """Whether the last line was ever drawn."""
 
     def render_line(self, y: int) -> Strip:
+        # Drawing is the proof that the user could see the end; a scroll position may never reach the screen.
         if not self.was_at_end and self.top + y >= self.line_count() - 1:
             self.was_at_end = True
             self.post_message(self.Ended())
@@ -79,7 +82,7 @@ class ReadLines(LineView):
         return len(self._build(max(width - 1, 1)))
 
     def show_anew(self, *, from_top: bool) -> None:
-        """Rebuild the lines."""
+        """Rebuild the lines and show them from the first one or from the present position."""
         self._built_at = -1
         if from_top:
             self.top = 0
@@ -92,9 +95,9 @@ MAX_LABEL_CELLS = 24
 
 @dataclass(frozen=True)
 class Option:
-    """One choice.
+    """A row to choose: its label, a detail, and the name of a key that chooses it.
 
-    `short` replaces a `detail` that does not fit. `checked` is `None` if only one can be chosen."""
+    `short` replaces a `detail` that does not fit. `checked` is `None` in a list from which only one can be chosen."""
 
     label: str
     detail: str = ""
@@ -104,7 +107,7 @@ class Option:
 
 
 class ChooseLines(LineView):
-    """Choices, one per row."""
+    """A list of options to choose from, one per row."""
 
     GROUND: ClassVar[Ground] = "panel"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose", "Choose", show=False)]
@@ -126,11 +129,14 @@ class ChooseLines(LineView):
 
     def line_at(self, index: int) -> Line:
         option = self.options[index]
-        mark = "" if option.checked is None else f"[{GLYPHS.passed if option.checked else ' '}] "
-        role: Role = "passed" if option.checked else "muted"
+        mark: Line = EMPTY
+        if option.checked:
+            mark = (Span(f"[{GLYPHS.passed}] ", "passed"),)
+        elif option.checked is not None:
+            mark = (Span("[ ] ", "muted"),)
         key = f"{option.key}  " if option.key else ""
         gap = " " * (self._label_cells - cell_len(option.label)) if option.detail else ""
-        head: Line = (Span(" "), Span(mark, role), Span(key, "accent"), Span(f"{option.label}{gap}"))
+        head: Line = (Span(" "), *mark, Span(key, "accent"), Span(f"{option.label}{gap}"))
         line = (*head, Span(f"  {option.detail}", "muted"))
         if option.short and cells(line) > self.text_width:
             line = (*head, Span(f"  {option.short}", "muted"))
@@ -138,9 +144,13 @@ class ChooseLines(LineView):
 
     @property
     def _label_cells(self) -> int:
-        """The column of labels, so that details stand below each other; a long label has its detail right behind it."""
-        aligned = (cell_len(option.label) for option in self.options if option.detail)
-        return max((cells for cells in aligned if cells <= MAX_LABEL_CELLS), default=0)
+        """The width of the column of labels; a label over `MAX_LABEL_CELLS` does not count."""
+        widest = 0
+        for option in self.options:
+            needed = cell_len(option.label)
+            if option.detail and needed <= MAX_LABEL_CELLS:
+                widest = max(widest, needed)
+        return widest
 
     def get_content_height(self, container: object, viewport: object, width: int) -> int:
         return len(self.options)
@@ -153,9 +163,10 @@ class ChooseLines(LineView):
 
 
 def place_for(frame: Size, screen: Size, subject: Region) -> Offset:
-    """Return the place of a frame: the middle of the screen or, if it would cover its subject, directly above or below.
+    """Return the place of a frame so that its subject stays visible.
 
-    Where neither has room, at least the first row of the subject stays visible, if that is possible."""
+    The frame goes into the middle of the screen if that is free, otherwise directly above or below the subject."""
+    # A frame too high for both sides of the subject may still leave the subject's first row visible.
     middle = Offset(max(screen.width - frame.width, 0) // 2, max(screen.height - frame.height, 0) // 2)
     for wanted in (subject, Region(subject.x, subject.y, subject.width, min(subject.height, 1))):
         if not Region.from_offset(middle, frame).overlaps(wanted):
@@ -167,9 +178,7 @@ def place_for(frame: Size, screen: Size, subject: Region) -> Offset:
 
 
 class Dialog(ClosesOnce[_Answer], ModalScreen[_Answer]):
-    """A framed dialog over the screen.
-
-    Esc closes it without an answer."""
+    """A framed dialog over the screen; Esc closes it without an answer."""
 
     DEFAULT_CSS = """
     Dialog { align: center middle; background: $background 60%; }
@@ -189,18 +198,21 @@ class Dialog(ClosesOnce[_Answer], ModalScreen[_Answer]):
         super().__init__()
         self._keys = keys
         self._below: Line = EMPTY
-        """The keys that were last shown, which a notice covers until the text of a field changes."""
+        """The keys last shown, which return when a notice that covers them ends."""
         self._covered = False
         if self.HAS_SUBJECT:
-            # `process_layout` places the frame.
+            # `process_layout` moves the frame by its distance from the corner.
             self.styles.align = ("left", "top")
 
     @property
     def subject(self) -> Region:
         """The lines of the cursor on the screen below, or the field with the focus there."""
+        # A dialog outside of the stack, such as one that is just being closed, has no screen below it.
         screens = self.app.screen_stack
         at = screens.index(self) if self in screens else 0
-        below = screens[at - 1].focused if at else None
+        if not at:
+            return NULL_REGION
+        below = screens[at - 1].focused
         if below is None:
             return NULL_REGION
         if isinstance(below, LineView):
@@ -209,7 +221,7 @@ class Dialog(ClosesOnce[_Answer], ModalScreen[_Answer]):
 
     @property
     def heading(self) -> str:
-        """The title."""
+        """The first title; a dialog whose title depends on its content overrides it."""
         return self.TITLE_LINE
 
     def body(self) -> ComposeResult:
@@ -228,11 +240,11 @@ class Dialog(ClosesOnce[_Answer], ModalScreen[_Answer]):
         self.say_keys(self._keys)
 
     def say_title(self, title: str) -> None:
-        """Replace the title."""
+        """Replace the title of the dialog."""
         self.query_one("#title", Bar).say(lambda _: (Span(f" {title}", "heading"),))
 
     def say_keys(self, keys: Line) -> None:
-        """Replace the keys."""
+        """Replace the line of keys at the bottom of the dialog."""
         self._below, self._covered = keys, False
         self.query_one("#keys", Bar).say(lambda width: fitting_keys(keys, width))
 
@@ -261,8 +273,10 @@ class Dialog(ClosesOnce[_Answer], ModalScreen[_Answer]):
     def _make_room(self, height: int) -> None:
         """Limit the height of text, so that title, choices and keys are always visible."""
         room = height - _FRAME_ROWS - sum(choices.line_count() for choices in self.query(ChooseLines))
+        if room < _ROOMY:
+            room = max(room + _MARGIN_ROWS, 1)
         for reading in self.query(ReadLines):
-            reading.styles.max_height = room if room >= _ROOMY else max(room + _MARGIN_ROWS, 1)
+            reading.styles.max_height = room
 
     def action_leave(self) -> None:
         """Close without an answer."""
@@ -270,7 +284,7 @@ class Dialog(ClosesOnce[_Answer], ModalScreen[_Answer]):
 
 
 def keys_line(*pairs: tuple[str, str]) -> Line:
-    """Return the keys of a dialog as a line."""
+    """Return a line of keys from pairs of a key's name and its effect."""
     spans: list[Span] = []
     for key, label in pairs:
         spans += [Span("   " if spans else " "), Span(key, "accent"), Span(f" {label}")]
@@ -278,31 +292,36 @@ def keys_line(*pairs: tuple[str, str]) -> Line:
 
 
 def fitting_keys(keys: Line, width: int) -> Line:
-    """Return as many keys of a dialog as fit, closer together if need be.
-
-    The first one and Esc stay."""
-    pairs = [keys[at : at + 3] for at in range(0, len(keys), 3)]
-    if cells(keys) <= width or any(len(pair) != 3 or pair[1].role != "accent" for pair in pairs):
+    """Return as many of a dialog's keys as fit, closer together if need be; the first one and Esc stay."""
+    if cells(keys) <= width:
         return keys
-    pairs = [(Span(" " if at == 0 else "  "), *pair[1:]) for at, pair in enumerate(pairs)]
+    pairs: list[Line] = []
+    for at in range(0, len(keys), 3):
+        pair = keys[at : at + 3]
+        # `keys_line` makes three spans of each key. Any other line is a notice, which is not shortened.
+        if len(pair) != 3 or pair[1].role != "accent":
+            return keys
+        pairs.append((Span("  " if at else " "), *pair[1:]))
     for pair in reversed(pairs[1:]):
         if sum(map(cells, pairs)) > width and pair[1].text != "Esc":
             pairs.remove(pair)
-    return tuple(span for pair in pairs for span in pair)
+    return tuple(chain.from_iterable(pairs))
 
 
 class PreviewScreen(Dialog[bool]):
-    """Shows lines to read, and closes with `True` if the user agrees.
+    """A text to read that the user confirms with Enter or leaves with Esc.
 
-    Without a `verb`, there is nothing to agree to."""
+    `verb` names the effect of Enter; with `None`, the text can only be read."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     DEFAULT_CSS = "PreviewScreen > Vertical { width: 120; }"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "take", "Take it", show=False)]
 
     def __init__(self, title: str, build: BuildLines, verb: str | None) -> None:
-        taking = (("Enter", verb),) if verb is not None else ()
-        super().__init__(keys_line(*taking, ("↑↓ PgDn", "read"), ("Esc", "leave it" if verb is not None else "close")))
+        keys = [("↑↓ PgDn", "read"), ("Esc", "close")]
+        if verb is not None:
+            keys = [("Enter", verb), ("↑↓ PgDn", "read"), ("Esc", "leave it")]
+        super().__init__(keys_line(*keys))
         self.TITLE_LINE = title  # type: ignore[misc]
         self._build = build
         self._verb = verb
@@ -314,5 +333,5 @@ class PreviewScreen(Dialog[bool]):
         self.set_focus(self.query_one("#reading"))
 
     def action_take(self) -> None:
-        """Close with consent."""
+        """Close with `True`, the user's consent."""
         self.dismiss(self._verb is not None)

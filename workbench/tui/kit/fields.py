@@ -1,7 +1,4 @@
-"""A one-line field over a cell of a form, and the base it shares with the field of several lines.
-
-The field handles the keys that leave it and calls its owner at once, because text after them in the same burst
-belongs to the next cell. A field is open while it has the class `open`."""
+"""Text fields of one line: for dialogs, for filters, and over a cell of a form."""
 
 from __future__ import annotations
 
@@ -23,9 +20,7 @@ ONE_LINE = "this field takes one line"
 
 
 class PasteChanged(Message, verbose=True):
-    """Reports that a field changed a pasted text before taking it.
-
-    `notice` says how."""
+    """Posted when a field inserts a paste differently or not at all; `notice` is the text for the user."""
 
     def __init__(self, notice: str) -> None:
         super().__init__()
@@ -33,9 +28,9 @@ class PasteChanged(Message, verbose=True):
 
 
 class SafeInput(Input):
-    """An input that shows each control character as a sign of one cell.
+    """A one-line input in which each control character is visible and one cell wide.
 
-    Of a paste of several lines, it takes the first one that is not blank, and reports that."""
+    From a paste of several lines, it inserts the first that is not blank, and posts `PasteChanged`."""
 
     # With the terminal's own colours, Textual's cursor is black on white, which may be reversed: unseen on dark ground.
     DEFAULT_CSS = """
@@ -83,20 +78,21 @@ class SafeInput(Input):
 
 
 class FilterField(SafeInput):
-    """The field for a filter, visible only during typing.
+    """The field in which a filter is typed; hidden otherwise."""
 
-    Its style is complete, because Textual uses only the first base's style for a screen with two bases."""
-
+    # The style is complete here, because Textual uses only the first base's style for a screen with two bases.
     DEFAULT_CSS = "FilterField { height: 1; border: none; padding: 0 1; background: $panel; display: none; }"
 
 
 Leave = Literal["done", "back", "next", "previous", "up", "down"]
-"""How a key leaves a field: done, back to the cursor's position, next cell, previous cell, or a choice further up or
-down."""
+"""The effect of a key that leaves a field: take the text, drop it, go to the next or previous cell, or move up or down
+in the list of choices."""
 
 OnLeave = Callable[[Leave], object]
+"""Called by a field at a key that leaves it."""
+
 OnLineBreak = Callable[[str], object]
-"""Handles the text after a line break that was typed or pasted into a one-line field."""
+"""Called by a one-line field with the pasted lines, or with an empty text if a line break was typed."""
 
 
 _LINE_KEYS: dict[str, Leave] = {
@@ -111,8 +107,10 @@ BREAK_KEYS = frozenset({"alt+enter", "ctrl+j"})
 
 
 class LineField(SafeInput):
-    """One line of text."""
+    """A one-line field over a cell of a form; open while it has the class `open`."""
 
+    # Keys that leave the field call its owner at once instead of posting a message: text that follows them in the same
+    # burst of input belongs to the next cell.
     TAKES_LINES = True
     DEFAULT_CSS = """
     LineField { position: absolute; display: none; border: none; height: 1; padding: 0; background: $panel; }
@@ -133,7 +131,8 @@ class LineField(SafeInput):
 
     async def on_key(self, event: events.Key) -> None:
         if not self.has_class("open"):
-            event.prevent_default()  # typed before the field was known to be closed: for the focused widget
+            # The key was typed before the field was known to be closed; the focused widget gets it.
+            event.prevent_default()
         elif event.key in _LINE_KEYS:
             taken(event)
             self._leave(_LINE_KEYS[event.key])
@@ -149,7 +148,7 @@ class LineField(SafeInput):
             self._break(event.text)
 
     def take_joined(self, pasted: str) -> None:
-        """Insert several lines as one, joined with blanks, and report that."""
+        """Insert several lines as one, joined with blanks, and post `PasteChanged`."""
         lines = pasted.splitlines()
         if lines:
             self.replace(" ".join(lines), *sorted(self.selection))

@@ -1,4 +1,4 @@
-"""The help: all keys, those of the current place first, why some are unavailable, and a search."""
+"""The help dialog: all keys, those of the current place first, with a search."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ from workbench.tui.kit.stage import in_background
 from workbench.tui.kit.strips import keymap_of
 
 KEY_COLUMN = 13
+"""The least width of the column of keys, with its margin."""
+
 KEYS_CELLS = len("Tab Shift+Tab")
-"""The width of the key column in each section."""
+"""The greatest width of keys for which the column of a section becomes wider."""
 
 _SIGNS: tuple[tuple[str, Role, str], ...] = (
     *((*status.mark, f"{status}: {status.meaning}") for status in Status),
@@ -46,10 +48,10 @@ _SIGNS: tuple[tuple[str, Role, str], ...] = (
 
 
 Sections = Sequence[tuple[str, Sequence[Action]]]
-"""Titles with their actions."""
+"""Sections of the help: a title and its actions."""
 
 COLUMN_CELLS = 48
-"""So wide is a column at least. A wider screen has several."""
+"""The least width of a column; a screen with room for several has up to three."""
 
 _MAX_COLUMNS = 3
 
@@ -57,9 +59,7 @@ _NOTHING: Line = (Span(" No key and no action is called that", "muted"),)
 
 
 class HelpScreen(Dialog[None]):
-    """The help: first the keys of the current place, then those of others.
-
-    It closes on any of its keys."""
+    """The help dialog: the keys of the current place, then those of others."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     TITLE_LINE = "Keys"
@@ -76,7 +76,7 @@ class HelpScreen(Dialog[None]):
         self._sections = sections
         self._now = now
         self._read_elsewhere = elsewhere
-        """Returns the keys of other places, whose screens it imports."""
+        """Returns the keys of other places. It imports their screens, so it runs in a thread."""
         self._elsewhere: Sections = ()
         self._query = ""
 
@@ -98,9 +98,10 @@ class HelpScreen(Dialog[None]):
         return help_lines(self._sections, self._now, width, keymap_of(self), self._elsewhere, self._query)
 
     def action_search(self) -> None:
-        """Type to search the keys."""
+        """Open the field that searches the keys."""
         reading, field = self.query_one("#reading", ReadLines), self.query_one(FilterField)
-        reading.styles.height = reading.size.height  # so that the box stays as it is
+        # A fixed height keeps the frame in place while the search removes lines.
+        reading.styles.height = reading.size.height
         field.display = True
         self.set_focus(field)
         self.say_keys(self.SEARCH_KEYS)
@@ -142,12 +143,13 @@ def help_lines(
     elsewhere: Sections = (),
     query: str = "",
 ) -> list[Line]:
-    """Return every action with a key that matches a query.
+    """Return the lines of the help for `width` cells, only with entries that match a query.
 
-    `sections` come first, with reasons for unavailable actions, then the keys of other places, then the signs."""
+    `sections` come first, with the reasons why actions are unavailable, then `elsewhere` and the meaning of signs."""
     lines: list[Line] = []
     for title, listed in sections:
         lines += _section(title, _found(listed, keymap, query), now, width, keymap)
+    # Signs come before the keys of other places, but a search is first of all for keys.
     signs = _signs(width, query, keymap)
     if signs and not query:
         lines += signs
@@ -169,31 +171,40 @@ def _found(actions: Sequence[Action], keymap: Keymap, query: str) -> list[_Found
         match = fuzzy_match(query, action.title)
         if keys and match is not None:
             found.append((action, match.positions))
-        elif any(query == key or (len(key) > 1 and query.lower() == key.lower()) for key in keys.split()):
+        elif any(_is_key(query, key) for key in keys.split()):
             found.append((action, frozenset()))
     return found
 
 
-def _section(title: str, found: Sequence[_Found], now: Situation | None, width: int, keymap: Keymap) -> list[Line]:
-    """Return a section in columns, with actions that are unavailable `now` at the end.
+def _is_key(query: str, key: str) -> bool:
+    # `r` and `R` are different keys; the spelling of `Ctrl+R` and `Enter` is up to the user.
+    return query == key or (len(key) > 1 and query.lower() == key.lower())
 
-    Elsewhere, `now` is not known."""
+
+def _section(title: str, found: Sequence[_Found], now: Situation | None, width: int, keymap: Keymap) -> list[Line]:
+    """Return a section in columns, with the actions that are unavailable `now` at the end.
+
+    For the keys of another place, `now` is `None`: all count as available."""
     if not found:
         return []
-    reasons = {action.id: why_unavailable(action, now) if now is not None else None for action, _ in found}
+    reasons: dict[str, str | None] = {}
+    for action, _ in found:
+        reasons[action.id] = why_unavailable(action, now) if now is not None else None
     longest = max(cell_len(keymap.names(action)) for action, _ in found)
     key_cells = min(max(KEY_COLUMN - 2, longest + 1), KEYS_CELLS + 1)
 
     def entry(found: _Found, column: int) -> list[Line]:
         action, matched = found
         why, keys = reasons[action.id], keymap.names(action)
-        head = Span(f"   {keys}{' ' * max(key_cells - cell_len(keys), 1)}", "accent" if why is None else "muted")
+        of_key, of_title = ("accent", "text") if why is None else ("muted", "muted")
+        head = Span(f"   {keys}{' ' * max(key_cells - cell_len(keys), 1)}", of_key)
         room = max(column - cell_len(head.text) - 1, 10)
-        title = tuple(marked_spans(action.title, matched, 0, "text" if why is None else "muted", "heading"))
-        first, *others = wrap_line(title, room)
+        first, *others = wrap_line(tuple(marked_spans(action.title, matched, 0, of_title, "heading")), room)
         blank = Span(" " * cell_len(head.text))
         rows: list[Line] = [(head, *first), *((blank, *row) for row in others)]
-        return rows + (behind((blank,), f"not now: {keymap.in_words(why)}", "muted", room) if why is not None else [])
+        if why is not None:
+            rows += behind((blank,), f"not now: {keymap.in_words(why)}", "muted", room)
+        return rows
 
     ordered = sorted(found, key=lambda each: reasons[each[0].id] is not None)
     head: list[Line] = [EMPTY, (Span(f" {title}", "heading"),)]
@@ -201,8 +212,11 @@ def _section(title: str, found: Sequence[_Found], now: Situation | None, width: 
 
 
 def _signs(width: int, query: str, keymap: Keymap) -> list[Line]:
-    in_words = [(sign, role, keymap.in_words(meaning)) for sign, role, meaning in _SIGNS]
-    found = [sign for sign in in_words if fuzzy_match(query, sign[2]) is not None]
+    found: list[tuple[str, Role, str]] = []
+    for sign, role, meaning in _SIGNS:
+        in_words = keymap.in_words(meaning)
+        if fuzzy_match(query, in_words) is not None:
+            found.append((sign, role, in_words))
 
     def entry(sign: tuple[str, Role, str], column: int) -> list[Line]:
         head = Span(f"   {sign[0]}".ljust(KEY_COLUMN + 1), sign[1])
@@ -217,13 +231,14 @@ _Entry = TypeVar("_Entry")
 
 
 def _in_columns(entries: Sequence[_Entry], lines_of: Callable[[_Entry, int], list[Line]], width: int) -> list[Line]:
-    """Return entries in as many columns as have room, read from top to bottom, none of them torn apart."""
+    """Return entries in as many columns as have room, read from top to bottom; no entry continues in the next."""
     count = min(max(width // COLUMN_CELLS, 1), _MAX_COLUMNS, max(len(entries), 1))
     column = width // count
     blocks = [lines_of(entry, column) for entry in entries]
     height = -(-sum(map(len, blocks)) // count)
     columns: list[list[Line]] = [[]]
     for block in blocks:
+        # A block goes where most of it fits, which keeps the columns about equally high.
         if len(columns) < count and columns[-1] and len(columns[-1]) + len(block) / 2 > height:
             columns.append([])
         columns[-1] += block

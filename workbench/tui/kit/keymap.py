@@ -15,20 +15,20 @@ from workbench.tui.kit.actions import Action, Keymap, is_sequence, key_name, key
 FILE_NAME = "keys.toml"
 
 _RENAMED = {"history.go_on": "history.resume"}
-"""Ids that were renamed since people wrote them into their files."""
+"""Renamed ids of actions, which stay valid in the files of users."""
 
 Places = Callable[[Iterable[str]], Sequence[Sequence[Action]]]
-"""Returns, for the ids of changed actions, all actions of each place that has one of them."""
+"""Returns the places that bind one of the given actions, each as all its actions."""
 
 
 def load_keymap(file: Path, actions: Mapping[str, Action], places: Places) -> tuple[Keymap, tuple[str, ...]]:
-    """Read a `keys.toml`, which need not exist.
+    """Read the user's `keys.toml` and return the keymap and the problems found, each with its line.
 
-    Invalid entries are skipped and reported as problems.
+    Invalid entries are skipped. Without a file, the keymap has the default keys.
 
-    `places` says which actions are bound at the same time. Within each, a key can have only one meaning. Without a
-    file, none of the `actions` is looked up.
+    `places` returns which actions are bound at the same time: within a place, a key has only one meaning.
     """
+    # `actions` may load all screens at its first look-up, so nothing may look one up if there is no file.
     try:
         text = file.read_bytes().decode("utf-8-sig")
         data = tomllib.loads(text)
@@ -90,10 +90,12 @@ class _Reading:
                 keys[key_of(written)] = None
             except ValueError as error:
                 self._problem(place, f"{action_id}: {one_line(written)} {error}")
-        return tuple(keys) if keys or not values else None
+        if values and not keys:
+            return None  # all were invalid; an empty list means that the action has no key
+        return tuple(keys)
 
     def _drop_clashes(self, wanted: dict[str, tuple[str, ...]]) -> None:
-        """Drop entries that clash with each other, later lines first."""
+        """Drop one of each two entries with the same key: the one in the later line."""
         while clash := self._clash(wanted, of_own=True):
             key, *both = clash
             winner, loser = sorted(both, key=lambda action_id: self._lines[action_id])
@@ -103,7 +105,7 @@ class _Reading:
             self._problems.append((self._lines.pop(loser), text))
 
     def _yield_to_own(self, wanted: dict[str, tuple[str, ...]]) -> None:
-        """Take a default key away from its action where the file gives it to a different one."""
+        """Take a default key away from its action if the file gives the key to another action."""
         while clash := self._clash(wanted, of_own=False):
             key, *both = clash
             own = next(action_id for action_id in both if action_id in self._lines)
@@ -112,14 +114,18 @@ class _Reading:
             lost = next(each for each in left if _overlap(each, key))
             wanted[other] = tuple(each for each in left if each != lost)
             kept = " ".join(map(key_name, wanted[other]))
+            remaining = f"keeps {kept}" if kept else "has no key now"
             text = (
                 f"{own}: {key_name(key)} is yours, and no longer the key of {other!r}, which "
-                f"{f'keeps {kept}' if kept else 'has no key now'}: name its keys here, too, or []"
+                f"{remaining}: name its keys here, too, or []"
             )
             self._problems.append((self._lines[own], text))
 
     def _clash(self, wanted: Mapping[str, tuple[str, ...]], *, of_own: bool) -> tuple[str, str, str] | None:
-        """Return a key with the ids of two actions that have it in one place: two of the file, or one of them."""
+        """Return a key and the ids of two actions that share it in one place.
+
+        With `of_own`, the file names both; otherwise it names exactly one of them."""
+        # Keys are grouped by their first character, because `g` clashes with `gg` as much as with `g`.
         keymap = Keymap(wanted)
         for place in self._places(wanted):
             owners: dict[str, list[tuple[str, str]]] = {}
@@ -139,14 +145,13 @@ class _Reading:
 
 
 def _overlap(key: str, other: str) -> bool:
-    """Return whether two keys are the same, or one begins the other."""
+    """Return whether two keys are the same, or one is the first character of the other."""
     return key == other or (is_sequence(key) and key[0] == other) or (is_sequence(other) and other[0] == key)
 
 
 def _entries(place: tuple[str, ...], table: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], str, object]]:
-    """Yield every id with its place.
-
-    Unquoted `run.case = […]` is the same as `"run.case" = […]`."""
+    """Yield the position, the action id and the value of every entry in a table and its subtables."""
+    # Unquoted, `run.case = […]` is a table `run` in TOML.
     for name, value in table.items():
         here = (*place, name)
         if isinstance(value, dict):

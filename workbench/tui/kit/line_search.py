@@ -1,6 +1,8 @@
-"""A search in the lines of a screen."""
+"""Screens with a search in their lines."""
 
 from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
 
 from textual import on
 
@@ -13,17 +15,17 @@ from workbench.tui.kit.stage import Answer
 
 
 class SearchedScreen(SideScreen[Answer]):
-    """A screen where `/` searches the lines of the view that has the focus."""
+    """A screen on which `/` searches the lines of the focused view."""
 
     _looked_for = ""
     _match: tuple[int, int] | None = None
-    """The line and the character of the current match."""
+    """The line and the column of the current match, both from 0."""
     _searched: LineView | None = None
     """The view that is searched, while the search bar is open."""
 
     @action("/", "Search as you type", label="search")
     def do_find(self) -> None:
-        """Open the search bar with the last text."""
+        """Open the search bar with the text of the last search."""
         if self._searched is None:
             focused = self.focused
             self._searched = focused if isinstance(focused, LineView) else self.query(LineView).first()
@@ -33,14 +35,14 @@ class SearchedScreen(SideScreen[Answer]):
 
     @action("ctrl+g", "Next match of the search")
     def do_find_next(self) -> None:
-        """Go to the next match, or begin a search."""
+        """Go to the next match, or begin a search if there is none."""
         if self._searched is None:
             self.do_find()
         self._go_to_match(1)
 
     @action("esc", "End the search, or leave the screen", label="back")
     def do_back(self) -> None:
-        """End the search, or leave the open part."""
+        """End the search or, without one, close the screen."""
         if self._searched is not None:
             self._end_search()
         else:
@@ -74,18 +76,23 @@ class SearchedScreen(SideScreen[Answer]):
         view, pattern = self._searched, pattern_for(self._looked_for)
         if view is None:
             return
-        places = [found.pieces[0][:2] for found in view.matches(pattern)] if pattern is not None else []
-        start = self._match or (view.cursor if view.has_cursor else view.top, 0)
-        if step < 0:
-            at = next((at for at in reversed(range(len(places))) if places[at] < start), len(places) - 1)
-        else:
-            after = self._match if step else None
-            at = next((at for at, place in enumerate(places) if place >= start and place != after), 0)
-        for bar in self.query(SearchBar):
-            bar.say((at if places else None, len(places)))
+        places: list[tuple[int, int]] = []
+        if pattern is not None:
+            places = [found.pieces[0][:2] for found in view.matches(pattern)]
         if not places:
+            self._say_found(None, 0)
             view.mark_matches(None)
             return
+        # Places are in order. Behind the last match and before the first one, the modulo continues at the other end.
+        start = self._match or (view.cursor if view.has_cursor else view.top, 0)
+        if step < 0:
+            at = bisect_left(places, start) - 1
+        elif step and self._match is not None:
+            at = bisect_right(places, start)
+        else:
+            at = bisect_left(places, start)
+        at %= len(places)
+        self._say_found(at, len(places))
         self._match = line, _ = places[at]
         view.mark_matches(pattern, self._match)
         if view.has_cursor:
@@ -93,3 +100,7 @@ class SearchedScreen(SideScreen[Answer]):
         elif not view.top <= line < view.top + view.size.height:
             view.scroll_lines(line - view.size.height // 3 - view.top)
         view.moved()
+
+    def _say_found(self, at: int | None, count: int) -> None:
+        for bar in self.query(SearchBar):
+            bar.say((at, count))

@@ -26,26 +26,29 @@ from workbench.tui.terminal.plain_lines import PlainLinesWidget
 from workbench.tui.terminal.theme import Ground
 
 Motion = Literal["up", "down", "page_up", "page_down", "half_up", "half_down", "home", "end"]
+"""A movement of the cursor or of the window, as the movement keys name it."""
 
 WHEEL_LINES = 3
 KEPT_STRIPS = 400
 _LINES_OF_MATCH = 3
-"""A match may continue from so many lines outside of the visible ones."""
+"""Lines outside of the visible ones that are searched, because a match may span several lines."""
 
 _Row = tuple[Line, Ground, bool]
-"""The content of a screen row: a line, its background, and whether the scroll thumb covers it."""
+"""The content of a screen row: a line, its background, and whether the scroll thumb is next to it."""
 
 
 def steps_of(height: int) -> Mapping[Motion, int]:
-    """Return how many lines each motion goes in a view of this height."""
+    """Return the number of lines of each motion in a view of `height` lines, negative for upwards."""
     page, half = max(height - 1, 1), max(height // 2, 1)
     return {"up": -1, "down": 1, "page_up": -page, "page_down": page, "half_up": -half, "half_down": half}
 
 
 class LineView(PlainLinesWidget, can_focus=True):
-    """Lines with a cursor or, without one, a scrolling window.
+    """A pane of lines, supplied by a subclass, with a cursor or a mere scroll position."""
 
-    Subclasses supply the lines."""
+    # Drawing goes in two steps. `_rows_of` asks the subclass for the content of the visible rows, and `_draw_changed`
+    # invalidates only those that differ from the last answer (`_asked`). `render_line` then turns rows into strips,
+    # which are cached by content: a line that scrolls or blinks back costs a look-up.
 
     DEFAULT_CSS = "LineView { height: 1fr; }"
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(MOVING)
@@ -53,16 +56,16 @@ class LineView(PlainLinesWidget, can_focus=True):
     GROUND: ClassVar[Ground] = "background"
     CURSOR_GROUND: ClassVar[Ground] = "cursor"
     RESTING_GROUND: ClassVar[Ground] = "resting_cursor"
-    """The background of the cursor's line without the focus."""
+    """The background of the cursor's line while another view has the focus."""
     CURSOR_CHANGES_LINES: ClassVar[bool] = True
-    """Whether the text of lines may depend on where the cursor is."""
+    """Whether the text of lines may depend on the cursor's position."""
 
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
         self.top = 0
         self.cursor = 0
         self.rows_drawn = 0
-        """The number of rows drawn so far, which is the cost of painting."""
+        """The number of rows drawn so far, the measure of the cost of painting."""
         self._asked: list[_Row] = []
         self._strips: LRUCache[tuple[_Row, int], Strip] = LRUCache(KEPT_STRIPS)
         self._pattern: re.Pattern[str] | None = None
@@ -70,9 +73,7 @@ class LineView(PlainLinesWidget, can_focus=True):
 
     @property
     def has_cursor(self) -> bool:
-        """Whether a line is selected.
-
-        Otherwise, keys scroll."""
+        """Whether a line is selected; without a cursor, the movement keys scroll."""
         return True
 
     def line_count(self) -> int:
@@ -84,19 +85,19 @@ class LineView(PlainLinesWidget, can_focus=True):
         raise NotImplementedError
 
     def first_of(self, index: int) -> int:
-        """Return the position of the cursor for a line: the first line of a group."""
+        """Return the cursor's position when a line is selected: the first line of its group."""
         return index
 
     def lay_out_all(self) -> None:
-        """Make every line known, for views that otherwise estimate the number of those that are not visible."""
+        """Lay out the lines outside of the window, too; needed only by views that estimate their number."""
 
     def matches(self, pattern: re.Pattern[str]) -> list[Found]:
-        """Return the matches in all lines, in order."""
+        """Return the matches of a pattern in all lines, in order."""
         self.lay_out_all()
         return found_in([self.line_at(index) for index in range(self.line_count())], pattern)
 
     def mark_matches(self, pattern: re.Pattern[str] | None, match: tuple[int, int] | None = None) -> None:
-        """Mark the matches of a search, the current one at a line and a character, or end the marking."""
+        """Mark the matches of a pattern, with the one at `match` (line, column) as the current; `None` ends it."""
         self._pattern, self._match = pattern, match
         self.repaint()
 
@@ -108,20 +109,17 @@ class LineView(PlainLinesWidget, can_focus=True):
 
     @property
     def text_width(self) -> int:
-        """The width for text.
-
-        The last column belongs to the scroll thumb."""
+        """The width for text in cells; the last column of the view belongs to the scroll thumb."""
         return max(self.size.width - 1, 1)
 
     @property
     def cursor_region(self) -> Region:
-        """The visible lines of the cursor, in cells of the screen."""
+        """The visible lines of the cursor as a region of the screen, empty if there are none."""
+        if not self.has_cursor:
+            return NULL_REGION
         x, y, width, height = self.region
         here = range(self.top, min(self.top + height, self.line_count()))
-        rows = []
-        for index in here:
-            if self.has_cursor and self.first_of(index) == self.cursor:
-                rows.append(index - self.top)
+        rows = [index - self.top for index in here if self.first_of(index) == self.cursor]
         if rows:
             return Region(x, y + rows[0], width, len(rows))
         return NULL_REGION
@@ -137,9 +135,9 @@ class LineView(PlainLinesWidget, can_focus=True):
         self.top = min(max(self.top, self.cursor - height + 1), self.cursor)
 
     def _move_by_key(self, index: int) -> None:
-        """Select a line.
+        """Select a line whose selection changes the text of no other line.
 
-        Other lines are not asked for again if they stay as they are."""
+        Without scrolling, only the two lines that the cursor leaves and enters are requested."""
         before, top = self.cursor, self.top
         self._place_cursor(index)
         if self.top != top or len(self._asked) != self.size.height:
@@ -157,7 +155,7 @@ class LineView(PlainLinesWidget, can_focus=True):
 
     @property
     def last_top(self) -> int:
-        """The top line at the end of the content."""
+        """The index of the first visible line when the view is scrolled to the end."""
         return max(self.line_count() - self.size.height, 0)
 
     def repaint(self) -> None:
@@ -168,7 +166,7 @@ class LineView(PlainLinesWidget, can_focus=True):
             return
         try:
             rows = self._rows_now()
-        except Exception:  # noqa: BLE001 (drawing meets it again, where it costs this view and not whoever changed it)
+        except Exception:  # noqa: BLE001 (drawing raises it again, where only this view fails and not its caller)
             self._ask_anew()
         else:
             self._draw_changed(rows)
@@ -185,7 +183,7 @@ class LineView(PlainLinesWidget, can_focus=True):
             self.refresh(*(Region(0, y, width, 1) for y in changed))
 
     def redraw(self) -> None:
-        """Draw everything again, such as with new colours."""
+        """Draw all rows again, such as with new colours."""
         self._strips.clear()
         self.refresh()
 
@@ -193,7 +191,7 @@ class LineView(PlainLinesWidget, can_focus=True):
         width, height = self.size
         if len(self._asked) != height:
             self._asked = self._rows_now()
-        if y >= height:  # the layout is about to change
+        if y >= height:  # Textual asks for rows of the new size before the layout is done
             return Strip.blank(width)
         row = self._asked[y]
         self.rows_drawn += 1
@@ -220,10 +218,12 @@ class LineView(PlainLinesWidget, can_focus=True):
                 continue
             ground = there if self.first_of(index) == cursor else self.GROUND
             line = self.line_at(index)
-            yield index, (marked(line, pieces[index]) if index in pieces else line, ground, index - top in thumb)
+            if index in pieces:
+                line = marked(line, pieces[index])
+            yield index, (line, ground, index - top in thumb)
 
     def _pieces(self, count: int) -> Mapping[int, Sequence[tuple[int, int, Role]]]:
-        """Return the parts of the visible lines to mark."""
+        """Return the parts of the visible lines that match the search: start, end and role, by line."""
         assert self._pattern is not None
         first = max(self.top - _LINES_OF_MATCH, 0)
         lines = []
@@ -238,7 +238,7 @@ class LineView(PlainLinesWidget, can_focus=True):
         return pieces
 
     def _thumb(self, count: int) -> range:
-        """Return the rows of the scroll thumb."""
+        """Return the rows next to which the scroll thumb is drawn, none if everything is visible."""
         height = self.size.height
         if count <= height or height < 3:
             return range(0)
@@ -259,7 +259,7 @@ class LineView(PlainLinesWidget, can_focus=True):
         else:
             self.repaint()
 
-    # Textual would redraw everything, and report the change of focus only after that.
+    # Textual's own handlers redraw the whole view before they report the change of focus. These draw the cursor's line.
 
     def on_focus(self, event: events.Focus) -> None:
         self._focus_is(event, True, events.DescendantFocus(self))
@@ -275,16 +275,16 @@ class LineView(PlainLinesWidget, can_focus=True):
             self.parent.post_message(news)
 
     def action_move(self, motion: Motion) -> None:
-        """Handle a movement key."""
-        step = steps_of(self.size.height)
+        """Move the cursor or, without one, scroll by a motion."""
         end = self.line_count()
+        step = {"home": -end, "end": end, **steps_of(self.size.height)}[motion]
         if self.has_cursor:
+            # After scrolling by the wheel, the cursor may be out of sight; it starts from the nearest visible line.
             at = min(max(self.cursor, self.top), self.top + self.size.height - 1)
-            start = self.cursor if motion in ("home", "end") else at
             move = self.move_cursor if self.CURSOR_CHANGES_LINES else self._move_by_key
-            move(0 if motion == "home" else end if motion == "end" else start + step[motion])
+            move(at + step)
         else:
-            self.scroll_lines(-end if motion == "home" else end if motion == "end" else step[motion])
+            self.scroll_lines(step)
         self.moved()
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:

@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 STACKED_ROWS = 18
-"""From this height on, details stand below the list if there is no room next to it."""
+"""The screen height from which details go below a list that leaves no room next to it."""
 
 
 HEAD_ROWS = 4
-"""The maximum rows of the head, or a quarter of the screen."""
+"""The maximum rows of the head on a low screen; on a higher one it is a quarter of the height."""
 
 
 MEASURED_ROWS = 500
-"""So many rows decide how wide the list is."""
+"""The number of rows, from the first, that are measured to find the width of the list."""
 
 State = TypeVar("State", bound=ListState[Any])
 Row = TypeVar("Row")
@@ -39,8 +39,7 @@ Row = TypeVar("Row")
 class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, State]):
     """A list with a filter, and the details of its selected row.
 
-    If two columns do not fit, details go below if the screen `STACKS` and is high enough, and otherwise replace the
-    list."""
+    On a narrow screen, the details go below the list (if `STACKS`, from `STACKED_ROWS` on) or take its place."""
 
     DEFAULT_CSS = """
     ListScreen Head { height: auto; }
@@ -51,12 +50,12 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
     """
     TWO_COLUMNS_CELLS = 130
     LIST_SHARES: ClassVar[tuple[float, float]] = (0.45, 0.66)
-    """The least and the greatest share of the width that the list takes next to the details, as its rows need."""
+    """The least and the greatest share of the screen's width for the list; between them, its rows decide."""
     STACKS: ClassVar[bool] = True
     CLICKED: ClassVar[str] = "open"
-    """The action of a click on the selected row: the part of its id after the screen's name."""
+    """The action of a click on the selected row, without the screen's name that begins its id."""
     FILTERED_BY: ClassVar[str] = ""
-    """The searched columns, for the filter's placeholder."""
+    """The placeholder of the filter, which names the searched columns."""
 
     state: State
 
@@ -64,7 +63,7 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
         super().__init__(stage)
         self.state = state
         self._measured = (0, 0, 0)
-        """The width of the screen and the number of rows for which the list has its width, and that."""
+        """The screen width, the number of rows and the resulting list width of the last measurement."""
 
     def compose(self) -> ComposeResult:
         name = self.NAME
@@ -83,8 +82,6 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
 
     def _detail_view(self) -> Detail:
         return Detail(self._detail_lines, f"{self.NAME}-detail")
-
-    # Content, supplied by each screen
 
     def _row_line(self, index: int, width: int) -> Line:
         """Return one row of the list."""
@@ -118,8 +115,6 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
     def situation(self) -> Situation:
         return Situation(has_text=True, typing="a filter" if self._filtering else None, refuses=self._refusals())
 
-    # Display
-
     @property
     def _list(self) -> RowsView:
         return self.query_one(f"#{self.NAME}-list", RowsView)
@@ -134,7 +129,7 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
 
     @property
     def _head_rows(self) -> int:
-        """The most rows of the head; it scrolls by the wheel alone."""
+        """The maximum rows of the head. A longer one scrolls by the mouse wheel alone."""
         return max(HEAD_ROWS, self.app.size.height // 4)
 
     def _place_columns(self) -> None:
@@ -144,14 +139,14 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
         self._give_width(anew=True)
 
     def _give_width(self, *, anew: bool = False) -> None:
-        """Make the list as wide as its rows need.
-
-        It gets no narrower while it is filtered or folded."""
+        """Make the list as wide as its rows need, within `LIST_SHARES`."""
+        # Measuring is skipped while the rows stay as many. The list never gets narrower at one screen width, so that
+        # filtering and folding do not shift the details.
         column, width, rows = self.query_one("#list-column"), self.app.size.width, len(self.state.rows)
         if self.has_class("one") or self.has_class("stacked"):
             column.styles.width = None
         elif rows and (anew or (width, rows) != self._measured[:2]):
-            least, most = (round(share * width) for share in self.LIST_SHARES)
+            least, most = round(self.LIST_SHARES[0] * width), round(self.LIST_SHARES[1] * width)
             measured = range(min(rows, MEASURED_ROWS))
             needed = max(self._row_cells(index, most - 1) for index in measured) + 1
             before = self._measured[2] if width == self._measured[0] else least
@@ -193,16 +188,14 @@ Marking = TypeVar("Marking", bound=MarkedState[Any])
 
 
 class MarkingScreen(ListScreen[None, Marking], Generic[Marking, Row]):
-    """A list where two rows can be marked to be compared."""
+    """A list in which two marked rows are compared."""
 
     MARKED: ClassVar[str]
-    """The effect of a second mark."""
+    """The notice after the first mark, which names the effect of a second one."""
 
     @action("space", "Mark it; mark two to compare them", label="mark")
     def do_mark(self) -> None:
-        """Mark or unmark the selected row.
-
-        Two marked rows are then compared."""
+        """Mark or unmark the selected row; a second mark opens the comparison."""
         self.state.mark()
         pair: tuple[Row, Row] | None = self.state.pair
         if pair is not None:
@@ -214,7 +207,7 @@ class MarkingScreen(ListScreen[None, Marking], Generic[Marking, Row]):
             self._take_pair(*pair)
 
     def _take_pair(self, earlier: Row, later: Row) -> None:
-        """Handle two marked rows."""
+        """Compare two marked rows."""
         raise NotImplementedError
 
     @action("esc", "Leave the filter, the marks, the details or the screen", label="back")

@@ -1,14 +1,14 @@
-"""The app's memory between sessions: its look and, for each project, the last position."""
+"""The app's memory between sessions: its appearance and, for each project, the last position."""
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, get_args
+from typing import Literal, TypeVar, get_args
 
 from workbench.config.read_only import is_read_only
 from workbench.dataclasses import dataclass
@@ -19,10 +19,10 @@ _log = logging.getLogger(__name__)
 
 FORMAT = 1
 MAX_PROJECTS = 100
-"""Beyond this number, projects opened the longest ago are dropped."""
+"""The number of remembered projects; those opened the longest ago are dropped."""
 
 MAX_COMMANDS = 20
-"""So many actions that were chosen in the palette are remembered."""
+"""The number of remembered actions that were chosen in the palette."""
 
 View = Literal["form", "toml"]
 Right = Literal["case", "run"]
@@ -37,10 +37,10 @@ _UNMOVED: Mapping[Layout, tuple[float, ...]] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Place:
-    """The position in a project.
+    """The last position in a project.
 
-    It has the suite and the key of the case, folded branches (kind and path), and the models (none: each suite's
-    own)."""
+    `case` is the key of the selected case, `folded` has the kind and path of each folded branch. Without `models`, each
+    suite uses its own."""
 
     suite: str = ""
     case: str | None = None
@@ -50,11 +50,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Remembered:
-    """Everything that is remembered.
+    """The content of the memory.
 
-    `projects` is keyed by the opened paths, the last one opened last. `commands` are the ids of the actions chosen in
-    the palette, the latest first. `borders` are those between the panes that were moved, by layout, as shares of the
-    width."""
+    `projects` is keyed by the opened paths, the latest last. `commands` are ids of actions chosen in the palette, the
+    latest first. `borders` are the positions of moved borders between panes, by layout, as shares of the width."""
 
     theme: str | None = None
     view: View | None = None
@@ -65,16 +64,14 @@ class Remembered:
     borders: Mapping[Layout, tuple[float, ...]] = field(default_factory=lambda: _UNMOVED)
 
     def with_place(self, project: str, place: Place) -> Remembered:
-        """Return a copy with a new position in a project, which becomes the last one."""
-        others = {}
-        for key, known in self.projects.items():
-            if key != project:
-                others[key] = known
-        latest = list(others.items())[-(MAX_PROJECTS - 1) :]
-        return replace(self, projects=MappingProxyType({**dict(latest), project: place}))
+        """Return a copy with a new position in a project, which becomes the latest."""
+        others = dict(self.projects)
+        others.pop(project, None)  # a key that is set again would keep its old place in the order
+        latest = dict(list(others.items())[-(MAX_PROJECTS - 1) :])
+        return replace(self, projects=MappingProxyType({**latest, project: place}))
 
     def with_command(self, action_id: str) -> Remembered:
-        """Return a copy with an action as the one chosen last in the palette."""
+        """Return a copy with an action as the latest one chosen in the palette."""
         others = tuple(known for known in self.commands if known != action_id)
         return replace(self, commands=(action_id, *others)[:MAX_COMMANDS])
 
@@ -86,16 +83,15 @@ _BORDERS: Mapping[Layout, int] = {"wide": 2, "narrow": 1}
 
 
 class Memory:
-    """The file with the remembered state.
+    """The file of the memory.
 
-    Damaged or unknown parts are ignored, and failures to write are tolerated; both are logged. If two programs write,
-    the last one wins for each setting."""
+    Damaged or unknown parts are ignored, and failures to write are tolerated; both are logged."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
 
     def read(self) -> Remembered:
-        """Read the present state."""
+        """Read the memory, which is empty if there is no valid file."""
         try:
             if self._file.stat().st_size > MAX_STATE_FILE_BYTES:
                 raise ValueError("it is too large")
@@ -114,13 +110,13 @@ class Memory:
         return found
 
     def change(self, change: Callable[[Remembered], Remembered]) -> None:
-        """Change the state and write it.
-
-        An app that only shows remembers nothing."""
+        """Apply a change to the memory and write it, unless the app is read-only."""
         if is_read_only():
             return
+        # A second app may have written since, so the file is read again: the later one wins for each setting only.
         before = self.read()
         after = change(before)
+        # Mappings are equal in any order, but the order of the projects matters.
         if after == before and list(after.projects) == list(before.projects):
             return
         try:
@@ -132,33 +128,35 @@ class Memory:
 
 
 def _document(remembered: Remembered) -> dict[str, object]:
-    return {
+    document: dict[str, object] = {
         "format": FORMAT,
         "theme": remembered.theme,
         "view": remembered.view,
         "right": remembered.right,
         "zoomed": remembered.zoomed,
-        "projects": {
-            project: {
-                "suite": place.suite,
-                "case": place.case,
-                "folded": [list(branch) for branch in place.folded],
-                "models": list(place.models),
-            }
-            for project, place in remembered.projects.items()
-        },
-        **({"commands": list(remembered.commands)} if remembered.commands else {}),
-        **({"borders": {key: list(known) for key, known in remembered.borders.items()}} if remembered.borders else {}),
+        "projects": {project: _place_document(place) for project, place in remembered.projects.items()},
     }
+    if remembered.commands:
+        document["commands"] = list(remembered.commands)
+    if remembered.borders:
+        document["borders"] = {layout: list(shares) for layout, shares in remembered.borders.items()}
+    return document
+
+
+def _place_document(place: Place) -> dict[str, object]:
+    folded = [list(branch) for branch in place.folded]
+    return {"suite": place.suite, "case": place.case, "folded": folded, "models": list(place.models)}
 
 
 def _remembered(document: Mapping[str, object]) -> Remembered:
-    theme, projects = document.get("theme"), document.get("projects")
-    places = {name: _place(place) for name, place in projects.items()} if isinstance(projects, dict) else {}
+    projects = document.get("projects")
+    places = {}
+    if isinstance(projects, dict):
+        places = {name: _place(place) for name, place in projects.items()}
     return Remembered(
-        theme=theme if isinstance(theme, str) else None,
-        view=next((known for known in get_args(View) if known == document.get("view")), None),
-        right=next((known for known in get_args(Right) if known == document.get("right")), None),
+        theme=_text(document.get("theme")),
+        view=_known(document.get("view"), get_args(View)),
+        right=_known(document.get("right"), get_args(Right)),
         zoomed=document.get("zoomed") is True,
         projects=MappingProxyType(places),
         commands=_texts(document.get("commands"))[:MAX_COMMANDS],
@@ -167,10 +165,12 @@ def _remembered(document: Mapping[str, object]) -> Remembered:
 
 
 def _borders(document: object) -> Mapping[Layout, tuple[float, ...]]:
+    if not isinstance(document, dict):
+        return _UNMOVED
     known: dict[Layout, tuple[float, ...]] = {}
     for layout, count in _BORDERS.items():
-        shares = document.get(layout) if isinstance(document, dict) else None
-        if isinstance(shares, list) and len(shares) == count and all(_is_share(share) for share in shares):
+        shares = document.get(layout)
+        if isinstance(shares, list) and len(shares) == count and all(map(_is_share, shares)):
             known[layout] = tuple(shares)
     return MappingProxyType(known)
 
@@ -182,18 +182,36 @@ def _is_share(share: object) -> bool:
 def _place(document: object) -> Place:
     if not isinstance(document, dict):
         return Place()
-    suite, case, folded = document.get("suite"), document.get("case"), document.get("folded")
-    branches = [branch for branch in folded if len(_texts(branch)) == 2] if isinstance(folded, list) else []
+    folded: list[tuple[str, str]] = []
+    branches = document.get("folded")
+    for branch in branches if isinstance(branches, list) else ():
+        texts = _texts(branch)
+        if len(texts) == 2:
+            folded.append((texts[0], texts[1]))
     return Place(
-        suite=suite if isinstance(suite, str) else "",
-        case=case if isinstance(case, str) else None,
-        folded=tuple((kind, path) for kind, path in branches),
+        suite=_text(document.get("suite")) or "",
+        case=_text(document.get("case")),
+        folded=tuple(folded),
         models=_texts(document.get("models")),
     )
 
 
+def _text(document: object) -> str | None:
+    return document if isinstance(document, str) else None
+
+
 def _texts(document: object) -> tuple[str, ...]:
-    is_list = isinstance(document, list) and all(isinstance(text, str) for text in document)
-    if is_list and isinstance(document, list):
+    if isinstance(document, list) and all(isinstance(text, str) for text in document):
         return tuple(document)
     return ()
+
+
+_Known = TypeVar("_Known")
+
+
+def _known(document: object, values: Sequence[_Known]) -> _Known | None:
+    """Return the one of `values` that a document has, `None` for any other content."""
+    for value in values:
+        if value == document:
+            return value
+    return None

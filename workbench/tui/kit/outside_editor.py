@@ -1,4 +1,4 @@
-"""The user's own editor: opens a text in it, and brings back the saved one."""
+"""Editing a text in the user's own editor, such as vim, while the app is suspended."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 
+# Editors by the way in which a command line names the line to open: `+7 FILE`, `FILE:7`, or `--goto FILE:7`.
 _PLUS_LINE = (
     *("sensible-editor", "editor", "vi", "vim", "nvim", "view", "nano", "emacs", "emacsclient", "micro", "kak"),
     *("joe", "ne", "mg", "jed"),
@@ -27,9 +28,9 @@ _GOTO_LINE = ("code", "codium", "code-insiders", "cursor")
 
 
 def editor_command(editor: str, file: Path, line: int) -> list[str]:
-    """Return the command that opens `file` at `line` (from 1) and waits.
+    """Return the command that opens `file` at `line` (from 1) and ends when the user closes it.
 
-    An unknown editor gets only the file. Raises ValueError if `editor` is not a command."""
+    An unknown editor gets only the file. Raises ValueError if `editor` is empty or has an open quote."""
     words = shlex.split(editor)
     if not words:
         raise ValueError("the editor's command is empty")
@@ -40,23 +41,23 @@ def editor_command(editor: str, file: Path, line: int) -> list[str]:
     if name in _COLON_LINE:
         return [*words, f"{target}:{line}"]
     if name in _GOTO_LINE:
+        # Without `--wait`, these editors return at once, and the text would be read back unchanged.
         waiting = [] if "--wait" in words or "-w" in words else ["--wait"]
         return [*words, *waiting, "--goto", f"{target}:{line}"]
     return [*words, target]
 
 
 class EditorError(Exception):
-    """Raised when a text could not be read back from the editor.
-
-    The message says why, and where changed text is stored."""
+    """Raised when no text comes back from the editor; the message names the file that keeps a changed text."""
 
 
 def edit_outside(editor: str, text: str, name: str, line: int) -> str:
-    """Edit a text in the user's editor, in a file of this name, at a line (from 1).
+    """Edit a text in the user's editor and return the new text.
 
-    Returns the new text. Blocks until the editor ends; suspend the app first.
+    The editor opens a temporary file called `name` at `line` (from 1). Blocks until it ends; suspend the app first.
 
-    Raises EditorError if the editor cannot be started, reports failure, or writes something that is not UTF-8.
+    Raises:
+        EditorError: The editor cannot be started, reports failure, or writes something that is not UTF-8.
     """
     before = text.encode("utf-8", errors="surrogatepass")
     try:
@@ -64,6 +65,7 @@ def edit_outside(editor: str, text: str, name: str, line: int) -> str:
         file.write_bytes(before)
     except OSError as error:
         raise EditorError(f"No temporary file can be written: {error.strerror}") from error
+    # The file is deleted unless it holds the only copy of the user's changes.
     changed = False
     try:
         failure = run_editor(editor, file, line)
@@ -73,21 +75,23 @@ def edit_outside(editor: str, text: str, name: str, line: int) -> str:
             raise EditorError(failure or f"The editor's file cannot be read: {error.strerror}") from error
         changed = after != before
         if failure is not None:
-            raise EditorError(f"{failure}{_where_text_is(file) if changed else ''}")
-        taken = after.decode("utf-8") if changed else text
+            raise EditorError(failure + _where_text_is(file) if changed else failure)
+        if not changed:
+            return text
+        taken = after.decode("utf-8")
         changed = False
         return taken
     except UnicodeDecodeError as error:
-        raise EditorError(f"What the editor left is not UTF-8{_where_text_is(file)}") from error
+        raise EditorError(f"The text saved by the editor is not UTF-8{_where_text_is(file)}") from error
     finally:
         if not changed:
             shutil.rmtree(file.parent, ignore_errors=True)
 
 
 def run_editor(editor: str, file: Path, line: int) -> str | None:
-    """Open a file in the user's editor, at a line.
+    """Open a file in the user's editor, at a line (from 1), and return the error, if any.
 
-    Returns why that failed, if it did. Suspend the app first."""
+    Blocks until the editor ends; suspend the app first."""
     try:
         command = editor_command(editor, file, line)
     except ValueError as error:
@@ -109,9 +113,10 @@ _NO_TERMINAL = "This terminal cannot be handed over to an editor"
 
 
 class OutsideEditing:
-    """Runs the editor in `command`, if there is one; `missing` says why there is none.
+    """The user's editor as the app uses it.
 
-    If the user did not name it, the first use says which it is."""
+    Without a `command`, `missing` says why there is none. An editor that the user did not name (`named`) is introduced
+    at its first use."""
 
     def __init__(self, stage: Workbench, command: str | None, *, named: bool, missing: str = NO_EDITOR) -> None:
         self._stage = stage
@@ -120,16 +125,17 @@ class OutsideEditing:
         self._says_which = not named
 
     def changed(self, text: str, name: str, line: int) -> str | None:
-        """Edit a text in a file of this name and return it.
+        """Edit a text in a file of this name and return the new text.
 
-        Returns `None` and announces why if that fails."""
+        If that fails, announces the reason and returns `None`."""
         if self.command is None:
             self._stage.announce(self._missing[:1].upper() + self._missing[1:], "warned", GLYPHS.warned)
             return None
-        after, failure = text, None
+        after: str | None = None
+        failure = None
         try:
             with self._stage.suspend():
-                try:  # an exception through `suspend` would not restore the terminal
+                try:  # an exception that passes through `suspend` leaves the terminal unrestored
                     after = edit_outside(self.command, text, name, line)
                 except EditorError as error:
                     failure = str(error)
@@ -138,7 +144,7 @@ class OutsideEditing:
             failure = _NO_TERMINAL
         if failure is not None:
             self._stage.announce(failure, "error", GLYPHS.error)
-        return after if failure is None else None
+        return after
 
     def open_file(self, path: Path, line: int) -> str | None:
         """Open a file at a line, and return the error, if any."""
@@ -151,8 +157,9 @@ class OutsideEditing:
             return _NO_TERMINAL
 
     def _say_which(self) -> None:
-        """Say once which editor was chosen, behind the notice of its result."""
+        """Announce once which editor was chosen."""
         if self._says_which:
+            # It comes after the caller's notice of the result, and gently, so that a warning stays.
             self._says_which = False
             text = f"This was {self.command}, the first editor found here: VISUAL or EDITOR names another"
             self._stage.call_later(lambda: self._stage.announce(text, gently=True))

@@ -1,4 +1,4 @@
-"""Dialogs that ask: one that guards against accidental consent, and one for a name."""
+"""Dialogs that ask: one for a choice, guarded against accidental consent, and one for a name."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _WAIT: Line = (Span(f" {GLYPHS.running}", "muted"),)
 
 
 class AskScreen(Dialog[_Answer]):
-    """A text and its answers, each with a number.
+    """A question with numbered answers, of which the last means no.
 
-    The last one is no: it is preselected, and Esc means it. The others, except `harmless` ones, are accepted only after
-    the end of the text has been visible."""
+    No is preselected, and Esc means it. Other answers, except `harmless` ones, are accepted only after the end of the
+    text has been visible."""
 
+    # A dialog that opens on its own gets keys meant for the screen below. It ignores them until none came for REST_S.
     REST_S: ClassVar[float] = 0.0
-    """How long to ignore keys in a dialog that appears on its own, because they were meant for something else. Every
-    ignored key starts the time again."""
+    """The seconds without a key after which a dialog that opens on its own accepts keys; 0 for other dialogs."""
 
     MORE_KEYS: ClassVar[tuple[tuple[str, str], ...]] = ()
     """Further keys to show, with their meaning."""
@@ -47,7 +47,7 @@ class AskScreen(Dialog[_Answer]):
         harmless: frozenset[_Answer] = frozenset(),
     ) -> None:
         self._on_no = True
-        """Whether the cursor is on the answer that the question begins with, and that Esc means."""
+        """Whether the cursor is on the last answer, which Esc means, too."""
         super().__init__(_WAIT if self.REST_S else self._reading_keys(leaving))
         self._build = build
         self._answers = tuple(answers)
@@ -55,7 +55,7 @@ class AskScreen(Dialog[_Answer]):
         self._harmless = harmless | {self._no}
         self._rest: Timer | None = None
         self._stands = False
-        """Whether the question is on the screen. A key may come before."""
+        """Whether the dialog is mounted. Keys may arrive earlier."""
         for number, (answer, _) in enumerate(self._answers[:-1], 1):
             bind_here(self, str(number), f"answer({answer!r})")
 
@@ -72,7 +72,8 @@ class AskScreen(Dialog[_Answer]):
         last = len(self._answers)
         options = []
         for number, (_, option) in enumerate(self._answers, 1):
-            options.append(replace(option, key="Esc" if number == last else f"{number:<3}"))
+            key = "Esc" if number == last else f"{number:<3}"
+            options.append(replace(option, key=key))
         yield _Answers(options, cursor=len(options) - 1, widget_id="choices")
 
     def on_mount(self) -> None:
@@ -101,7 +102,7 @@ class AskScreen(Dialog[_Answer]):
             self.say_keys(self._reading_keys(self._leaving))
 
     def say_choice(self) -> None:
-        """Show the effect of Enter on the selected answer."""
+        """Show the keys for the selected answer."""
         self._on_no = self.query_one("#choices", ChooseLines).cursor == len(self._answers) - 1
         self._say()
 
@@ -110,7 +111,7 @@ class AskScreen(Dialog[_Answer]):
         self.action_answer(self._answers[event.index][0])
 
     def action_answer(self, answer: _Answer) -> None:
-        """Handle the key of an answer."""
+        """Close with an answer, or ask to read to the end first."""
         if answer not in self._offered or self._rest is not None or not self._stands:
             return
         if answer in self._harmless or self.query_one("#reading", ReadLines).was_at_end:
@@ -132,9 +133,7 @@ class AskScreen(Dialog[_Answer]):
 
 
 class _Answers(ChooseLines):
-    """The answers.
-
-    They have the focus, and page through the text above."""
+    """The focused list of answers, whose page keys scroll the text above."""
 
     def action_move(self, motion: Motion) -> None:
         if motion in ("page_up", "page_down", "half_up", "half_down"):
@@ -148,13 +147,13 @@ class _Answers(ChooseLines):
 _Choice = TypeVar("_Choice")
 
 Refusal = Callable[[str], str | None]
-"""Returns why a text cannot be used, if so."""
+"""Returns why a text cannot be used, `None` if it can."""
 
 LOW_ROWS = 14
-"""On a lower screen, only the title is shown."""
+"""The screen height below which a dialog leaves out its explanation."""
 
 _ROWS_AROUND = 8
-"""The rows that a dialog needs besides its choices."""
+"""The rows that a dialog with a field and choices needs besides its choices."""
 
 
 class _Naming(Dialog[_Choice]):
@@ -181,11 +180,11 @@ class _Naming(Dialog[_Choice]):
         self.set_focus(self.query_one("#name", Input))
 
     def answer(self, text: str) -> None:
-        """Close with a valid text."""
+        """Close with a text that was not refused."""
         raise NotImplementedError
 
     def submit(self) -> None:
-        """Check the text, and close with it or show why it cannot be used."""
+        """Close with the typed text, or show why it cannot be used."""
         text = self.query_one("#name", Input).value.strip()
         why = self._refusal(text) if text else "a name is needed"
         if why is None:
@@ -211,7 +210,7 @@ class _Naming(Dialog[_Choice]):
 
 
 class NameScreen(_Naming[str]):
-    """Asks for a name."""
+    """A dialog that asks for a name and closes with it."""
 
     def __init__(self, title: str, proposed: str, explanation: str, refusal: Refusal) -> None:
         super().__init__(title, proposed, explanation, refusal, keys_line(("Enter", "confirm"), ("Esc", "leave")))

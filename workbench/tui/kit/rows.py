@@ -1,4 +1,4 @@
-"""States of lists (filtered, folded and marked rows), and widgets that show them with details."""
+"""Lists of rows: states that filter, fold and mark them, and widgets that show them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ Row = TypeVar("Row")
 
 
 class ListState(Generic[Row]):
-    """Rows, one of them selected.
-
-    A filter hides those that lack one of its words.
+    """A list of rows, one of them selected, with a filter that hides rows without all of its words.
 
     A subclass supplies the rows (`_found`) and, unless rows are compared by equality, their identity (`_key`).
     """
@@ -29,15 +27,15 @@ class ListState(Generic[Row]):
         self.cursor = 0
         self.filter = ""
         self._texts: dict[Hashable, str] = {}
-        """The texts that the filter searches."""
+        """The texts that the filter searches, casefolded, by the key of the row."""
 
     @property
     def selected(self) -> Row | None:
-        """The selected row."""
+        """The selected row, `None` in an empty list."""
         return self.rows[self.cursor] if self.rows else None
 
     def move_to(self, index: int) -> None:
-        """Select a row, or the nearest one."""
+        """Select the row at an index, or the nearest one."""
         self.cursor = min(max(index, 0), max(len(self.rows) - 1, 0))
 
     def set_filter(self, text: str) -> None:
@@ -46,7 +44,7 @@ class ListState(Generic[Row]):
         self._rebuild()
 
     def _found(self) -> Sequence[Row]:
-        """Return the rows that the filter and folds leave."""
+        """Return the visible rows, after filter and folds."""
         raise NotImplementedError
 
     def _key(self, row: Row) -> Hashable:
@@ -54,22 +52,22 @@ class ListState(Generic[Row]):
         return row
 
     def _rebuild(self, stay_on: Hashable | None = None) -> None:
-        """Rebuild the rows.
-
-        Selects the same row as before, or the one with this key."""
+        """Rebuild the rows, and select the one with the key `stay_on`, by default the row selected before."""
         if stay_on is None and self.selected is not None:
             stay_on = self._key(self.selected)
         self.rows = list(self._found())
-        self.move_to(next((at for at, row in enumerate(self.rows) if self._key(row) == stay_on), self.cursor))
+        for at, row in enumerate(self.rows):
+            if self._key(row) == stay_on:
+                self.cursor = at
+                return
+        self.move_to(self.cursor)
 
     @property
     def _words(self) -> list[str]:
         return self.filter.casefold().split()
 
     def _fits(self, key: Hashable, text: Callable[[], str]) -> bool:
-        """Return whether a text has every word of the filter.
-
-        The text is built once for each key."""
+        """Return whether the text of a row has every word of the filter; the text is built once for each key."""
         words = self._words
         if words and key not in self._texts:
             self._texts[key] = text().casefold()
@@ -77,16 +75,14 @@ class ListState(Generic[Row]):
 
 
 class FoldingState(ListState[Row]):
-    """Rows in groups that can be folded.
-
-    With a filter, all groups are unfolded."""
+    """A list of rows in groups that can be folded; a filter unfolds all of them."""
 
     def __init__(self) -> None:
         super().__init__()
         self._folded: set[Hashable] = set()
 
     def _group(self, row: Row) -> Hashable | None:
-        """Return the group that a row belongs to or heads, `None` if there is none."""
+        """Return the group of a row or of the heading of a group, `None` for a row without one."""
         raise NotImplementedError
 
     def is_folded(self, group: Hashable) -> bool:
@@ -94,16 +90,21 @@ class FoldingState(ListState[Row]):
         return group in self._folded and not self.filter
 
     def fold(self, folded: bool) -> bool:
-        """Fold or unfold the selected group.
-
-        Returns whether that changed anything."""
+        """Fold or unfold the group of the selected row, and return whether that changed anything."""
         row = self.selected
-        group = self._group(row) if row is not None else None
-        if row is None or group is None or self.filter or self.is_folded(group) == folded:
+        if row is None or self.filter:
             return False
-        first = next(each for each in self.rows if self._group(each) == group)
-        (self._folded.add if folded else self._folded.discard)(group)
-        self._rebuild(self._key(first if folded else row))
+        group = self._group(row)
+        if group is None or self.is_folded(group) == folded:
+            return False
+        if not folded:
+            self._folded.discard(group)
+            self._rebuild(self._key(row))
+            return True
+        # Folding hides the selected row, so the group's heading is selected.
+        heading = next(each for each in self.rows if self._group(each) == group)
+        self._folded.add(group)
+        self._rebuild(self._key(heading))
         return True
 
 
@@ -111,7 +112,7 @@ _MAX_MARKS = 2
 
 
 class MarkedState(ListState[Row]):
-    """Rows of which two can be marked."""
+    """A list of rows of which two can be marked."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -122,18 +123,19 @@ class MarkedState(ListState[Row]):
         raise NotImplementedError
 
     def _in_order(self) -> Sequence[Row]:
-        """Return all rows, displayed or not, the earliest first."""
+        """Return all rows in order of time, the earliest first, those hidden by the filter included."""
         raise NotImplementedError
 
     def mark(self) -> None:
-        """Mark or unmark the selected row.
-
-        With a third mark, the first one is dropped."""
+        """Mark or unmark the selected row; a third mark removes the first."""
         if (row := self.selected) is None:
             return
-        one = self._id(row)
-        others = tuple(other for other in self.marked if other != one)
-        self.marked = others if one in self.marked else (*others, one)[-_MAX_MARKS:]
+        marked = list(self.marked)
+        if self._id(row) in marked:
+            marked.remove(self._id(row))
+        else:
+            marked.append(self._id(row))
+        self.marked = tuple(marked[-_MAX_MARKS:])
 
     def unmark(self) -> None:
         """Remove all marks."""
@@ -141,18 +143,15 @@ class MarkedState(ListState[Row]):
 
     @property
     def pair(self) -> tuple[Row, Row] | None:
-        """The two marked rows, the earlier one first, `None` if there are not two."""
-        found = []
-        for row in self._in_order():
-            if self._id(row) in self.marked:
-                found.append(row)
+        """The two marked rows, the earlier one first; `None` with fewer marks."""
+        found = [row for row in self._in_order() if self._id(row) in self.marked]
         if len(found) == _MAX_MARKS:
             return (found[0], found[1])
         return None
 
 
 class Rows(Protocol):
-    """A list of rows, one of them selected."""
+    """The part of a list's state that `RowsView` needs: the rows and the selected one."""
 
     @property
     def cursor(self) -> int: ...
@@ -161,11 +160,11 @@ class Rows(Protocol):
     def rows(self) -> Sized: ...
 
     def move_to(self, index: int) -> None:
-        """Select a row."""
+        """Select the row at an index."""
 
 
 class RowsView(LineView):
-    """The rows of a state, each drawn by a function of its index and the width, or a message if there are none."""
+    """A list of rows, each drawn by a function of its index and the width, or a message if there are none."""
 
     class Moved(Message):
         """Posted when the cursor moves to a different row."""
@@ -206,10 +205,10 @@ class RowsView(LineView):
 
 
 class Detail(ReadLines):
-    """The details of the selected row."""
+    """The pane with the details of the selected row."""
 
     GROUND: ClassVar[Ground] = "background"
 
 
 class Head(Detail, can_focus=False):
-    """The head above all rows."""
+    """The lines above a list; they never have the focus."""

@@ -1,4 +1,4 @@
-"""The search bar of a pane: the text, and the number of matches."""
+"""The search bar of a pane: a field for the text, and the number of matches."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ COUNT_CELLS = 17
 
 
 class SearchBar(Horizontal):
-    """Asks for the searched text while it is mounted.
-
-    `text` is the initial content, selected."""
+    """A one-row bar to type a search in; `text` is its initial content, selected."""
 
     DEFAULT_CSS = f"""
     SearchBar {{ height: 1; background: $panel; }}
@@ -70,14 +68,12 @@ class SearchBar(Horizontal):
         self._say_found()
 
     def take_focus(self) -> None:
-        """Focus the field.
-
-        A new one takes the focus by itself."""
+        """Focus the field; without effect before the bar is mounted, when it takes the focus itself."""
         for field in self.query("#search-text"):
             field.focus()
 
     def say(self, found: tuple[int | None, int]) -> None:
-        """Show the index of the current match and the number of matches."""
+        """Show the index of the current match (from 0, `None` if there is none) and the number of matches."""
         self._found = found
         self._say_found()
 
@@ -102,14 +98,12 @@ class SearchBar(Horizontal):
 
 
 class SearchedPane(Vertical):
-    """A pane with a search bar that is visible only during a search.
-
-    A subclass marks the matches."""
+    """A pane that opens a search bar during a search; a subclass marks the matches."""
 
     def __init__(self, widget_id: str | None = None, *, classes: str | None = None) -> None:
         super().__init__(id=widget_id, classes=classes)
         self.searching = False
-        """Whether the search bar is visible."""
+        """Whether the search bar is open."""
         self._last_search = ""
 
     @property
@@ -118,7 +112,7 @@ class SearchedPane(Vertical):
         return self._last_search if self.searching else ""
 
     def search(self) -> None:
-        """Open the search bar with the last text."""
+        """Open the search bar with the text of the last search."""
         if self.searching:
             for bar in self.query(SearchBar):
                 bar.take_focus()
@@ -128,15 +122,13 @@ class SearchedPane(Vertical):
         self.call_after_refresh(self.mark_found)
 
     def find(self, step: int) -> None:
-        """Go to the next (1) or previous (-1) match, or begin a search."""
+        """Go to the next (1) or previous (-1) match; begins a search if there is none."""
         if not self.searching:
             self.search()
         self._go_to_match(step)
 
     def end_search(self) -> None:
-        """Close the search bar.
-
-        The cursor stays."""
+        """Close the search bar; the cursor stays at the last match."""
         self.searching = False
         self.query(SearchBar).remove()
         self.mark_found()
@@ -176,10 +168,14 @@ class SearchedPane(Vertical):
 
 
 def count_line(found: tuple[int | None, int], *, blank: bool = False) -> Line:
-    """Return `3 of 17`, or that there are no matches."""
+    """Return the state of a search as text, such as `3 of 17` for the index 2 of 17 matches.
+
+    With `blank`, nothing is searched yet and the text is empty."""
     which, count = found
     if blank:
         return (Span(""),)
     if not count:
         return (Span("not found ", "warned"),)
-    return (Span(f"{of_text(which + 1, count)} " if which is not None else f"{count_text(count)} found ", "muted"),)
+    if which is None:
+        return (Span(f"{count_text(count)} found ", "muted"),)
+    return (Span(f"{of_text(which + 1, count)} ", "muted"),)

@@ -1,4 +1,4 @@
-"""The common parts of the screens above the main one: a key bar, actions, two columns, and a filter."""
+"""Base classes of the screens above the main one: with a key bar and actions, with two columns, with a filter."""
 
 from __future__ import annotations
 
@@ -40,11 +40,13 @@ Column = Literal["list", "detail"]
 
 
 _LAST = ("filter", "find", "find_next", "copy", "other", "back", "help", "quit")
-"""The last actions in key bar and help."""
+"""Names of actions that come last in key bar and help, in this order."""
 
 
 class Varied(NamedTuple):
-    """A screen's difference in an action of its base: `name` is the part of its id after the screen's name."""
+    """Keys and texts by which a screen replaces those of an inherited action.
+
+    `name` is the action's id without the name of the screen. Empty fields keep the inherited value."""
 
     name: str
     keys: str = ""
@@ -53,23 +55,22 @@ class Varied(NamedTuple):
 
 
 class SideScreen(ClosesOnce[Answer], Screen[Answer]):
-    """A screen with its own keys.
+    """A screen above the main one, with a title, its own actions and a key bar.
 
-    Composes `Bar("NAME-title")`, its content, and `KeyBar("NAME-keys")`.
-
-    Its actions are the methods with `action`: `do_sort` performs `NAME.sort`. Textual calls the handlers of all bases,
-    such as `on_mount`, so none calls that of its base.
+    A subclass composes `Bar("NAME-title")`, its content, and `KeyBar("NAME-keys")`. Its actions are the methods
+    declared with `action`: `do_sort` performs `NAME.sort`.
     """
 
+    # Textual calls the handlers of all bases, such as `on_mount`, so a handler here or below never calls `super()`.
     DEFAULT_CSS = "SideScreen { layout: vertical; background: $background; }"
     NAME: ClassVar[str]
-    """The name of the screen, with which the ids of its actions begin."""
+    """The name of the screen, which begins the ids of its actions."""
     TITLE_IN_TEXT: ClassVar[str]
-    """Its title in a sentence."""
+    """The title of the screen as it stands in a sentence."""
     VARIED: ClassVar[tuple[Varied, ...]] = ()
-    """This screen's differences in actions of its base."""
+    """Inherited actions that have other keys or texts on this screen."""
     FIRST: ClassVar[tuple[str, ...]] = ()
-    """The first actions in key bar and help."""
+    """Names of actions that come first in key bar and help, in this order."""
     ACTIONS: ClassVar[tuple[Action, ...]] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -80,23 +81,26 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
 
     @classmethod
     def _rank(cls, action: Action) -> int:
-        """Return the place of an action in key bar and help: its own ones come in the order of the class."""
+        """Return the rank of an action in key bar and help; actions of equal rank keep the order of the class."""
         name = action.method.removeprefix("do_")
         if name in cls.FIRST:
             return cls.FIRST.index(name)
-        return len(cls.FIRST) + (_LAST.index(name) + 1 if name in _LAST else 0)
+        if name in _LAST:
+            return len(cls.FIRST) + _LAST.index(name) + 1
+        return len(cls.FIRST)
 
     @classmethod
     def _own(cls, action: Action) -> Action:
         name = action.method.removeprefix("do_")
         own = replace(action, id=f"{cls.NAME}.{name}", where=cls.NAME)
-        for varied in (varied for varied in cls.VARIED if varied.name == name):
-            own = replace(
-                own,
-                keys=keys_of(varied.keys) or own.keys,
-                title=varied.title or own.title,
-                label=varied.label or own.label,
-            )
+        for varied in cls.VARIED:
+            if varied.name == name:
+                own = replace(
+                    own,
+                    keys=keys_of(varied.keys) or own.keys,
+                    title=varied.title or own.title,
+                    label=varied.label or own.label,
+                )
         return own
 
     def __init__(self, stage: Workbench) -> None:
@@ -105,12 +109,12 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
 
     @property
     def ways_out(self) -> tuple[tuple[str, str], ...]:
-        """The answer to Ctrl+C: actions, each by the part of its id after the screen's name, with their effects."""
+        """The actions that the notice after Ctrl+C offers, by name, each with its effect."""
         return ("back", "goes back"), ("quit", "quits"), ("help", "shows all keys")
 
     @property
     def situation(self) -> Situation:
-        """The facts that decide which actions are available."""
+        """The facts that decide which actions of this screen are available."""
         return Situation(has_text=True)
 
     @property
@@ -119,28 +123,25 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
 
     @property
     def is_covered(self) -> bool:
-        """Whether a different screen covers this one completely, or this one was closed.
-
-        Drawing here would make Textual redraw the covering screen."""
+        """Whether another screen covers this one completely, or this one was closed."""
+        # A covered screen must not draw: Textual would redraw the covering screen.
         stack = self.app.screen_stack
         return self not in stack or any(not screen.is_modal for screen in stack[stack.index(self) + 1 :])
 
     def _show_bars(self) -> None:
-        """Show the keys, none if a screen is above.
-
-        Subclasses add their title."""
+        """Show the keys, none while a dialog is above; a subclass also shows its title."""
         self._keys.offer(self._offered() if self.app.screen is self else ())
 
     def _offered(self) -> list[tuple[Action, bool]]:
-        """Return the keys to show, the most important first, each with whether it is available."""
+        """Return the actions for the key bar, the most important first, each with whether it is available."""
         now = self.situation
         if now.typing == "a filter":
             return [(action, True) for action in FILTERING]
-        return [
-            (action, why_unavailable(action, now) is None)
-            for action in self.ACTIONS
-            if action.label and is_offered(action)
-        ]
+        offered = []
+        for one in self.ACTIONS:
+            if one.label and is_offered(one):
+                offered.append((one, why_unavailable(one, now) is None))
+        return offered
 
     def on_screen_suspend(self) -> None:
         self._keys.offer(())
@@ -149,9 +150,7 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
         self._show_bars()
 
     def announce(self, text: str, role: Role = "text", sign: str = "") -> None:
-        """Show a notice at the bottom until the next key.
-
-        If this screen has been closed, it is shown elsewhere."""
+        """Show a notice at the bottom until the next key; after this screen was closed, on the present one."""
         if self not in self.app.screen_stack:
             self.stage.announce(text, role, sign)
             return
@@ -161,7 +160,7 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
 
     def action_do(self, action_id: str) -> None:
         """Perform an action of this screen, or announce why it is unavailable."""
-        if not self.is_mounted:  # the key was faster than the first drawing
+        if not self.is_mounted:  # the key came before the screen was built
             return
         self._keys.clear_notice()
         action = next(action for action in self.ACTIONS if action.id == action_id)
@@ -187,24 +186,20 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
 
     @action("q", "Quit")
     def do_quit(self) -> None:
-        """Quit by way of the main screen, which may ask something."""
+        """Quit the app; the main screen may first ask about unsaved changes or active runs."""
         self.stage.quit()
 
     def delivered(self, cases: set[CaseKey], batches: bool) -> None:
-        """Handle events or new grades of runs of these cases.
+        """Update the screen after events or new grades of the runs of these cases.
 
-        `batches` is whether some began or ended. Also called below a different screen, where nothing may be drawn; see
-        `is_covered`."""
+        `batches` is whether batches began or ended. Also called on a covered screen, which must not draw
+        (`is_covered`)."""
 
     def follow_grades(self) -> None:
-        """Handle the end of regrading.
-
-        Also called below a different screen."""
+        """Update the screen after the end of a regrade; also called on a covered screen."""
 
     def second_passed(self) -> None:
-        """Handle a second of active runs.
-
-        Called only on the top screen."""
+        """Update times of active runs; called every second on the top screen."""
 
 
 class Filtered(Protocol):
@@ -217,9 +212,7 @@ class Filtered(Protocol):
 
 
 class FilterScreen(SideScreen[Answer]):
-    """A screen with a list that can be filtered.
-
-    Composes a `FilterField` below it."""
+    """A screen with a list that can be filtered; a subclass composes the `FilterField` below the list."""
 
     state: Filtered
 
@@ -228,7 +221,7 @@ class FilterScreen(SideScreen[Answer]):
         return Situation(has_text=True, typing="a filter" if self._filtering else None)
 
     def _show_state(self) -> None:
-        """Show the present state of the list."""
+        """Show `state` after a change of the filter."""
         raise NotImplementedError
 
     def _to_list(self) -> None:
@@ -245,14 +238,14 @@ class FilterScreen(SideScreen[Answer]):
 
     @property
     def _filter_text(self) -> str:
-        """The filter for the title, empty while it is being typed."""
+        """The filter as the title shows it, empty while the filter is being typed."""
         if self.state.filter and not self._filtering:
             return f"  /{one_line(self.state.filter)}"
         return ""
 
     @action("/", "Filter as you type", label="filter")
     def do_filter(self) -> None:
-        """Type to filter the list."""
+        """Open the field that filters the list."""
         self._to_list()
         box = self._filter
         box.value, box.display = self.state.filter, True
@@ -278,11 +271,9 @@ class FilterScreen(SideScreen[Answer]):
 
 
 class ColumnsScreen(SideScreen[Answer]):
-    """A list with the details of its selected row next to it.
+    """A screen with a list and, next to it, the details of the selected row; on a narrow screen, one of the two.
 
-    With little room, only one of them is visible.
-
-    Composes `#columns` of `#list-column` with `#NAME-list`, and `#detail-column` with `#NAME-detail`.
+    A subclass composes `#columns` of `#list-column` with `#NAME-list`, and `#detail-column` with `#NAME-detail`.
     """
 
     DEFAULT_CSS = """
@@ -293,7 +284,7 @@ class ColumnsScreen(SideScreen[Answer]):
     ColumnsScreen.one #detail-column { border-left: none; }
     """
     TWO_COLUMNS_CELLS: ClassVar[int]
-    """From this width on, both are visible."""
+    """The screen width from which both columns are visible."""
 
     column: Column = "list"
 
@@ -324,7 +315,7 @@ class ColumnsScreen(SideScreen[Answer]):
 
     @action("tab shift+tab", "Next column")
     def do_other(self) -> None:
-        """Go to the other column."""
+        """Focus the other column."""
         self._go_to("detail" if self.column == "list" else "list")
 
     @action("esc", "Leave the details or the screen", label="back")

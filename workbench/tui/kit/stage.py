@@ -1,4 +1,4 @@
-"""The app as services and screens see it: notices, dialogs, screens, and background work."""
+"""Types that screens and services share: closing a screen, notices, and background work."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Answer = TypeVar("Answer")
 
 
 class ClosesOnce(Generic[Answer]):
-    """A mixin to put before the class of a screen.
+    """A mixin that makes a second `dismiss` of a screen harmless; it stands before the screen in the list of bases."""
 
-    Textual closes the top screen, whichever was asked to: a second key or click during closing would close the screen
-    below."""
+    # Textual closes the top screen, whichever was asked to, so a second key or click during closing would close the
+    # screen below.
 
     def dismiss(self, result: Answer | None = None) -> AwaitComplete:
         """Close the screen, if it is the top one."""
@@ -29,14 +29,15 @@ class ClosesOnce(Generic[Answer]):
 
 
 Take: TypeAlias = Callable[[Answer | None], None]
-"""Takes the answer of a closed screen, `None` if there is none."""
+"""Called with the answer of a closed screen, `None` if it has none."""
 
+# A coroutine that is never awaited warns, so work that may be cancelled before it begins is given as a function.
 Work: TypeAlias = Coroutine[Any, Any, object] | Callable[[], Awaitable[object]]
-"""A coroutine, or a function that creates one when the work begins, for work that may be cancelled before."""
+"""Background work: a coroutine, or a function that creates one when the work begins."""
 
 
 class Announce(Protocol):
-    """Shows a notice at the bottom of a screen."""
+    """A function that shows a notice at the bottom of a screen."""
 
     def __call__(self, text: str, role: Role = "text", sign: str = "") -> None: ...
 
@@ -47,5 +48,5 @@ Result = TypeVar("Result")
 async def in_background(work: Callable[[], Result]) -> Result:
     """Run a function in a thread and return its result.
 
-    The app does not wait for it when it ends, so anything that writes belongs elsewhere."""
+    The app does not wait for the thread when it quits, so the function must not write files."""
     return await in_thread(work, name="worked out")

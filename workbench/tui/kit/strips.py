@@ -1,6 +1,4 @@
-"""Converts lines with roles to coloured strips.
-
-Only here do our widgets meet Textual's drawing."""
+"""Conversion of lines with roles to Textual's coloured strips, and the one-row widget `Bar`."""
 
 from __future__ import annotations
 
@@ -22,19 +20,19 @@ LineFor = Callable[[int], Line]
 
 
 class Painted(Protocol):
-    """An app with a palette for lines, and a keymap."""
+    """The parts of the app that drawing needs: its colours and the names of its keys."""
 
     palette: Palette
     keymap: Keymap
 
 
 def keymap_of(node: DOMNode) -> Keymap:
-    """Return the app's keymap."""
+    """Return the keymap of the app that a node belongs to."""
     return cast("Painted", node.app).keymap
 
 
 def palette_of(widget: Widget) -> Palette:
-    """Return the app's palette."""
+    """Return the palette of the app that a widget belongs to."""
     return cast("Painted", widget.app).palette
 
 
@@ -42,6 +40,7 @@ def safe_strip(strip: Strip) -> Strip:
     """Return a strip of a Textual field with control characters replaced, each by one cell."""
     if all(one_line(segment.text) == segment.text for segment in strip):
         return strip
+    # Each character stays one cell wide, because Textual computes the cursor's place from the original text.
     shown = []
     for text, style, control in strip:
         shown.append(Segment("".join(map(_safe, text)), style, control))
@@ -56,21 +55,19 @@ def _safe(character: str) -> str:
 
 
 def strip_of(line: Line, width: int, ground: Ground, palette: Palette) -> Strip:
-    """Return exactly `width` cells of a line on a background."""
+    """Return a line on a background as a strip, cut or filled to exactly `width` cells."""
     return Strip(segments_of(line, width, ground, palette), width)
 
 
 def segments_of(line: Line, width: int, ground: Ground, palette: Palette) -> list[Segment]:
-    """Return exactly `width` cells of a line on a background, as segments."""
+    """Return a line on a background as segments, cut or filled to exactly `width` cells."""
     line = cut_line(line, width)
     line = with_blanks_joined((*line, Span(" " * (width - cells(line)))))
     return [Segment(text, palette.style(role, ground)) for text, role in line]
 
 
 class Bar(Widget):
-    """One row that is redrawn only when it changes.
-
-    Its content may depend on its width."""
+    """A one-row widget whose content is a function of its width; redrawn only when the content changes."""
 
     DEFAULT_CSS = "Bar { height: 1; }"
     ALLOW_SELECT = False

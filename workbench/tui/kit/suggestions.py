@@ -1,4 +1,4 @@
-"""Lists next to a text that is being edited: completions and problems."""
+"""Lists shown with a text while it is edited: its completions and its problems."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ MAX_WIDTH_CELLS = 60
 
 
 class CompletionList(LineView, can_focus=False):
-    """Completions.
-
-    The field keeps the focus. Posts `Chosen` on a click."""
+    """A list of completions over the pane, while the edited field keeps the focus."""
 
     DEFAULT_CSS = """
     CompletionList { position: absolute; display: none; height: 1; }
@@ -45,7 +43,7 @@ class CompletionList(LineView, can_focus=False):
         super().__init__()
         self.found: tuple[Completion, ...] = ()
         self.marked = False
-        """Whether a completion is marked, so that Enter takes it."""
+        """Whether a completion is marked; Enter then inserts it."""
 
     @property
     def has_cursor(self) -> bool:
@@ -58,13 +56,13 @@ class CompletionList(LineView, can_focus=False):
 
     @property
     def current(self) -> Completion | None:
-        """The marked completion."""
+        """The marked completion of an open list."""
         if self.is_open and self.marked and self.cursor < len(self.found):
             return self.found[self.cursor]
         return None
 
     def offer(self, found: tuple[Completion, ...], mark: int | None) -> None:
-        """Show completions, one of them marked."""
+        """Show completions, with the one at the index `mark` marked."""
         self.found, self.marked = found, mark is not None
         self.top = 0
         self.set_class(bool(found), "open")
@@ -78,21 +76,23 @@ class CompletionList(LineView, can_focus=False):
         self.set_class(False, "open")
 
     def place(self, field: Region, pane: Region) -> None:
-        """Move below a field, or above it if there is more room.
-
-        Both regions are in cells of the pane."""
+        """Move the list below a field, or above it if there is more room; both regions are in cells of the pane."""
         below, above = pane.height - field.bottom, field.y
         height = min(len(self.found), MAX_ROWS, max(below, above))
-        wanted = max((cell_len(one.label) + cell_len(one.detail) + 5 for one in self.found), default=0)
-        width = min(max(wanted, MIN_WIDTH_CELLS), MAX_WIDTH_CELLS, pane.width)
+        width = MIN_WIDTH_CELLS
+        for completion in self.found:
+            width = max(width, cell_len(completion.label) + cell_len(completion.detail) + 5)
+        width = min(width, MAX_WIDTH_CELLS, pane.width)
         x = max(min(field.x, pane.width - width), 0)
         y = field.bottom if height <= below or below >= above else field.y - height
         self.styles.offset = (x, y)
         self.styles.width, self.styles.height = width, max(height, 1)
 
     def step(self, by: int) -> None:
-        """Mark the next or previous completion."""
-        at = self.cursor + by if self.marked else 0 if by > 0 else len(self.found) - 1
+        """Mark the next (1) or previous (-1) completion, first the one at that end of the list."""
+        at = self.cursor + by
+        if not self.marked:
+            at = 0 if by > 0 else -1
         self.marked = True
         self.move_cursor(at % max(len(self.found), 1))
 
@@ -113,16 +113,14 @@ class CompletionList(LineView, can_focus=False):
 
     def on_click(self, event: events.Click) -> None:
         event.stop()
-        event.prevent_default()  # Textual calls the base class, too
+        event.prevent_default()  # without it, Textual also calls the handler of the base class
         index = self.top + event.y
         if index < len(self.found):
             self.post_message(self.Chosen(self.found[index]))
 
 
 class ProblemList(LineView, can_focus=False):
-    """Problems, at most a third of the height.
-
-    Hidden if there are none."""
+    """The list of a text's problems, at most a third of the height; hidden if there are none."""
 
     DEFAULT_CSS = "ProblemList { height: auto; max-height: 33%; }"
     GROUND: ClassVar[Ground] = "panel"
@@ -142,7 +140,7 @@ class ProblemList(LineView, can_focus=False):
         self._laid_out_at = -1
 
     def show(self, problems: Sequence[Problem]) -> None:
-        """Replace the problems."""
+        """Replace the listed problems."""
         if tuple(problems) == self.problems:
             return
         before = len(self._lines)

@@ -1,6 +1,6 @@
-"""A field of several lines over a cell of a form.
+"""A text field of several lines over a cell of a form."""
 
-A module of its own, because it imports Textual's text area."""
+# A module of its own, because Textual's text area takes long to import.
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _TEXT_KEYS: dict[str, Leave] = {"escape": "back", "ctrl+enter": "done", "tab": "
 
 
 class TextField(TextArea):
-    """Several lines of text.
+    """A field of several lines over a cell of a form; open while it has the class `open`.
 
-    Without a line break in it, Enter means done, as in a field of one line."""
+    While the text has no line break, Enter takes it, as in a field of one line."""
 
     DEFAULT_CSS = """
     TextField { position: absolute; display: none; border: none; padding: 0; background: $panel; }

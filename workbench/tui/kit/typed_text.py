@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from itertools import takewhile
 from typing import Literal
 
 from workbench.authoring.form.typed import CellError, pieces_of, read_value
@@ -28,12 +27,9 @@ _WORD = re.compile(r"\w+|[^\w\s]+")
 
 
 class TypedText:
-    r"""Text and cursor.
+    """A text with a cursor and a selection.
 
     `anchor` is the other end of the selection, equal to the cursor if nothing is selected.
-
-    Lines end in `\n`, or in `\r\n` if all of them did. A carriage return outside of a line end remains a character, so
-    unchanged text is preserved exactly.
     """
 
     def __init__(self, text: str, cursor: Place = (0, 0)) -> None:
@@ -43,7 +39,7 @@ class TypedText:
         self.touched = 0
         """The first line of the last change."""
         self.step = 0
-        """Counts undo steps. Changes that belong together, such as the letters of a word, are one step."""
+        """The number of undo steps. Changes that belong together, such as the letters of a word, are one step."""
         self._last: tuple[str, Place] = ("", (0, 0))
         self._line_end = "\n"
         self._goal: int | None = None
@@ -52,58 +48,58 @@ class TypedText:
 
     @property
     def text(self) -> str:
-        """The whole text, as it is written to disk."""
+        """The whole text with its original line ends."""
         return self._line_end.join(self.lines)
 
     @property
     def selection(self) -> tuple[Place, Place]:
-        """The start and end of the selection."""
+        """The start and the end of the selection."""
         return min(self.cursor, self.anchor), max(self.cursor, self.anchor)
 
     @property
     def selected(self) -> str:
-        """The selected text, with `\\n` as line ends."""
+        """The selected text, with line feeds as line ends."""
         (first, start), (last, end) = self.selection
         if first == last:
             return self.lines[first][start:end]
         return "\n".join((self.lines[first][start:], *self.lines[first + 1 : last], self.lines[last][:end]))
 
     def take(self, text: str) -> None:
-        """Replace the text, such as after undo.
-
-        The cursor goes to the first difference."""
+        """Replace the text, such as after undo; the cursor goes to the first difference."""
         before = self.lines
         self._take(text)
-        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, self.lines, strict=False)))
+        same = _shared_start(before, self.lines)
         self.touched = min(same, len(self.lines) - 1)
         old = before[same] if same < len(before) else ""
-        pairs = zip(old, self.lines[self.touched], strict=False)
-        self.put((self.touched, sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))))
+        self.put((self.touched, _shared_start(old, self.lines[self.touched])))
 
     def put(self, place: Place, *, select: bool = False) -> None:
-        """Move the cursor to a place, or the nearest one."""
+        """Move the cursor to a place, or the nearest one in the text; with `select`, the anchor stays."""
         line = min(max(place[0], 0), len(self.lines) - 1)
         self._moved_to((line, min(max(place[1], 0), len(self.lines[line]))), select)
 
     def move(self, motion: Motion, *, select: bool = False, times: int = 1) -> None:
-        """Move the cursor.
-
-        `times` is for `up` and `down`."""
+        """Move the cursor, `up` and `down` by as many lines as `times`; with `select`, the anchor stays."""
         if motion in ("left", "right") and not select and self.cursor != self.anchor:
             self._moved_to(self.selection[motion == "right"], select)
         elif motion in ("up", "down"):
+            # The goal is the cell where a series of ups and downs began, so that short lines do not shift the cursor.
             goal = self._goal
             if goal is None:
                 goal = shown(self.lines[self.cursor[0]]).cells[self.cursor[1]]
             line = self.cursor[0] + (-times if motion == "up" else times)
-            column = 0 if line < 0 else column_at(self.lines[min(line, len(self.lines) - 1)], goal)
-            self.put((line, column if line < len(self.lines) else len(self.lines[-1])), select=select)
+            if line < 0:
+                self.put((0, 0), select=select)
+            elif line >= len(self.lines):
+                self.put((line, len(self.lines[-1])), select=select)
+            else:
+                self.put((line, column_at(self.lines[line], goal)), select=select)
             self._goal = goal
         else:
             self._moved_to(self._target(motion), select)
 
     def select_all(self) -> None:
-        """Select everything."""
+        """Select the whole text."""
         self.put((0, 0))
         self.move("text_end", select=True)
 
@@ -116,7 +112,7 @@ class TypedText:
                 self.put((line, word.end()), select=True)
 
     def type(self, text: str) -> None:
-        """Replace the selection by a text with any line ends."""
+        """Replace the selection by a text, whatever its line ends."""
         self._replace(*self.selection, text.replace("\r\n", "\n").replace("\r", "\n"))
 
     def new_line(self) -> None:
@@ -131,13 +127,19 @@ class TypedText:
         if first == last:
             self.type(" " * (INDENT - self.selection[0][1] % INDENT))
             return
-        self._rewrite(first, [" " * INDENT + line if line.strip() else line for line in self.lines[first : last + 1]])
+        lines = []
+        for line in self.lines[first : last + 1]:
+            lines.append(" " * INDENT + line if line.strip() else line)
+        self._rewrite(first, lines)
 
     def outdent(self) -> None:
-        """Remove indentation from the selected lines."""
+        """Remove up to `INDENT` blanks from the start of each selected line."""
         first, last = self._selected_lines()
-        lines = self.lines[first : last + 1]
-        self._rewrite(first, [line[min(INDENT, len(line) - len(line.lstrip(" "))) :] for line in lines])
+        lines = []
+        for line in self.lines[first : last + 1]:
+            blanks = len(line) - len(line.lstrip(" "))
+            lines.append(line[min(INDENT, blanks) :])
+        self._rewrite(first, lines)
 
     def delete(self, motion: Motion) -> None:
         """Delete the selection, otherwise the text between the cursor and the target of a motion."""
@@ -160,6 +162,7 @@ class TypedText:
         return taken
 
     def _take(self, text: str) -> None:
+        # With mixed line ends, a carriage return stays a character of its line, so unchanged text is preserved exactly.
         everywhere = 0 < text.count("\n") == text.count("\r\n")
         self._line_end = "\r\n" if everywhere else "\n"
         self.lines = text.split(self._line_end)
@@ -176,7 +179,12 @@ class TypedText:
         self._last = self._last[0], self.cursor
 
     def _count(self, start: Place, end: Place, text: str) -> None:
-        kind = "" if len(text) > 1 or text == "\n" or (text and start != end) else "typed" if text else "deleted"
+        """Begin an undo step, unless a change continues the one before it."""
+        # A step is a word typed letter by letter, or a series of deletions at one place. A paste, a line break and the
+        # replacement of a selection (the empty kind) are always steps of their own.
+        kind = "typed" if text else "deleted"
+        if len(text) > 1 or text == "\n" or (text and start != end):
+            kind = ""
         kind_before, place = self._last
         new_word = kind == "typed" and not text.isspace() and self.lines[start[0]][: start[1]][-1:].isspace()
         if not kind or kind != kind_before or self.cursor != place or new_word:
@@ -184,26 +192,26 @@ class TypedText:
         self._last = kind, start
 
     def _rewrite(self, first: int, lines: list[str]) -> None:
-        """Replace some lines.
+        """Replace lines by as many others with a different indentation.
 
-        Cursor and anchor keep their distance from the line ends."""
+        Cursor and anchor keep their distance from the line ends, except at the start of a line."""
         before = self.lines[first : first + len(lines)]
         self.lines[first : first + len(lines)] = lines
         self.touched = first
         self.step += 1
         ends = []
         for line, column in (self.anchor, self.cursor):
-            ends.append(
-                (line, max(column + len(self.lines[line]) - len(before[line - first]), 0) if column else 0)
-                if first <= line < first + len(lines)
-                else (line, column)
-            )
+            if column and first <= line < first + len(lines):
+                column = max(column + len(self.lines[line]) - len(before[line - first]), 0)
+            ends.append((line, column))
         self._moved_to(ends[0], False)
         self._moved_to(ends[1], True)
 
     def _selected_lines(self) -> tuple[int, int]:
         (first, _), (last, end) = self.selection
-        return first, last if end or last == first else last - 1
+        if end == 0 and last > first:
+            last -= 1  # a selection that ends at the start of a line does not include that line
+        return first, last
 
     def _moved_to(self, place: Place, select: bool) -> None:
         self.cursor = place
@@ -244,15 +252,25 @@ class TypedText:
                 return last, len(self.lines[last])
 
     def _stop(self, column: int, step: int) -> int:
-        """Return the next column that is not inside of a combined character."""
+        """Return the next column that is not within a combined character, such as a letter with its accent."""
         cells = shown(self.lines[self.cursor[0]]).cells
         while 0 < column < len(cells) - 1 and cells[column] == cells[column + 1]:
             column += step
         return column
 
 
+def _shared_start(before: Sequence[str], after: Sequence[str]) -> int:
+    """Return the number of equal lines, or characters, at the start of two texts."""
+    same = 0
+    for old, new in zip(before, after, strict=False):
+        if old != new:
+            break
+        same += 1
+    return same
+
+
 def column_at(line: str, cell: int) -> int:
-    """Return the character of a line that is drawn in a cell, or the end of the line after the last cell."""
+    """Return the column of the character drawn in a cell of a line, or the end of the line for a cell behind it."""
     places = shown(line).cells
     if cell < places[-1]:
         return max(bisect_right(places, cell) - 1, 0)
@@ -260,29 +278,37 @@ def column_at(line: str, cell: int) -> int:
 
 
 def shift_for(line: str, column: int, room: int, shift: int) -> int:
-    """Return by how many cells to shift a line to the left so that the cursor is visible in `room` cells.
+    """Return the cells by which a line is shifted to the left so that the cursor is visible in `room` cells.
 
-    Keeps `shift` if possible, so that little is redrawn. The cursor needs one cell after the end of the line."""
+    `shift` is the present value, which is kept if possible."""
     places = shown(line).cells
-    width = places[-1] + 1
-    start, end = places[column], places[column + 1] if column < len(line) else width
+    width = places[-1] + 1  # one cell for the cursor behind the end of the line
     if width <= room:
         return 0
+    start = places[column]
+    end = places[column + 1] if column < len(line) else width
+    # An ellipsis takes a cell at each side where the line continues, so the cursor must not be there. If the line has
+    # to be shifted, the cursor gets two thirds of the room to its left.
     if shift + bool(shift) <= start and end <= shift + room - (shift + room < width):
         return shift
     return min(max(start - room * 2 // 3, end - room + 1, 0), width - room)
 
 
 def window(painted: Line, line: str, shift: int, room: int) -> Line:
-    """Return the part of a coloured line that is visible in `room` cells from the cell `shift`.
+    """Return the part of a coloured line that is visible in `room` cells from the cell `shift` on.
 
-    It has an ellipsis where it continues. The coloured line is one cell longer than the text, for a cursor at its
-    end."""
+    An ellipsis marks each side where the line continues. `painted` is `line` with its colours and one more cell, for a
+    cursor at its end."""
     _, at, places = shown(line)
-    first = bisect_left(places, shift + 1) if shift else 0
-    left = (Span(ELLIPSIS, "muted"), Span(" " * (places[first] - shift - 1))) if shift else EMPTY
-    if places[-1] <= shift + room:
-        return (*left, *part(painted, at[first], None if places[-1] < shift + room else at[-1]))
+    first, left = 0, EMPTY
+    if shift:
+        first = bisect_left(places, shift + 1)
+        left = (Span(ELLIPSIS, "muted"), Span(" " * (places[first] - shift - 1)))
+    if places[-1] < shift + room:
+        return (*left, *part(painted, at[first], None))
+    if places[-1] == shift + room:
+        return (*left, *part(painted, at[first], at[-1]))
+    # Blanks fill the cells of a wide character that the window would cut in half.
     last = bisect_right(places, shift + room - 1) - 1
     gap = " " * (shift + room - 1 - places[last])
     return (*left, *part(painted, at[first], at[last]), Span(gap), Span(ELLIPSIS, "muted"))
@@ -292,9 +318,7 @@ _MARK = f"{GLYPHS.breakpoint} "
 
 
 def with_breakpoint(line: Line) -> Line:
-    """Put the mark of a breakpoint into the blanks at the start of a line.
-
-    A line without enough blanks stays as it is."""
+    """Return a line with the mark of a breakpoint in the blanks at its start, or unchanged if they are too few."""
     first = line[0] if line else None
     if first is None or not first.text.isspace() or len(first.text) < len(_MARK):
         return line
@@ -302,20 +326,19 @@ def with_breakpoint(line: Line) -> Line:
 
 
 def line_within(problem: Problem, first: int, count: int) -> int:
-    """Return the line, from 0, that a problem is on, within a part of `count` lines."""
+    """Return the line of a problem, from 0, in a part of `count` lines whose first has the number `first`."""
     return min(max((problem.line or first) - first, 0), count - 1)
 
 
 def marks(problems: Sequence[Problem], first: int, count: int) -> Mapping[int, Role]:
-    """Return the lines, from 0, that have a problem.
-
-    Errors win over warnings."""
+    """Return the roles of lines with problems, by line from 0, for a part of `count` lines from the number `first`."""
+    # Errors come last, so a line with both kinds has the role of the error.
     ordered = sorted(problems, key=lambda problem: problem.severity == "error")
     return {line_within(problem, first, count): _role(problem) for problem in ordered}
 
 
 def problem_lines(problems: Sequence[Problem], width: int) -> tuple[list[Line], list[int]]:
-    """Return the problems as lines of `width` cells, and the index of the problem for each line."""
+    """Return problems as lines of at most `width` cells, and for each line the index of its problem."""
     lines: list[Line] = []
     about: list[int] = []
     for index, problem in enumerate(problems):
@@ -338,13 +361,13 @@ def _role(problem: Problem) -> Role:
 
 
 MAX_SHOWN_LINES = 5_000
-"""Lines of a file that are shown if no single case is."""
+"""The maximum number of lines shown of a whole file."""
 
 MAX_LINE_CHARS = 20_000
-"""Characters of a line that are shown."""
+"""The maximum number of characters shown of a line."""
 
 Found = Mapping[int, Sequence[tuple[int, int, Role]]]
-"""The matches of a search, by line from 0: start, end and role."""
+"""The matches of a search by line, from 0: start column, end column and role."""
 
 
 _NUMBER = re.compile(rf"(?:{NUMBER})?\.\.(?:{NUMBER})?|{NUMBER}")
@@ -352,10 +375,8 @@ _NUMBER = re.compile(rf"(?:{NUMBER})?\.\.(?:{NUMBER})?|{NUMBER}")
 
 
 def value_line(text: str, *, several: bool = False) -> Line:
-    """Highlight a value, or `several` that are separated by commas.
-
-    Text that could be mistaken for something else has quotes (`shown_value`); everything without them can be taken
-    at face value."""
+    """Return the text of a form's cell in the colours of its value, or of `several` values separated by commas."""
+    # A text that looks like a number or a literal has quotes (`shown_value`), so the looks decide here.
     if several:
         spans: list[Span] = []
         for piece in pieces_of(text):
@@ -363,9 +384,15 @@ def value_line(text: str, *, several: bool = False) -> Line:
         return tuple(spans[:-1])
     bare = text.strip()
     if bare.startswith(("[", "{")) and not isinstance(_read(bare), str):
-        return tuple(Span(part, "string" if role == "text" else role) for part, role in toml_value(text))
-    role: Role = "number" if _NUMBER.fullmatch(bare) else "literal" if bare in ("true", "false", "null") else "string"
-    return (Span(text, role),)
+        coloured: list[Span] = []
+        for part_text, role in toml_value(text):
+            coloured.append(Span(part_text, "string" if role == "text" else role))
+        return tuple(coloured)
+    if _NUMBER.fullmatch(bare):
+        return (Span(text, "number"),)
+    if bare in ("true", "false", "null"):
+        return (Span(text, "literal"),)
+    return (Span(text, "string"),)
 
 
 def _read(text: str) -> object:
