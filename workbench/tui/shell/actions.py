@@ -1,4 +1,6 @@
-"""Actions of the main screen: of the program and the panes, and those that open other screens, imported when opened."""
+"""Actions of the main screen for the program, the panes and the other screens, and the table of all actions."""
+
+# This module is loaded before the first frame, so each method imports the screen or dialog that it opens.
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ def _copy(now: MainSituation) -> str | None:
 
 
 def _border(now: MainSituation) -> str | None:
-    return None if now.has_borders else "only one pane is shown"
+    if now.has_borders:
+        return None
+    return "only one pane is shown"
 
 
 def _moved_border(now: MainSituation) -> str | None:
@@ -60,13 +64,13 @@ def _moved_border(now: MainSituation) -> str | None:
 
 
 class ViewActions(MainActions):
-    """Moves between the panes, sizes them, and copies from them."""
+    """The actions that move between the panes, size them, and copy from them."""
 
     GROUP = "Panes"
 
     @action("y", "Copy what the cursor is on", name="copy", label="copy", needs=_copy, words="yank clipboard")
     def copy(self) -> None:
-        """Copy the item under the cursor."""
+        """Copy the text of the item under the cursor."""
         text, what = self._text_to_copy()
         self.app.copy(text, what, self.app.main.announce)
 
@@ -123,7 +127,7 @@ class ViewActions(MainActions):
 
     @action("z", "Zoom the pane, or end the zoom", name="zoom", label="zoom", words="maximize fullscreen")
     def zoom(self) -> None:
-        """Give the pane the whole screen, or end that."""
+        """Give the focused pane the whole screen, or show the others again."""
         main = self.app.main
         main.zoomed = not main.zoomed
         main.place_panes()
@@ -172,7 +176,7 @@ class ViewActions(MainActions):
 
 
 class ProgramActions(MainActions):
-    """Performs the actions of the program itself."""
+    """The actions of the program itself."""
 
     GROUP = "Program"
 
@@ -182,12 +186,13 @@ class ProgramActions(MainActions):
 
     @action("", "Change the theme", name="theme", words="colour color dark light settings config appearance")
     def choose_theme(self) -> None:
-        """Ask for a theme."""
+        """Open the list of themes."""
         self.app.appearance.choose(self.app)
 
     @action("", "Save a picture of the screen", name="picture", changes=True, words="screenshot svg export")
     def picture(self) -> None:
-        """Save a picture of the screen, once no dialog covers it."""
+        """Save a picture of the screen."""
+        # After the next drawing, when the palette no longer covers the screen.
         self.app.call_after_refresh(self._save_picture)
 
     def _save_picture(self) -> None:
@@ -204,18 +209,21 @@ class ProgramActions(MainActions):
 
     @action("ctrl+l", "Redraw the screen", name="redraw", where="anywhere", listed=False)
     def redraw(self) -> None:
-        """Redraw everything."""
+        """Draw the whole screen again."""
         self.app.action_draw_anew()
 
     @action("", "Show where the log is", name="log", words="debug trace")
     def show_log(self) -> None:
-        """Announce where the log is."""
+        """Announce the path of the log."""
         log = self.app.program.folders.log / LOG_NAME
-        self.app.announce(f"The log is {log}" if log.exists() else f"Nothing was logged yet; it will be in {log}")
+        if log.exists():
+            self.app.announce(f"The log is {log}")
+        else:
+            self.app.announce(f"Nothing was logged yet; it will be in {log}")
 
     @action("", "Suspend; fg in the shell resumes", name="suspend", changes=True, words="shell background")
     def suspend(self) -> None:
-        """Suspend like a terminal on Ctrl+Z: all processes of the job stop, including the parent process."""
+        """Suspend the program, or announce why that is not possible."""
         app = self.app
         if app.is_web:
             app.announce("A browser has no shell to resume from: q quits", "warned", GLYPHS.warned)
@@ -230,6 +238,7 @@ class ProgramActions(MainActions):
             app.announce(text, "warned", GLYPHS.warned)
             return
         self._warned_of_clocks = False
+        # The whole process group, as the terminal does on Ctrl+Z. Otherwise a parent such as `uv run` would not stop.
         os.kill(0, signal.SIGTSTP)
 
     @action("?", "Keys and help", name="help", label="keys", words="keyboard shortcuts bindings manual docs ?")
@@ -244,7 +253,7 @@ class ProgramActions(MainActions):
 
     @action("q", "Quit", name="quit", label="quit", words="exit close leave bye :q")
     def quit(self) -> None:
-        """Quit, which may ask something."""
+        """Quit the program, after a question if something is unsaved or running."""
         self.app.quit()
 
 
@@ -265,7 +274,7 @@ def _run(now: MainSituation) -> str | None:
 
 
 class SetupActions(MainActions):
-    """Chooses models, and makes and runs variants."""
+    """The actions that choose models, and make and run variants."""
 
     GROUP = "Runs"
 
@@ -279,14 +288,14 @@ class SetupActions(MainActions):
         "login endpoint url settings config openai anthropic ollama llm price",
     )
     def choose_models(self) -> None:
-        """Choose the models to run on."""
+        """Open the list of models to run on."""
         from workbench.tui.models.chooser import ModelChooser
 
         ModelChooser(self.app).choose(self.app.selection.show_again)
 
     @action("V", "Make a variant: try another system prompt", name="variant", needs=_make, changes=True)
     def make_variant(self) -> None:
-        """Try another system prompt."""
+        """Make a variant of the suite with another system prompt."""
         from workbench.tui.variants.maker import VariantMaker
 
         self.app.part(VariantMaker).of_prompt()
@@ -306,7 +315,9 @@ def _suite_or_folder(now: MainSituation) -> str | None:
 
 
 def _suite(now: MainSituation) -> str | None:
-    return None if now.has_file else "there is no suite here"
+    if now.has_file:
+        return None
+    return "there is no suite here"
 
 
 def _grades(now: MainSituation) -> str | None:
@@ -344,7 +355,7 @@ def _case(now: MainSituation) -> str | None:
 
 
 class ScreenActions(MainActions):
-    """Opens the other screens."""
+    """The actions that open the screens above the main one."""
 
     GROUP = "Screens"
 
@@ -412,7 +423,7 @@ class ScreenActions(MainActions):
         words="chaos break robustness error timeout injection",
     )
     def try_faults(self) -> None:
-        """Try faults of tools."""
+        """Inject faults into the tools of the selected cases, after a question."""
         from workbench.tui.faults.trials import FaultTrials
 
         self.app.part(FaultTrials).begin()
@@ -460,7 +471,7 @@ class ScreenActions(MainActions):
 
     @action("", "History of the case", name="timeline", needs=_case, words="past results trend flaky")
     def open_timeline(self) -> None:
-        """Show the selected case over time."""
+        """Show the stored runs of the selected case over time."""
         suite, case = self.app.selection.suite, self.app.selection.outline
         if suite is not None and case is not None:
             self.show_timeline(None, suite.path, case.id, case.name)
@@ -485,45 +496,43 @@ class ScreenActions(MainActions):
 
         self.app.part(Observer).ask()
 
-    # For the screen of the history, and those above it
+    # These have no key of their own: the screens above the main one call them.
 
     def show_batch(self, shown: SideScreen[Any], batch: BatchRow, grading: Regrade | None, place: str) -> None:
-        """Show a batch by a grading (`None`: by its first grades), above a screen."""
+        """Show a batch above the screen `shown`, with the grades of a regrade (`None`: its first grades)."""
         from workbench.tui.history.stored_screens import batch_screen, show_stored
 
         show_stored(self.app, shown, lambda: batch_screen(self.app, batch, grading, place))
 
     def show_changes(self, shown: SideScreen[Any], wanted: Sequence[tuple[int, int | None]]) -> None:
-        """Show the changes between two batches, above a screen.
+        """Show the changes between two batches above the screen `shown`.
 
-        Each has its number and the id of a grading."""
+        Each batch is given by its number and the id of a regrade (`None`: its first grades)."""
         from workbench.tui.history.changes import changes_screen
         from workbench.tui.history.stored_screens import show_stored
 
         show_stored(self.app, shown, lambda: changes_screen(self.app, wanted))
 
     def show_runs(self, shown: SideScreen[Any], wanted: Sequence[tuple[str, RunRow, Regrade | None]]) -> None:
-        """Show one run, or two side by side, above a screen.
-
-        Each has its origin and grading."""
+        """Show one run, or two side by side, above the screen `shown`; each with its origin and its regrade."""
         from workbench.tui.history.stored_screens import runs_screen, show_stored
 
         show_stored(self.app, shown, lambda: runs_screen(self.app, wanted))
 
     def show_timeline(self, shown: SideScreen[Any] | None, suite: Path | str, case_id: str, case_name: str) -> None:
-        """Show a case over time, above a screen (`None`: the main screen)."""
+        """Show the stored runs of a case over time, above a screen (`None`: the main screen)."""
         from workbench.tui.history.stored_screens import show_timeline
 
         show_timeline(self.app, shown, suite, case_id, case_name)
 
     def open_last_run(self) -> None:
-        """Show the run of the history that decides the last result of the selected case."""
+        """Show the stored run that decided the last result of the selected case."""
         from workbench.tui.history.stored_screens import open_last_run
 
         open_last_run(self.app)
 
     def open_last_grades(self) -> None:
-        """Show the grades of that run."""
+        """Show the grades of the stored run that decided the last result of the selected case."""
         from workbench.tui.history.stored_screens import open_last_grades
 
         open_last_grades(self.app)
@@ -544,7 +553,7 @@ GROUPS: tuple[type[MainActions], ...] = (
     ScreenActions,
     ProgramActions,
 )
-"""The actions of the main screen, in the order of the help."""
+"""The groups of the main screen's actions, in the order of help and palette."""
 
 SCREENS: Mapping[str, str] = {
     "tools": "tools.screen:ToolsScreen",
@@ -564,11 +573,16 @@ SCREENS: Mapping[str, str] = {
     "breakpoints": "breakpoints.screen:BreakpointsScreen",
     "live": "observed.screen:LiveScreen",
 }
-"""The class of each screen above the main one, by its name. A screen is imported when its actions are wanted."""
+"""The class of each screen above the main one, by the screen's name."""
 
-_OF_MAIN: Mapping[str, tuple[type[MainActions], Action]] = {
-    action.id: (group, action) for group in GROUPS for action in actions_of(group)
-}
+
+def _of_main() -> Iterator[tuple[str, tuple[type[MainActions], Action]]]:
+    for group in GROUPS:
+        for declared in actions_of(group):
+            yield declared.id, (group, declared)
+
+
+_OF_MAIN: Mapping[str, tuple[type[MainActions], Action]] = dict(_of_main())
 
 MAIN_ACTIONS: tuple[Action, ...] = tuple(action for _, action in _OF_MAIN.values())
 
@@ -579,18 +593,18 @@ _PANES: tuple[tuple[Where, ...], ...] = (("suites",), ("case", "form"), ("case",
 
 @cache
 def screen_class(name: str) -> type[SideScreen[Any]]:
-    """Return the class of a screen by its name."""
+    """Return the class of the screen with a name, importing it."""
     found: type[SideScreen[Any]] = resolve_name(f"workbench.tui.{SCREENS[name]}")
     return found
 
 
 def main_action(action_id: str) -> tuple[type[MainActions], Action]:
-    """Return an action of the main screen, and its group."""
+    """Return the group and the declaration of an action of the main screen."""
     return _OF_MAIN[action_id]
 
 
 class AllActions(Mapping[str, Action]):
-    """Every action by its id."""
+    """The table of all actions by id; it imports a screen when one of the screen's actions is looked up."""
 
     def __getitem__(self, action_id: str) -> Action:
         if action_id in _OF_MAIN:
@@ -615,9 +629,10 @@ class AllActions(Mapping[str, Action]):
         return sum(1 for _ in self)
 
     def places(self, changed: Iterable[str] | None = None) -> list[tuple[Action, ...]]:
-        """Return the actions that are bound at the same time, by place; a key has one meaning within each.
+        """Return the places of the app, each as the actions that are bound there at the same time.
 
-        These are all places, or those that have one of the `changed` actions. Only their screens are imported."""
+        Within a place, a key has one meaning. With `changed`, only the places of these actions are returned, and only
+        their screens are imported."""
         wanted = list(self.values()) if changed is None else list(map(self.__getitem__, changed))
         anywhere = []
         for each in (*MAIN_ACTIONS, *MOVING):
@@ -640,9 +655,7 @@ ALL_ACTIONS = AllActions()
 
 
 def offered_actions(screen: SideScreen[Any] | None) -> list[tuple[str, Sequence[Action]]]:
-    """Return the actions of the palette on a screen, by group.
-
-    `None` is the main one."""
+    """Return the titles and actions of the palette's groups on a screen (`None`: the main screen)."""
     if screen is not None:
         # A screen has help and a way back of its own.
         of_program = []
@@ -662,12 +675,12 @@ def _listed(group: type[MainActions]) -> list[Action]:
 
 
 def _actions_at(*places: Where) -> list[Action]:
-    """Return the actions of the main screen that are bound at any of some places."""
+    """Return the actions of the main screen that are bound at one of some places."""
     return [action for action in MAIN_ACTIONS if action.where in places]
 
 
 def places_of(now: MainSituation) -> tuple[Where, ...]:
-    """Return where the keys of the current pane of the main screen are bound."""
+    """Return the places that bind the keys of the current pane of the main screen."""
     if now.pane == "case":
         return (now.pane, now.view)
     return (now.pane,)
@@ -683,7 +696,7 @@ def help_sections(now: MainSituation) -> list[tuple[str, Sequence[Action]]]:
 
 
 def keys_elsewhere(*here: Where) -> list[tuple[str, Sequence[Action]]]:
-    """Return the keys of all places but these, by place, for the end of the help."""
+    """Return the titles and actions of all places except `here`, for the end of the help; imports every screen."""
     titles: dict[Where, str] = {
         "everywhere": "On the main screen, everywhere",
         "form": "In the form of a case",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from textual.timer import Timer
 
 from workbench.config.read_only import is_read_only
@@ -39,11 +41,11 @@ from workbench.tui.trajectory.actions import OF_STORED_RUN, ShownRunActions
 from workbench.tui.trajectory.headline import verdict
 
 NOTICE_S = 6.0
-"""How long a notice stays, unless a command comes first."""
+"""The time that a notice stays, unless a command ends it first."""
 
 
 class MainBars:
-    """The content of a main screen's bars."""
+    """The content of the main screen's bars: titles, status, keys and notices."""
 
     def __init__(self, screen: PanesScreen) -> None:
         self._screen = screen
@@ -55,14 +57,15 @@ class MainBars:
         """Update titles, status and keys."""
         self.show_titles()
         self.show_status()
-        # Below a dialog, the keys of the main screen do nothing.
-        shown = self._screen.app.screen is self._screen
+        if self._screen.app.screen is not self._screen:
+            self.offer_no_keys()  # below a dialog, the keys of the main screen do nothing
+            return
         now = situation_of(self._screen)
-        # In a field of the form, no other key does what its hints say.
-        self._keys.offer(shown_keys(now) if shown else (), stay=now.typing in ("a line", "a text"))
+        # The keys of a field in the form are nowhere else, so they stay below a notice.
+        self._keys.offer(shown_keys(now), stay=now.typing in ("a line", "a text"))
 
     def offer_no_keys(self) -> None:
-        """Show no keys, because something else has the focus."""
+        """Show no keys, for a main screen that is covered."""
         self._keys.offer(())
 
     def show_titles(self) -> None:
@@ -75,10 +78,11 @@ class MainBars:
             about["run"] = model_label(run.model)
         right = {"suites": EMPTY, "case": self._views(), "run": self._news()}
         for pane in shown:
-            # A pane names those that are hidden behind it; the tree hides none, unless it is alone.
-            panes: tuple[Pane, ...] = tuple(other for other in PANES if other == pane or other not in shown)
-            if pane == "suites" and len(shown) > 1:
-                panes = (pane,)
+            # The title of a pane has those of the hidden panes that share its place. With two or three panes, the tree
+            # shares its place with none.
+            panes: tuple[Pane, ...] = (pane,)
+            if pane != "suites" or len(shown) == 1:
+                panes = tuple(other for other in PANES if other == pane or other not in shown)
             title = screen.query_one(f"#{pane}-title", PaneTitle)
             title.show(panes, pane, pane == screen.pane, about[pane], right[pane])
 
@@ -101,9 +105,7 @@ class MainBars:
         )
 
     def announce(self, text: str, role: Role = "text", sign: str = "", *, gently: bool = False) -> None:
-        """Show a notice at the bottom for a while.
-
-        With `gently`, it does not replace a warning."""
+        """Show a notice at the bottom for `NOTICE_S` seconds; with `gently`, it does not replace a warning."""
         if gently and self._notice is not None and self._role in ("warned", "error"):
             return
         self._role, self._text = role, text
@@ -116,7 +118,7 @@ class MainBars:
         self._notice = self._screen.set_timer(NOTICE_S, self.end_notice)
 
     def end_notice(self, only: str | None = None) -> None:
-        """Remove the notice, any or `only` this one."""
+        """Remove the notice; with `only`, just if it has this text."""
         if self._notice is not None and only in (None, self._text):
             self._notice.stop()
             self._notice = None
@@ -127,12 +129,12 @@ class MainBars:
         return self._screen.query_one("#keys", KeyBar)
 
     def _views(self) -> Line:
-        """Return the two views of a case, the current one marked."""
+        """Return the names of the two views of a case, the current one marked."""
         if self._screen.selection.suite is None:
             return EMPTY
-        shown = self._screen.case_pane.view
-        form, toml = (Span(view, "strong" if view == shown else "muted") for view in ("form", "toml"))
-        return (form, Span(" "), toml)
+        if self._screen.case_pane.view == "form":
+            return (Span("form", "strong"), Span(" "), Span("toml", "muted"))
+        return (Span("form", "muted"), Span(" "), Span("toml", "strong"))
 
     def _news(self) -> Line:
         screen = self._screen
@@ -153,7 +155,7 @@ class MainBars:
         return verdict(run)
 
     def _suite_models(self) -> tuple[str, ...]:
-        """Return the models that the suites name, or that they were recorded on."""
+        """Return the models that the open suites name or, for recordings, were recorded on."""
         open_suites = self._screen.selection.open_suites
         # A recorded case runs on its recorded model, whatever its suite names.
         recorded = {}
@@ -170,7 +172,8 @@ class MainBars:
 
 
 def shown_keys(now: MainSituation) -> list[tuple[Action, bool]]:
-    """Return the keys for the main screen's key bar, the most important first, each with whether it is available."""
+    """Return the actions for the main screen's key bar, the most important first, each with whether it is available."""
+    # The order: those of `_FIRST` (or `_HELD`), those that the situation asks for, those of the pane, all others.
     if now.typing is not None:
         return [(action, True) for action in _typing_keys(now.typing)]
     places = places_of(now)
@@ -181,10 +184,12 @@ def shown_keys(now: MainSituation) -> list[tuple[Action, bool]]:
     common = [action for action in MAIN_ACTIONS if action.label and action.where == "everywhere"]
     if not now.running:
         common = [action for action in common if action.id not in ("run.stop", "run.stop_all")]
-    # A key of the pane hides the same key, or word, of the whole screen.
-    rest = [action for action in common if taken.isdisjoint((*action.keys, action.label))]
+    rest = []
+    for action in common:
+        # An action of the pane hides one of the whole screen with the same key or label.
+        if taken.isdisjoint((*action.keys, action.label)) and _is_of_now(action, now):
+            rest.append(action)
     own = [action for action in own if _is_of_now(action, now)]
-    rest = [action for action in rest if _is_of_now(action, now)]
     wanted = {
         "save": now.dirty,
         "accept": now.pane == "run" and now.shown == "a finished run",
@@ -205,7 +210,7 @@ def shown_keys(now: MainSituation) -> list[tuple[Action, bool]]:
 
 
 def _typing_keys(typing: Typing) -> list[Action]:
-    """Return the keys while text is typed."""
+    """Return the actions of the keys that work while text of a kind is typed."""
     if typing == "a filter":
         return list(FILTERING)
     if typing == "toml":
@@ -220,11 +225,12 @@ _HELD = (
     *("step", "step.continue", "edit", "step.again", "step.answer", "step.skip", "step.mock", "step.say"),
     *("step.expect", "step.back", "step.round", "run.fork", "step.held", "run.stop"),
 )
-"""The first keys in the bar, normally and while the displayed run is held."""
+"""The ids of the first actions in the bar: `_HELD` while the displayed run is held, otherwise `_FIRST`."""
 
 
 def _ids_of(*groups: type[MainActions]) -> frozenset[str]:
-    return frozenset(action.id for group in groups for action in actions_of(group))
+    declared = chain.from_iterable(map(actions_of, groups))
+    return frozenset(action.id for action in declared)
 
 
 _OF_HELD_RUNS = _ids_of(StepActions)
@@ -233,9 +239,8 @@ _OF_RUNS = _ids_of(ShownRunActions, ViewActions)
 
 
 def _is_of_now(action: Action, now: MainSituation) -> bool:
-    """Return whether an action fits the situation.
-
-    Actions on held runs fit only while one is held, the way there only while it is not displayed."""
+    """Return whether the key bar should show an action in a situation, available or not."""
+    # Actions on held runs are shown while the displayed run is held, the way to held runs while another one is held.
     if action.id == "step.held":
         return now.held_runs > (now.held is not None)
     if action.id == "break.here":
@@ -248,18 +253,17 @@ def _is_of_now(action: Action, now: MainSituation) -> bool:
 
 
 def _rank(action: Action, now: MainSituation) -> int:
-    """Return the rank of an action.
-
-    Actions on a run without the focus come after the ways to other screens, the program's last."""
+    """Return the rank of an action among the last ones of the key bar."""
+    # Actions on a run that has no focus come after the ways to other screens, those of the program last.
     if action.id in _OF_THE_PROGRAM:
         return 2
-    if action.id == "break.here" or action.id == "save":  # saving comes first if there is something to save
+    if action.id in ("break.here", "save"):  # with unsaved changes, `shown_keys` puts saving further to the front
         return 1
     return int(now.pane != "run" and action.id in _OF_RUNS)
 
 
 def _variants_label(variants: Variants) -> str:
-    """Return which variants are run, in a few words, empty for none."""
+    """Return the selected variants for the status, such as ` · 2 variants`, empty if there are none."""
     text = one_line("".join(variants.names))
     if variants.all_of_them:
         text = "all variants"

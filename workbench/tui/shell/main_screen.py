@@ -36,20 +36,20 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 REST_S = 0.06
-"""How long the tree's cursor must rest before the other panes follow."""
+"""The time that the tree's cursor rests before the other panes follow, so that a held key moves only the tree."""
 
 
 class MainScreen(PanesScreen):
-    """The suites, the case and the run."""
+    """The main screen: the tree of suites, the selected case, and its run."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(a for a in MAIN_ACTIONS if a.where == "everywhere")
     AUTO_FOCUS = "#suites"
 
     class Free(Message):
-        """Posted when no dialog or filter has the focus any more."""
+        """Posted when dialogs and the filter have given the focus back, so that a run may ask its question."""
 
     class SuiteShown(Message):
-        """Posted when the last runs of a suite or folder are shown."""
+        """Posted when a suite or folder is selected, whose last runs the run pane sums up."""
 
     def __init__(
         self,
@@ -71,10 +71,10 @@ class MainScreen(PanesScreen):
         self.open_suites = selection.open_suites
         self._perform = perform
         self.known_tools = known_tools
-        """The tools of the suites that are known without starting a server."""
+        """The tools of the suites, as far as they are known without starting a server."""
         self._resting: Timer | None = None
         self._missed = False
-        """Whether there were events while this screen was covered."""
+        """Whether events arrived while this screen was covered, and are not drawn yet."""
         self._bars = MainBars(self)
         self.suite_tree.message = (("Looking for suites …", "muted"),)
         self.auditor = Auditor(self.suite_tree, known_tools.listings)
@@ -104,10 +104,8 @@ class MainScreen(PanesScreen):
         self.refresh_bars()
         self.post_message(self.Free())
 
-    # Following the suites and the selection
-
     def follow(self, change: SuitesChanged) -> None:
-        """Show a change of the open suites, which is on disk by now."""
+        """Show a change of the open suites, after their journal was written."""
         tree, state, moved = self.suite_tree, self.selection.tree, self.open_suites.moved
         if moved:
             state.follow_status(self.book)
@@ -130,9 +128,7 @@ class MainScreen(PanesScreen):
             self.show_run()
 
     def _begin_on_run(self, *, only: bool) -> None:
-        """Show the recorded run if not all panes fit.
-
-        If it is the `only` one, it gets the focus."""
+        """Show the run pane at the start, since a recording was opened; for the `only` file, focus it."""
         if only:
             self.bring("run")
         else:
@@ -141,7 +137,7 @@ class MainScreen(PanesScreen):
             self.refresh_bars()
 
     def show_selected(self) -> None:
-        """Show the selected row in the other panes."""
+        """Show the selected row of the tree in the other panes."""
         self._stop_resting()
         self.auditor.look_soon()
         self.selection.choose_deciding_run()
@@ -163,20 +159,19 @@ class MainScreen(PanesScreen):
 
     @property
     def shows_summary(self) -> bool:
-        """Whether the run pane sums up the last runs of a suite or folder."""
+        """Whether the run pane shows a summary of the last runs of a suite or folder."""
         row = self.selection.row
         return row is not None and row.case is None and not self.is_covered
 
     def delivered(self, cases: set[CaseKey], batches: bool) -> None:
-        """Show the changes of events.
-
-        Does nothing below a different screen, because Textual would redraw all of that."""
+        """Show the changes that events made to runs of these cases; `batches` is whether batches began or ended."""
         if self.is_covered:
-            self._missed = True
+            self._missed = True  # drawing here would make Textual redraw the covering screen
             return
         self.suite_tree.repaint()
         run, counts = self.selection.run, self.book.counts()
-        is_about_to_be_covered = self.shows_summary and counts.asking > 0  # otherwise, a second passes between two
+        # A summary is drawn again each second. A run that asks is about to cover it, so it is drawn once more.
+        is_about_to_be_covered = self.shows_summary and counts.asking > 0
         waits = run is not None and run.stage == "waiting"
         if batches or self.selection.case in cases or waits or is_about_to_be_covered:
             self.show_run()
@@ -184,12 +179,12 @@ class MainScreen(PanesScreen):
             self._bars.show_status()
 
     def follow_grades(self) -> None:
-        """Update a filter by status after many runs were regraded."""
+        """Apply a filter by status again, after runs were regraded."""
         if self.selection.tree.follow_status(self.book):
             self.suite_tree.follow_state()
 
     def follow_history(self) -> None:
-        """Show last results that were read from the history."""
+        """Show the last results of cases, which were read from the history."""
         if self.is_covered:
             self._missed = True
             return
@@ -202,8 +197,6 @@ class MainScreen(PanesScreen):
     def _view_chosen(self, event: PaneTitle.RightChosen) -> None:
         if event.pane == "case":
             self.action_do("edit.view")
-
-    # Bars
 
     def refresh_bars(self) -> None:
         """Update titles, status and keys."""
@@ -218,22 +211,20 @@ class MainScreen(PanesScreen):
         self._bars.show_titles()
 
     def announce(self, text: str, role: Role = "text", sign: str = "", *, gently: bool = False) -> None:
-        """Show a notice at the bottom for a while.
-
-        With `gently`, it does not replace a warning."""
+        """Show a notice at the bottom for a few seconds; with `gently`, it does not replace a warning."""
         self._bars.announce(text, role, sign, gently=gently)
 
     def end_notice(self, only: str) -> None:
-        """Remove a notice early, if it is `only` this one."""
+        """Remove the notice if it has the text `only`."""
         self._bars.end_notice(only)
-
-    # Actions
 
     def action_do(self, action_id: str) -> None:
         """Perform an action, or announce why it is unavailable."""
         self._bars.end_notice()
         self._settle()
-        why = None if self.run_pane.takes(action_id) else why_unavailable(main_action(action_id)[1], situation_of(self))
+        why = None
+        if not self.run_pane.takes(action_id):
+            why = why_unavailable(main_action(action_id)[1], situation_of(self))
         if why is not None:
             self.announce(why[:1].upper() + why[1:], "warned", GLYPHS.warned)
         else:
@@ -272,11 +263,9 @@ class MainScreen(PanesScreen):
     def _run_news(self) -> None:
         self.show_titles()
 
-    # Time
-
     @property
     def is_catching_up(self) -> bool:
-        """Whether the other panes still show another row than the tree's cursor is on."""
+        """Whether the other panes do not show the row of the tree's cursor yet."""
         return self._resting is not None
 
     def _settle(self) -> None:

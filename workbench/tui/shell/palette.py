@@ -1,4 +1,4 @@
-"""The palette: every action of the screen below by name, found by fuzzy search, unavailable ones last with why."""
+"""The palette: a dialog that finds every action of a screen by its name."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 Groups = Sequence[tuple[str, Sequence[Action]]]
-"""The actions of each area of the app, with its title."""
+"""The groups of actions in the palette, each with its title."""
 
 RECENT, UNAVAILABLE = "Recent", "Not now"
 
@@ -42,18 +42,18 @@ MAX_RECENT = 5
 _INDENT, _WHY_INDENT, _GAP = 2, 4, 2
 
 _OTHER_WORD = 250
-"""The score of another word for an action: less than a word at the beginning of its title, more than one inside."""
+"""The score of a match with another word for an action: between a match at the start and one inside of its title."""
 
 _MIN_TYPED = 2
-"""The minimum number of typed letters that match another word."""
+"""The number of typed letters from which other words for an action are searched."""
 
 _MIN_TITLE_CELLS = 12
-"""With less room than this for titles, the keys are left out."""
+"""The room for titles below which keys are left out."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One action, why it is unavailable, if so, and the positions in its title that the query matched."""
+    """One action in the palette, with the reason why it is unavailable, and the positions in its title that match."""
 
     action: Action
     why: str | None = None
@@ -64,9 +64,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Section:
-    """Entries below a title.
-
-    Search results have none."""
+    """Entries of the palette below a title, which is empty for the results of a search."""
 
     title: str
     entries: tuple[Entry, ...]
@@ -83,9 +81,9 @@ class Row:
 def sections_for(
     groups: Groups, recent: Sequence[str], why_not: Callable[[Action], str | None], query: str
 ) -> list[Section]:
-    """Return the sections for a query.
+    """Return the sections of the palette for a query, unavailable actions last.
 
-    Without one, they have everything by area, otherwise the matches, the best first."""
+    An empty query gives the `recent` actions, then all others by group; any other query gives the best match first."""
     if not query.strip():
         return _by_area(groups, recent, why_not)
     words = query.casefold().split()
@@ -101,9 +99,9 @@ def sections_for(
 
 
 def _match(words: Sequence[str], action: Action) -> tuple[int, frozenset[int], str] | None:
-    """Match each word with the title or another word of an action, the better of both.
+    """Return the score of an action, the matching positions in its title, and the other words for it that match.
 
-    Returns the score, the positions in the title, and the other words that matched; `None` if a word matches neither.
+    Returns `None` unless each typed word matches the title or another word.
     """
     score, positions, also = 0, set[int](), dict[str, None]()
     for word in words:
@@ -124,10 +122,13 @@ def _actions_in(groups: Groups) -> list[Action]:
 
 
 def _other_word(typed: str, action: Action) -> str | None:
-    """Return the other word for an action that begins as it was typed, if there is one."""
+    """Return the first other word for an action that begins with the typed text, if any."""
     if len(typed) < _MIN_TYPED:
         return None
-    return next((word for word in action.words.split() if word.startswith(typed)), None)
+    for word in action.words.split():
+        if word.startswith(typed):
+            return word
+    return None
 
 
 def _by_area(groups: Groups, recent: Sequence[str], why_not: Callable[[Action], str | None]) -> list[Section]:
@@ -162,9 +163,10 @@ def _age(action: Action, recent: Sequence[str]) -> int:
 
 
 def rows_of(sections: Sequence[Section], names: Mapping[str, str], width: int) -> list[Row]:
-    """Return the rows in a width: the titles of actions, wrapped if necessary, and their keys in a column.
+    """Return the rows of the palette for a width: titles of actions, wrapped if necessary, and a column of keys.
 
-    `names` are the keys of all actions by id, found or not, so that the column stays where it is during a search."""
+    `names` are the keys of all actions by id, those not found included."""
+    # The widest of all keys decides, so that the column stays where it is during a search.
     keys_width = max(map(cell_len, names.values()), default=0)
     room = width - _INDENT - _GAP - keys_width - 1
     if room < _MIN_TITLE_CELLS:
@@ -208,9 +210,7 @@ _NOTHING = Row((Span("  No command is called that: Backspace widens the search",
 
 
 class PaletteList(LineView, can_focus=False):
-    """The actions.
-
-    Keys come from the field, which keeps the focus."""
+    """The list of actions in the palette; the field above it keeps the focus and passes keys on."""
 
     GROUND: ClassVar[Ground] = "panel"
     RESTING_GROUND: ClassVar[Ground] = "cursor"
@@ -235,12 +235,12 @@ class PaletteList(LineView, can_focus=False):
 
     @property
     def entries(self) -> Sequence[Entry]:
-        """All actions that are found, in their order."""
+        """The entries that match the query, in the order of the list."""
         return self._entries
 
     @property
     def chosen_action(self) -> Action | None:
-        """The action that the cursor is on."""
+        """The action at the cursor, `None` if nothing matches."""
         self.line_count()  # lays the rows out
         if self.cursor >= len(self._rows):
             return None
@@ -281,13 +281,15 @@ class PaletteList(LineView, can_focus=False):
         return index if entry is None else self._places[entry]
 
     def _place_cursor(self, index: int) -> None:
-        """Select the action at a line, or the next one.
-
-        All of its lines and the title above it come into view."""
+        """Select the action at a line, or the next one, and scroll to its lines and the title above it."""
         count, height = self.line_count(), max(self.size.height, 1)
         last = self._places[-1] if self._places else 0
         index = min(max(index, 0), last)
-        self.cursor = next((place for place in self._places if self._end(place) > index), last)
+        self.cursor = last
+        for place in self._places:
+            if self._end(place) > index:
+                self.cursor = place
+                break
         first = self.cursor
         while first > 0 and self._rows[first - 1].entry is None:
             first -= 1
@@ -295,16 +297,14 @@ class PaletteList(LineView, can_focus=False):
         self.top = max(min(max(self.top, end - height), first, count - 1), 0)
 
     def _end(self, place: int) -> int:
-        """Return the line behind an action."""
+        """Return the index of the line behind an action whose first line is `place`."""
         entry, end = self._rows[place].entry, place
         while end < len(self._rows) and self._rows[end].entry == entry:
             end += 1
         return end
 
     def action_move(self, motion: Motion) -> None:
-        """Go from action to action.
-
-        Up from the first one leads to the last, and the other way round."""
+        """Move the cursor from action to action, from the first one up to the last and from there down to the first."""
         self.line_count()
         if not self._places:
             return
@@ -323,13 +323,11 @@ class PaletteList(LineView, can_focus=False):
 
 
 class Palette(Dialog[str]):
-    """Asks for an action of a screen.
-
-    Closes with its id."""
+    """A dialog that asks for an action of a screen and closes with its id."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     TITLE_LINE: ClassVar[str] = "Commands"
-    # Nothing is dimmed, because that would redraw the whole screen.
+    # The screen below is not dimmed, because that would redraw all of it.
     DEFAULT_CSS = """
     Palette { align: center top; background: transparent; }
     Palette > Vertical { width: 90; margin-top: 1; }
@@ -367,9 +365,7 @@ class Palette(Dialog[str]):
         self._list.move_cursor(0)
 
     def _make_room(self, height: int) -> None:
-        """Set the height of the list.
-
-        It stays the same during a search, so that nothing around it is redrawn."""
+        """Set the height of the list, which stays the same during a search, so that nothing around it is redrawn."""
         self._list.styles.height = max(min(height - _ROWS_AROUND, _MAX_ROWS), 1)
 
     @on(Input.Changed)
@@ -384,9 +380,7 @@ class Palette(Dialog[str]):
         self.choose()
 
     def choose(self) -> None:
-        """Close with the action at the cursor.
-
-        If it is unavailable, the screen below says why."""
+        """Close with the action at the cursor; if it is unavailable, the screen below announces why."""
         if (action := self._list.chosen_action) is not None:
             self.dismiss(action.id)
 
@@ -413,10 +407,11 @@ def open_palette(app: Workbench, main: MainScreen, memory: Memory) -> None:
         if action_id is None:
             return
         memory.change(lambda known: known.with_command(action_id))
-        if screen not in app.screen_stack:  # closed meanwhile
+        if screen not in app.screen_stack:  # it was closed while the palette was open
             return
-        # Run on the screen that it was offered for, which may not be the current one any more.
-        name = "do" if side is None or any(action.id == action_id for action in side.ACTIONS) else "app.do"
-        await screen.run_action(f"{name}('{action_id}')")
+        # It runs on the screen that it was offered for, which may not be the current one any more. A side screen also
+        # offers actions of the program, which the app performs.
+        is_own = side is None or any(action.id == action_id for action in side.ACTIONS)
+        await screen.run_action(f"{'do' if is_own else 'app.do'}('{action_id}')")
 
     app.push_screen(Palette(offered_actions(side), app.keymap, memory.read().commands, why_not), take)

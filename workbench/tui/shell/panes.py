@@ -31,7 +31,7 @@ from workbench.tui.tree.state import TreeState
 from workbench.tui.tree.view import FilterBox, SuiteTree
 
 MIN_PANE_CELLS: Mapping[Pane, int] = {"suites": 20, "case": 30, "run": 30}
-"""The least width of each pane. Together they fit where the panes are shown side by side."""
+"""The least width of each pane. Their sum, with the borders, fits into the width from which they are side by side."""
 
 STEP = 2
 """The number of cells by which a key moves a border."""
@@ -40,14 +40,13 @@ _LAYOUTS: Mapping[int, Layout] = {2: "narrow", 3: "wide"}
 
 
 def layout_of(panes: Sequence[Pane]) -> Layout | None:
-    """Return the name of a layout, `None` for a single pane, which has no borders."""
+    """Return the layout of some visible panes, `None` for a single one, which has no borders."""
     return _LAYOUTS.get(len(panes))
 
 
 def first_borders(panes: Sequence[Pane], width: int) -> tuple[int, ...]:
-    """Return the default columns of the borders.
-
-    Beyond 120 cells the tree grows faster, until names have room beside results."""
+    """Return the default columns of the borders between panes on a screen of `width` cells."""
+    # The tree takes about a quarter. Beyond 120 cells it grows faster, until names have room next to results.
     tree = max(28, width * 26 // 100)
     if width > 120:
         tree = min(31 + (width - 120) * 45 // 100, 60)
@@ -55,9 +54,7 @@ def first_borders(panes: Sequence[Pane], width: int) -> tuple[int, ...]:
 
 
 def move_border(borders: Sequence[int], index: int, column: int, panes: Sequence[Pane], width: int) -> tuple[int, ...]:
-    """Return the borders with one of them moved as near to a column as the least widths allow.
-
-    It pushes the others."""
+    """Return the borders after one was moved towards a column, as far as the least widths allow; it pushes others."""
     found = list(borders)
     found[index] = column
     for left in range(index - 1, -1, -1):
@@ -68,7 +65,7 @@ def move_border(borders: Sequence[int], index: int, column: int, panes: Sequence
 
 
 def borders_at(shares: Sequence[float], panes: Sequence[Pane], width: int) -> tuple[int, ...]:
-    """Return the columns of borders that were moved, from their shares of the width."""
+    """Return the columns of moved borders from their shares of the width, or the default columns without shares."""
     if not shares or len(shares) != len(panes) - 1:
         return first_borders(panes, width)
     found = [round(share * width) for share in shares]
@@ -88,7 +85,7 @@ def _fitted(borders: Sequence[int], panes: Sequence[Pane], width: int) -> tuple[
 
 
 class Splitter(Widget):
-    """A border between two panes, which the mouse drags."""
+    """A border between two panes that the mouse can drag."""
 
     DEFAULT_CSS = """
     Splitter { width: 1; height: 100%; border-left: solid $border; }
@@ -96,9 +93,7 @@ class Splitter(Widget):
     """
 
     class Dragged(TextualMessage):
-        """Posted when the mouse has dragged a border to a column of the screen.
-
-        Only the latest counts."""
+        """Posted when the mouse drags a border to a column of the screen; a later one replaces it."""
 
         def __init__(self, index: int, column: int) -> None:
             super().__init__()
@@ -124,7 +119,7 @@ class Splitter(Widget):
         if event.button == 1:
             self.post_message(self.Dragged(self._index, event.screen_x))
         else:
-            self._let_go()  # the button was let go outside of the terminal
+            self._let_go()  # the button was released outside of the terminal, where the mouse is not reported
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
         if self.has_class("dragged"):
@@ -145,9 +140,9 @@ NARROW_CELLS = 80
 
 
 def panes_shown(width: int, focused: Pane, right: Pane, zoomed: bool) -> tuple[Pane, ...]:
-    """Return the panes that fit, always with the focused one.
+    """Return the panes that fit into a width, always with the focused one.
 
-    Three fit from 120 cells, two from 80: the tree, and `right` while the tree has the focus."""
+    From 120 cells these are all three, from 80 the tree and one more: the focused pane or, at the tree, `right`."""
     if zoomed or width < NARROW_CELLS:
         return (focused,)
     if width < WIDE_CELLS:
@@ -162,7 +157,7 @@ def _edits() -> Message:
 
 
 def run_message(tree: TreeState, models: tuple[str, ...], book: RunBook) -> Message:
-    """Return the message of the run pane without a run."""
+    """Return the message that the run pane shows if the selected row has no run of this session."""
     row = tree.selected
     if row is None:
         return ()
@@ -178,8 +173,9 @@ def run_message(tree: TreeState, models: tuple[str, ...], book: RunBook) -> Mess
         return (*message, *_runs_case(row, row.case.index, models))
     if row.open is not None and row.open.file.suite is None:
         cannot = f"{one_line(row.open.path.name)} cannot run: {counted(len(row.open.file.errors), 'error')}."
-        edits = _edits() if row.open.why_not_editable is None else ()
-        return ((cannot, "error"), *edits)
+        if row.open.why_not_editable is not None:
+            return ((cannot, "error"),)
+        return ((cannot, "error"), *_edits())
     cases = sum(len(case_ids) for _, case_ids in tree.cases_below(row))
     if not cases:
         empty: Message = ((f"There is no case here yet.{unless_read_only(' n makes one.')}", "muted"),)
@@ -192,12 +188,14 @@ def run_message(tree: TreeState, models: tuple[str, ...], book: RunBook) -> Mess
     found = last_runs(tree, row, book)
     if found.runs:
         message = summary_message(tree, found, book)
-    runs: Message = () if is_read_only() else (("R  runs all of them", "text"),)
-    return (*message, ("", "text"), *runs, ("Put the cursor on a case to see its run.", "muted"))
+    hint: Message = (("Put the cursor on a case to see its run.", "muted"),)
+    if not is_read_only():
+        hint = (("R  runs all of them", "text"), *hint)
+    return (*message, ("", "text"), *hint)
 
 
 def _runs_case(row: Row, index: int, models: tuple[str, ...]) -> Message:
-    """Return the keys that run a case, with the models it will run on."""
+    """Return the lines that name the keys to run a case, with the models it will run on."""
     if is_read_only():
         return ()
     suite = row.file.suite if row.file is not None else None
@@ -212,16 +210,14 @@ def _runs_case(row: Row, index: int, models: tuple[str, ...]) -> Message:
 
 
 class PanesScreen(Screen[None]):
-    """Places the panes.
-
-    Subclasses supply their content and the bars around them."""
+    """The part of the main screen that places the panes and the focus; a subclass supplies content and bars."""
 
     DEFAULT_CSS = """
     PanesScreen { layout: vertical; background: $background; }
     #panes { height: 1fr; }
     #panes > Vertical { width: 1fr; height: 100%; }
     """
-    # Textual would redraw the whole screen on every change of focus.
+    # Without this, Textual redraws the whole screen at every change of the focus.
     focused: reactive[Widget | None] = reactive(None, repaint=False)
 
     def __init__(
@@ -238,16 +234,16 @@ class PanesScreen(Screen[None]):
         self.book = selection.book
         self.suite_tree = suite_tree
         self.filter_box = filter_box
-        """The input of the tree's filter."""
+        """The field of the tree's filter."""
         self.case_pane = case_pane
         self.run_pane = run_pane
         self.editor = editor
-        """The user's editor, as a command."""
+        """The command of the user's editor."""
         self.pane: Pane = "suites"
         self.right: Pane = "case"
         self.zoomed = False
         self.moved_borders: dict[Layout, tuple[float, ...]] = {}
-        """By layout, the borders that the user moved, as shares of the width."""
+        """The borders that the user moved, by layout, as shares of the width."""
         self._shown: tuple[Pane, ...] = PANES
 
     def on_mount(self) -> None:
@@ -263,9 +259,7 @@ class PanesScreen(Screen[None]):
 
     @property
     def is_covered(self) -> bool:
-        """Whether a different screen covers this one completely.
-
-        A dialog does not."""
+        """Whether another screen covers this one completely, which a dialog does not."""
         return any(not screen.is_modal for screen in self.app.screen_stack[1:])
 
     @property
@@ -279,13 +273,13 @@ class PanesScreen(Screen[None]):
         if pane != "suites":
             self.right = pane
         self.place_panes()
-        # At once, so that text typed next, and a field that opens in the pane, come after it.
+        # The focus moves at once, because text typed next, and a field that opens in the pane, rely on it.
         targets = {"case": self.case_pane.target, "run": self.run_pane.target}
         self.set_focus(targets.get(pane) or self.query_one(f"#{pane}"))
         self.refresh_bars()
 
     def bring(self, pane: Pane) -> None:
-        """Show a pane without moving the focus, if there is room for both."""
+        """Show a pane; the focus moves there only if there is no room for both panes."""
         if not {pane, self.pane} <= {*panes_shown(self.app.size.width, self.pane, pane, self.zoomed)}:
             self.go_to(pane)
         else:
@@ -303,7 +297,7 @@ class PanesScreen(Screen[None]):
         for pane in PANES:
             widget = self.query_one(f"#{pane}-pane")
             widget.display = pane in shown
-            # The last one takes the rest. Textual lays out again only if a width differs.
+            # The last pane takes the rest. Textual lays out again only if a width differs.
             widget.styles.width = widths.get(pane, "1fr")
         for index in range(len(PANES) - 1):
             self.query_one(f"#splitter-{index}").display = index < len(shown) - 1
@@ -311,8 +305,10 @@ class PanesScreen(Screen[None]):
     @property
     def borders(self) -> tuple[int, ...]:
         """The columns of the borders between the visible panes."""
+        shares: tuple[float, ...] = ()
         layout = layout_of(self._shown)
-        shares = self.moved_borders.get(layout, ()) if layout is not None else ()
+        if layout is not None:
+            shares = self.moved_borders.get(layout, ())
         return borders_at(shares, self._shown, self.app.size.width)
 
     @property
@@ -321,16 +317,15 @@ class PanesScreen(Screen[None]):
         return layout_of(self._shown) in self.moved_borders
 
     def widen(self, sign: int) -> bool:
-        """Make the pane that has the focus wider (1) or narrower (-1).
-
-        Its right border moves, of the last pane the left one. Returns whether there was room."""
+        """Make the focused pane wider (1) or narrower (-1), and return whether there was room."""
+        # The right border moves; the last pane has only a left one.
         index, step = self._shown.index(self.pane), STEP * sign
         if index == len(self._shown) - 1:
             index, step = index - 1, -step
         return self._move_border(index, self.borders[index] + step)
 
     def reset_borders(self) -> None:
-        """Move the borders of the visible panes back to where they were at first."""
+        """Move the borders of the visible panes back to their default columns."""
         layout = layout_of(self._shown)
         if layout is not None:
             self.moved_borders.pop(layout, None)
@@ -358,7 +353,7 @@ class PanesScreen(Screen[None]):
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         if self.focused is None or self.filter_box.typing:
             return
-        for pane in PANES:  # the event may come after the focus has moved on
+        for pane in PANES:  # `event.widget` may be outdated, since the focus may have moved again
             if pane != self.pane and self.query_one(f"#{pane}-pane") in self.focused.ancestors:
                 self.pane = pane
                 if pane != "suites":

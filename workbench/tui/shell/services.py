@@ -1,4 +1,4 @@
-"""All services of the app: each with what it needs, and the notifications between them and the screens."""
+"""The services of the app, such as running, saving and regrading, and the notifications between them and screens."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Services:
-    """The services of one app."""
+    """The services of one app, connected with each other and with the main screen."""
 
     def __init__(
         self,
@@ -64,22 +64,22 @@ class Services:
         self.book = book = selection.book
         self.known_tools = main.known_tools
         self.history = history
-        """The history file, if there is one."""
+        """The path of the history file, if there is one."""
         self.begun_batch_work: BatchWork | None = None
-        """The operations on the history, once they were used."""
+        """The operations on the history, `None` until they are used."""
         store = trust_store(program.folders)
         self.is_bundled = store.is_bundled
-        """Returns whether the suite at a path is a bundled one."""
-        self.runner = Runner(
-            app,
-            book,
-            open_runtime,
-            self._delivered,
-            terminal.paint_interval_s,
-            (lambda: Recordings(record, recording_lines(program.secrets))) if record is not None else None,
-        )
+        """Returns whether the suite at a path is bundled with the program."""
+        open_recordings: Callable[[], Recordings] | None = None
+        if record is not None:
+            folder = record
+
+            def open_recordings() -> Recordings:
+                return Recordings(folder, recording_lines(program.secrets))
+
+        self.runner = Runner(app, book, open_runtime, self._delivered, terminal.paint_interval_s, open_recordings)
         self.runs_delivered: list[Callable[[], object]] = []
-        """Called last, for parts of the app that wait for their runs."""
+        """Callbacks after each delivery of events, for parts of the app that wait for their runs."""
         self.runner.on_listing = self._tools_listed
         self.runner.on_endpoint = lambda text: app.announce(one_line(text), gently=True)
         self.breakpoints = ProjectBreakpoints(
@@ -122,7 +122,8 @@ class Services:
             lambda: open_suites.suites,
             main.follow_history,
         )
-        # The order is journal, recorded runs, tree, grades, screen: see OpenSuites.follow.
+        # Followers are called in this order, so each sees the state of those before it: first the journal, then the
+        # recorded runs, the tree, the grades, and the screen.
         open_suites.follow(self._keep_own)
         open_suites.follow(self.drafting.follow, book.follow, selection.tree.follow, self.regrader.follow, main.follow)
         open_suites.follow(self.history_reader.follow, self.server_offers.follow)
@@ -131,7 +132,7 @@ class Services:
 
     @property
     def batch_work(self) -> BatchWork:
-        """The operations on the history."""
+        """The operations on the history, made at the first use."""
         from workbench.tui.history.batch_work import BatchWork
 
         if self.begun_batch_work is None:
@@ -147,38 +148,35 @@ class Services:
             )
         return self.begun_batch_work
 
-    # Events of runs
-
     def look(self) -> None:
-        """Show a run's question and announce held runs, because the main screen has the focus."""
+        """Show the question of a run, and announce held runs, if the screen may be used for that."""
         self._questions.look()
         self._held_notices.look()
 
     def stop_all(self) -> None:
-        """Stop every run, and withdraw their questions."""
+        """Stop every run and withdraw the questions of runs."""
         self.runner.stop_all()
         self._questions.withdraw()
         self._app.announce("Stopping everything; what is finished is kept", "text", GLYPHS.stopped)
 
     def _keep_own(self, changed: SuitesChanged) -> None:
-        """Keep the tokens that the user has written into a suite, before anything of it is shown."""
+        """Register the tokens that a suite contains as secrets, before any of its text is shown."""
         for suite in changed.suites:
             self.program.secrets.keep(suite.text)
 
     def tools_changed(self) -> None:
-        """Forget the known tools, because a server has listed different ones."""
+        """Forget the known tools, after a server listed different ones."""
         self.known_tools.forget()
         self._main.auditor.forget()
 
     def _tools_listed(self, listed: Sequence[ToolsListed]) -> None:
-        """Make the tools that servers have just listed known to completion, audit and form.
-
-        If they changed while a server runs, say how."""
+        """Update completion, audit and form after servers listed tools, and announce changes of running servers."""
         self.tools_changed()
         self.selection.show_again()
-        for server, change in ((each.server, each.change) for each in listed):
-            if change is not None:
-                self._app.announce(one_line(f"{server} lists other tools now: {change}"), gently=True)
+        for listing in listed:
+            if listing.change is not None:
+                text = f"{listing.server} lists other tools now: {listing.change}"
+                self._app.announce(one_line(text), gently=True)
 
     def _delivered(self, cases: set[CaseKey], batches: bool) -> None:
         self.regrader.finish(cases)
@@ -198,39 +196,35 @@ class Services:
             screen.delivered(cases, batches)
 
     def _second_passed(self) -> None:
-        shown = next((screen for screen in self._app.side_screens() if self._app.shows(screen)), None)
-        if shown is not None:
-            shown.second_passed()
-        else:
-            self._main.show_status()
-            self._main.run_pane.run_list.pass_time(self.book.now())
-            if self.book.starting or self._main.shows_summary:
-                self._main.show_run()
+        for screen in self._app.side_screens():
+            if self._app.shows(screen):
+                screen.second_passed()
+                return
+        self._main.show_status()
+        self._main.run_pane.run_list.pass_time(self.book.now())
+        if self.book.starting or self._main.shows_summary:
+            self._main.show_run()
 
     def _may_ask(self) -> bool:
-        """Return whether a question of a run may appear: nothing else has the focus."""
+        """Return whether the question of a run may appear, which needs the focus."""
         if self._app.shows_main:
             return not self._main.filter_box.typing
         return getattr(self._app.shown, "takes_questions", False)
 
-    # Showing grades
-
     def over_main(self, cases: set[CaseKey]) -> None:
-        """Show the grades of these cases on the screens above the main one."""
+        """Show new grades of these cases on the screens above the main one."""
         self._tell_side_screens(cases, False)
 
     def everywhere(self, cases: set[CaseKey]) -> None:
-        """Show the grades of these cases on every screen."""
+        """Show new grades of these cases on every screen."""
         self._main.delivered(cases, False)
         self._tell_side_screens(cases, False)
 
     def all_graded(self) -> None:
-        """Update the screens after many runs were regraded."""
+        """Update all screens after the end of a regrade."""
         self._main.follow_grades()
         for screen in self._app.side_screens():
             screen.follow_grades()
-
-    # Showing breakpoints
 
     def _breakpoints_changed(self, points: Breakpoints) -> None:
         self.runner.hold_at(points.points)

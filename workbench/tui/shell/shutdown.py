@@ -39,7 +39,10 @@ ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 
 
 class SignalWatch:
-    """Passes signals to the event loop of this thread, and before that to `at_once` on a separate thread."""
+    """A watcher that passes signals first to `at_once`, on a thread of its own, then to `leave` in the event loop."""
+
+    # A handler of the event loop would not run while the loop hangs. Python writes the number of each signal into a
+    # pipe (`set_wakeup_fd`), which a thread can read at any time.
 
     def __init__(self, leave: Callable[[signal.Signals], object], at_once: Callable[[signal.Signals], object]) -> None:
         self._loop = asyncio.get_running_loop()
@@ -49,7 +52,7 @@ class SignalWatch:
         os.set_blocking(self._writing, False)
         signal.set_wakeup_fd(self._writing, warn_on_full_buffer=False)
         for number in ENDING:
-            signal.signal(number, lambda number, _: None)  # Python writes the number into the pipe
+            signal.signal(number, lambda number, _: None)  # without a handler, Python writes nothing into the pipe
         Thread(target=self._watch, name="signals", daemon=True).start()
 
     def close(self) -> None:
@@ -61,8 +64,8 @@ class SignalWatch:
 
     def _watch(self) -> None:
         while numbers := os.read(self._reading, 64):
-            # A signal that came to a thread other than the loop's does not wake the loop, whose thread handles it: the
-            # terminal would stay blank after SIGCONT, and a new size unseen after SIGWINCH, until the next key.
+            # Python runs handlers on the thread of the loop, but a signal that another thread received does not wake
+            # the loop. Until the next key, the terminal would stay blank after SIGCONT, and SIGWINCH have no effect.
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(_wake)
             for number in set(numbers).intersection(ENDING):
@@ -73,29 +76,32 @@ class SignalWatch:
 
 
 def _wake() -> None:
-    """Do nothing, so that handlers of signals run."""
+    """Do nothing; the call itself wakes the event loop, which then runs handlers of signals."""
 
 
 _log = logging.getLogger(__name__)
 
 SIGNAL_CODE = 128
-"""The shell adds this to a signal's number for the exit code."""
+"""The number that shells add to that of a signal for the exit code."""
 
 MAX_ENDING_SECONDS = 17.0
-"""How long after a signal the program ends at the latest; runs, servers and the history have this time."""
+"""The time after a signal in which the program ends; runs, servers and the history must close within it."""
 
 ANSWER_S = 3.0
-"""How long the app may make no progress before an event loop that does not handle a signal counts as hanging."""
+"""The time without progress after which an event loop that has not handled a signal counts as hanging."""
 
 ENDING_S = 8.0
-"""How long an app that leaves may make no progress before it counts as hanging."""
+"""The time without progress after which an app that is leaving counts as hanging."""
 
 LAST_WORDS_S = 2.0
-"""How long a program that is ended by force may take to restore the terminal and to log why."""
+"""The time to restore the terminal and to log the reason before the program is ended by force."""
 
 
 class Leaving:
-    """Leaves the app once, after everything was stopped."""
+    """The end of the app: it closes runs, servers and the history, and then exits.
+
+    Leaving begins once, at a key, a signal, the loss of the terminal, or an internal error. A thread watches over it
+    and ends the program by force if it hangs."""
 
     def __init__(
         self,
@@ -112,24 +118,24 @@ class Leaving:
         self._remember = remember
         """Stores the present position for the next session."""
         self._handled = handled
-        """Returns the number of handled messages, which shows that the loop does not hang."""
+        """Returns the number of handled messages; while it grows, the event loop does not hang."""
         self._leaving = False
         self._closing: Future[None] | None = None
-        """Done when runs, servers and the history are closed, if that has begun."""
+        """The closing of runs, servers and the history, `None` until it begins."""
         self._begins_closing = Lock()
         self._is_watched = False
-        """Whether the program is ended by force if it does not end."""
+        """Whether a thread ends the program by force if it hangs."""
         self._has_ended = Event()
         self._signals: SignalWatch | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self.is_urgent = False
-        """Whether a signal came, so that input that still waits is of no use."""
+        """Whether a signal asked to end, so that waiting input is dropped."""
         self.has_broken = False
         """Whether the app ends because of an internal error."""
         self._asked_at_s: float | None = None
-        """When quitting with active runs was last refused, by the loop's clock, if nothing was done since."""
+        """The time of the last refusal to quit with active runs, by the loop's clock; `None` after another action."""
         self._asked_without: tuple[InvalidText, ...] = ()
-        """The invalid text for which quitting was last refused."""
+        """The invalid texts of the last refusal to quit with such texts."""
 
     def follow_signals(self) -> None:
         """Leave on the signals that end a program."""
@@ -138,7 +144,7 @@ class Leaving:
             self._signals = SignalWatch(self._leave_for, self._leave_soon)
 
     def _leave_soon(self, number: signal.Signals) -> None:
-        """Take note of a signal before the event loop does."""
+        """Prepare for the end, on the thread that receives signals, before the event loop handles the signal."""
         self.is_urgent = True
         self._see_to_end(SIGNAL_CODE + number)
 
@@ -152,13 +158,11 @@ class Leaving:
             self._has_ended.set()  # results may be printed now, which takes a while
 
     def _begin_closing(self) -> Future[None]:
-        """Close runs, servers and the history on a thread that nothing else waits for.
-
-        Usable from any thread."""
+        """Begin to close runs, servers and the history, on a thread of its own; callable from any thread."""
         with self._begins_closing:
             if self._closing is None:
                 self._closing = Future()
-                self._closing.set_running_or_notify_cancel()  # whoever awaits it must not cancel it
+                self._closing.set_running_or_notify_cancel()  # a cancelled task that awaits it does not cancel it
                 Thread(target=self._close, args=(self._closing,), name="closing", daemon=True).start()
             return self._closing
 
@@ -171,9 +175,7 @@ class Leaving:
             closing.set_result(None)
 
     def _see_to_end(self, code: int) -> None:
-        """End the program by force if it does not end by itself, whatever hangs.
-
-        Usable from any thread."""
+        """Start the thread that ends the program with `code` if it hangs; callable from any thread."""
         if self._signals is not None and not self._is_watched:
             self._is_watched = True
             Thread(target=self._wait_for_end, args=(code,), name="end", daemon=True).start()
@@ -181,6 +183,7 @@ class Leaving:
     def _wait_for_end(self, code: int) -> None:
         deadline_s = time.monotonic() + MAX_ENDING_SECONDS
         closing = self._begin_closing()
+        # It hangs if no message was handled for a while, all is closed, and no operation on the history is unfinished.
         while (left_s := deadline_s - time.monotonic()) > 0:
             handled = self._handled()
             patience_s = ENDING_S if self._leaving or self.has_broken else ANSWER_S
@@ -189,14 +192,12 @@ class Leaving:
             if self._handled() == handled and closing.done() and self._finishing is None:
                 break
         last_words = Thread(target=self._last_words, args=(closing.done(),), daemon=True)
-        last_words.start()  # the log's lock, for one, may be held by what hangs
+        last_words.start()  # on a thread, since the hanging part may hold a lock, such as that of the log
         last_words.join(LAST_WORDS_S)
         os._exit(code)
 
     def _last_words(self, is_closed: bool) -> None:
-        """Restore the terminal and log the part that hangs.
-
-        Unsaved changes are in the journals."""
+        """Restore the terminal and log the part that hangs; unsaved changes are safe in the journals."""
         if (driver := self._app.staged_driver) is not None:
             driver.give_back()
         log = one_line(str(self._services.program.folders.log / LOG_NAME))
@@ -212,17 +213,17 @@ class Leaving:
 
     @property
     def _finishing(self) -> str | None:
-        """The operation on the history that the app waits for, if any."""
+        """The name of the operation on the history that must finish before the app exits, if any."""
         batch_work = self._services.begun_batch_work
         if batch_work is not None:
             return batch_work.doing
         return None
 
     def ask(self) -> None:
-        """Leave.
+        """Leave the app, or announce that a second request will.
 
-        With active runs, an unfinished operation on the history, or invalid text in a form, it has to be requested
-        twice."""
+        With active runs, an unfinished operation on the history, or invalid text in a form, the first request is
+        refused. With unsaved changes, a dialog asks."""
         from workbench.tui.kit.dialogs import Dialog
         from workbench.tui.storage.dialogs import UnsavedScreen
 
@@ -244,23 +245,23 @@ class Leaving:
             names = " and ".join(under_way)
             text = f"{names[:1].upper()}{names[1:]} still under way: q again stops and quits"
         elif invalid_texts and invalid_texts != self._asked_without:
-            self._asked_without = invalid_texts  # it is not part of any draft
+            self._asked_without = invalid_texts  # drafts do not contain them, so they would be lost
             text = f"Ctrl+Q again quits without {without[0].invalid_text_message}"
         if text is not None:
-            if isinstance(app.screen, Dialog):  # it may cover the bottom row
+            if isinstance(app.screen, Dialog):  # a dialog may cover the bottom row, where notices are
                 app.screen.say_keys((Span(f" {GLYPHS.warned} {text}", "warned"),))
             else:
                 self._announce(text, "warned", GLYPHS.warned)
             return
         if isinstance(app.screen, UnsavedScreen):
-            return  # it is asking already
+            return  # this dialog already asks
         if self._services.open_suites.dirty:
             app.run_worker(self._leave_if_saved(), group="ask")
         else:
             self._leave(0)
 
     def something_else(self) -> None:
-        """Note that the user did something else, so that quitting has to be requested twice again."""
+        """Take note of another action of the user, after which quitting is refused once more."""
         self._asked_at_s = None
 
     @property
@@ -274,7 +275,7 @@ class Leaving:
             self._leave(0)
 
     def terminal_gone(self) -> None:
-        """Leave because the terminal closed without a signal."""
+        """Leave after the terminal closed without a signal."""
         self._see_to_end(SIGNAL_CODE + signal.SIGHUP)
         self._leave(SIGNAL_CODE + signal.SIGHUP)
 
@@ -297,7 +298,7 @@ class Leaving:
             if self._services.book.under_way():
                 self._announce("Stopping runs and servers …")
             await asyncio.wrap_future(self._begin_closing())
-            # It is not cut off half-way, so the screen says what is waited for.
+            # An operation on the history is never interrupted, so the screen names the one that is awaited.
             while batch_work is not None and self._finishing is not None:
                 self._announce(f"Quitting as soon as this is finished: {self._finishing}")
                 await batch_work.settled()
@@ -307,7 +308,7 @@ class Leaving:
             app.exit(code, return_code=code)
 
     def broke(self, error: Exception) -> None:
-        """Leave because of an internal error."""
+        """Leave after an internal error, with a message that tells how to get unsaved changes back."""
         self.has_broken = True
         self._see_to_end(1)
         app = self._app
@@ -316,8 +317,10 @@ class Leaving:
         why = one_line(program.secrets.redact(str(error)))[:200]
         log = program.folders.log / LOG_NAME
         unsaved = self._services.open_suites.dirty
-        command = shlex.join(["workbench", *(_as_typed(suite.path) for suite in unsaved)])
-        drafts = f"; '{one_line(command)}' offers your unsaved changes again" if unsaved else ""
+        drafts = ""
+        if unsaved:
+            command = shlex.join(["workbench", *(_as_typed(suite.path) for suite in unsaved)])
+            drafts = f"; '{one_line(command)}' offers your unsaved changes again"
         app._return_code = 1
         app.panic(Text(f"workbench failed: {type(error).__name__}: {why} (details in {log}){drafts}"))
         for suite in unsaved:
@@ -325,7 +328,7 @@ class Leaving:
 
 
 def _stacks(loop: asyncio.AbstractEventLoop | None) -> str:
-    """Return the stacks of all other threads, and of the tasks of the loop."""
+    """Return the stacks of all other threads and of the tasks of an event loop, as text for the log."""
     frames = sys._current_frames()
     found = {}
     for thread in all_threads():
@@ -341,9 +344,11 @@ def _stacks(loop: asyncio.AbstractEventLoop | None) -> str:
 
 
 def _as_typed(path: Path) -> str:
-    """Return a path as one would type it here, `./name` where it could be taken for an option."""
+    """Return a path as a user types it in this folder."""
     try:
         typed = str(path.absolute().relative_to(Path.cwd()))
     except (ValueError, OSError):
         return str(path.absolute())
-    return f"./{typed}" if typed.startswith("-") else typed
+    if typed.startswith("-"):
+        return f"./{typed}"  # otherwise it would be an option
+    return typed

@@ -1,4 +1,4 @@
-"""Derives the situation of the main screen, which decides the available actions."""
+"""The situation of the main screen, on which the availability of its actions depends."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from workbench.tui.tree.selection import any_runnable_below, can_run
 
 
 def situation_of(screen: PanesScreen) -> MainSituation:
-    """Return the situation of the main screen."""
+    """Return the present situation of the main screen."""
     selection, book, tree = screen.selection, screen.book, screen.selection.tree
+    movable = tuple(step for step in (-1, 1) if tree.neighbour(step) is not None)
+    # Each key asks for the situation, so nothing here may read files or walk through trajectories.
     now = MainSituation(
         pane=screen.pane,
         runnable=int(tree.whole is not None and any_runnable_below(tree, tree.whole, book)),
-        variants=any(
-            suite.file.suite is not None and suite.file.suite.variants for suite in selection.suites_below()[0]
-        ),
+        variants=any(map(_has_variants, selection.suites_below()[0])),
         case_running=selection.case is not None and bool(book.under_way(selection.case)),
         running=len(book.under_way()),
         failures=book.any_failed or tree.remembered.any_to_run_again,
@@ -36,7 +36,7 @@ def situation_of(screen: PanesScreen) -> MainSituation:
         has_text=_has_text(screen),
         editor=screen.editor,
         no_editor=NO_EDITOR_IN_BROWSER if screen.app.is_web else NO_EDITOR,
-        movable=tuple(step for step in (-1, 1) if tree.neighbour(step) is not None),
+        movable=movable,
         elsewhere=_is_other_editable(screen),
         dirty_suites=len(selection.open_suites.dirty),
         has_borders=bool(screen.borders),
@@ -59,6 +59,10 @@ def situation_of(screen: PanesScreen) -> MainSituation:
     return now
 
 
+def _has_variants(suite: OpenSuite) -> bool:
+    return suite.file.suite is not None and bool(suite.file.suite.variants)
+
+
 def _with_row(now: MainSituation, row: Row) -> MainSituation:
     on_step = row.key.kind == "step"
     kind = "case" if row.key.kind == "step" else row.key.kind
@@ -78,7 +82,7 @@ def _with_suite(now: MainSituation, suite: OpenSuite) -> MainSituation:
 
 
 def _with_run(now: MainSituation, screen: PanesScreen, run: RunRecord) -> MainSituation:
-    """Add the facts about the displayed run."""
+    """Return a situation with the facts about the displayed run added."""
     now = replace(
         now,
         shown=_shown_as(run),
@@ -106,7 +110,7 @@ def _shown_as(run: RunRecord) -> Shown:
 
 
 def _has_text(screen: PanesScreen) -> bool:
-    """Return whether there is anything to copy in the pane with the focus."""
+    """Return whether the cursor of the focused pane is on text that can be copied."""
     if screen.pane == "suites":
         return screen.selection.row is not None
     if screen.pane == "case":
@@ -137,7 +141,7 @@ def _typing(screen: PanesScreen) -> Typing | None:
 
 
 def _held_beside(runs: Sequence[RunRecord], shown: RunRecord) -> str | None:
-    """Return which other run of the case is held and how to get there, `None` if there is none."""
+    """Return a message about another run of the case that is held, `None` if there is none."""
     held = next((run for run in runs if run.held and run is not shown), None)
     if held is None or shown.held:
         return None
@@ -147,7 +151,7 @@ def _held_beside(runs: Sequence[RunRecord], shown: RunRecord) -> str | None:
 
 
 def _other_call(screen: PanesScreen, run: RunRecord) -> str | None:
-    """Return a message if the run is held at a different call than the selected one, otherwise `None`."""
+    """Return a message for a run that is held at another call than the selected one, otherwise `None`."""
     place = screen.run_pane.run_list.place
     if run.paused is None or place is None or place.call_id is None or place.call_id == run.paused.call_id:
         return None
@@ -161,10 +165,12 @@ def _other_call(screen: PanesScreen, run: RunRecord) -> str | None:
 
 
 def _why_not_taken(screen: PanesScreen, *, answered: bool) -> str | None:
-    """Return why the selected call cannot be put into the case, with its result if `answered`."""
+    """Return why the selected call cannot be added to the case; `answered` calls need their result, too."""
     suite, run, call_id = screen.selection.suite, screen.selection.run, screen.run_pane.call_meant
     if run is None or call_id is None:
         return "put the cursor on a call or its result"
     if answered and not run.view.is_answered(call_id):
         return f"this call has no answer yet: {key_for('step')} steps to it"
-    return suite.why_not_editable if suite is not None else None
+    if suite is None:
+        return None
+    return suite.why_not_editable

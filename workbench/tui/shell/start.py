@@ -1,4 +1,4 @@
-"""The start of the app: what is found when it opens, its first frame, and the position of the last session."""
+"""The start of the app: reading suites, the first frame, and the position of the last session."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _FOLDABLE: dict[str, RowKind] = {"folder": "folder", "suite": "suite"}
 
 
 def project_of(workspace: Workspace) -> str:
-    """Return the key of a project: the opened paths."""
+    """Return the key of a project in the memory: the opened paths, joined as in `PATH`."""
     return os.pathsep.join(str(resolved(root)) for root in workspace.roots)
 
 
 def last_models(memory: Memory, workspace: Workspace, book: ModelBook) -> tuple[str, ...]:
     """Return the models last chosen in this project, none unless all of them still exist.
 
-    Reads files."""
+    Reads the memory and the models files, so it belongs on a thread."""
     place = memory.read().projects.get(project_of(workspace))
     folders = {file.path.parent for file in workspace.files} or {Path()}
     if place is None or not all(_exists(book, model, folders) for model in place.models):
@@ -53,7 +53,7 @@ def last_models(memory: Memory, workspace: Workspace, book: ModelBook) -> tuple[
 
 
 def _exists(book: ModelBook, model: str, folders: Collection[Path]) -> bool:
-    """Return whether a model exists for suites in any of some folders."""
+    """Return whether a model exists for the suites in at least one of some folders."""
     if is_built_in(model):
         return True
     for folder in folders:
@@ -64,7 +64,7 @@ def _exists(book: ModelBook, model: str, folders: Collection[Path]) -> bool:
 
 
 def restore_position(remembered: Remembered, main: MainScreen) -> None:
-    """Restore the last position in a project, as far as it still exists."""
+    """Restore the layout and the last position in the project, as far as its suites and cases still exist."""
     if remembered.view is not None:
         main.case_pane.view = remembered.view
     main.right = remembered.right or main.right
@@ -85,17 +85,17 @@ def restore_position(remembered: Remembered, main: MainScreen) -> None:
 
 
 def current_position(remembered: Remembered, main: MainScreen) -> Remembered:
-    """Return the position to remember: the selected case, the folds, the models and the layout."""
+    """Return `remembered` with the present layout and position: the selected case, the folds and the models."""
     selection, project = main.selection, project_of(main.selection.open_suites.workspace)
     models = selection.models
-    if selection.models_for_now:
+    if selection.models_for_now:  # models of the command line are not a choice for the project
         models = remembered.projects.get(project, Place()).models
-    place = Place(
-        suite=str(selection.suite.path) if selection.suite is not None else "",
-        case=selection.outline.key if selection.outline is not None else None,
-        folded=tuple(sorted((key.kind, str(key.path)) for key in selection.tree.folded))[:MAX_FOLDED],
-        models=models,
-    )
+    folded = sorted((key.kind, str(key.path)) for key in selection.tree.folded)
+    place = Place(folded=tuple(folded[:MAX_FOLDED]), models=models)
+    if selection.suite is not None:
+        place = replace(place, suite=str(selection.suite.path))
+    if selection.outline is not None:
+        place = replace(place, case=selection.outline.key)
     layout = replace(
         remembered,
         view=main.case_pane.view,
@@ -107,14 +107,17 @@ def current_position(remembered: Remembered, main: MainScreen) -> Remembered:
 
 
 FIRST_PAINT_S = 0.25
-"""Suites that are read within this time are part of the first frame."""
+"""The time to wait for the suites before the first frame is drawn without them."""
 
 
 class Starting:
-    """Opens the app on some `paths`.
+    """The start of the app on some `paths`.
 
-    `begin` are the runs to start, `look_on` is the number of a batch to observe, and `problems` are those with the
-    user's own files so far."""
+    `begin` are runs to start at once, `look_on` is the number of a batch of another process to observe, and `problems`
+    are those found in the user's own files so far."""
+
+    # Nothing is drawn until the suites are read or FIRST_PAINT_S is over. Textual otherwise draws three or four whole
+    # frames at its start.
 
     def __init__(
         self,
@@ -131,24 +134,24 @@ class Starting:
         self._look_on = look_on
         self._problems = tuple(problems)
         self._new: tuple[Path, ...] = ()
-        """Given paths at which nothing is yet: new suites."""
+        """The given paths that do not exist yet, at which suites are made."""
         self._held_back = ExitStack()
         self.is_over = False
-        """Whether something was painted."""
+        """Whether the first frame was drawn."""
         self.compared: Compared | None = None
         """The comparison that the app was started with, if any."""
 
     def hold_back(self) -> None:
-        """Paint nothing until the first frame."""
+        """Draw nothing until `show_first`."""
         self._held_back.enter_context(self._app.batch_update())
 
     def begin(self) -> None:
-        """Read the suites in the background."""
+        """Begin to read the suites in the background."""
         self._app.work(self._open(), "open")
         self._app.set_timer(FIRST_PAINT_S, self.show_first)
 
     def show_first(self) -> None:
-        """Begin to draw."""
+        """Draw the first frame."""
         self._held_back.close()
         self.is_over = True
         main = self._app.main
@@ -161,7 +164,7 @@ class Starting:
         workspace, models, breakpoints, problem = found
         if problem is not None:
             self._problems += (problem,)
-        # Sent through the screen's messages, so that it is mounted by then.
+        # The screen calls it after its own messages, so it is mounted by then.
         self._app.main.call_later(self._opened, search, workspace, models, breakpoints)
 
     def _found(self, search: Search) -> tuple[Workspace, tuple[str, ...], Breakpoints, str | None]:
@@ -218,7 +221,7 @@ class Starting:
 
 
 def _notice(search: Search, workspace: Workspace) -> str | None:
-    """Return a notice if the search for suites found none or left something out."""
+    """Return a notice about a search for suites that found none or left folders out, otherwise `None`."""
     if workspace.samples:
         why = "Search stopped before any suite" if search.is_stopped else "No suites here"
         if search.skipped:

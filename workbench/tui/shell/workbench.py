@@ -1,4 +1,4 @@
-"""The Textual app: themes, signals, the runtime, and leaving."""
+"""The Textual app, which connects the main screen, the services, and the start and end of the program."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 from textual import events, on
 from textual.binding import Binding, BindingType
 from textual.driver import Driver
+from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.worker import Worker
 
@@ -80,7 +81,7 @@ _log = logging.getLogger(__name__)
 
 
 class Workbench(StagedApp):
-    """The app on some paths."""
+    """The app, opened on the suites at some paths."""
 
     containment: Containment
 
@@ -89,8 +90,8 @@ class Workbench(StagedApp):
         Binding("colon", "command_palette", "All commands", show=False, id="palette"),
         Binding("ctrl+l", "draw_anew", "Redraw the screen", show=False, priority=True, id="redraw"),
     ]
-    ENABLE_COMMAND_PALETTE = False  # Textual's own; ours is opened by `action_command_palette`
-    # Textual selects text below the mouse in widgets that have just gone, which is an error of its own.
+    ENABLE_COMMAND_PALETTE = False  # that of Textual; `action_command_palette` opens the app's own
+    # Textual's selection by mouse fails in widgets that were just removed.
     ALLOW_SELECT = False
 
     def __init__(
@@ -118,8 +119,11 @@ class Workbench(StagedApp):
         super().__init__(driver_class=_driver_class(terminal), ansi_color=True if terminal.no_colour else None)
         self.appearance.dress(self)
         self.theme = self.appearance.first
-        own = [SecretsFilter(program.secrets), Guard(), AsciiFilter(all_of_it=not terminal.utf8)]
-        self.filter_output(OutputFilter(*(own if terminal.ascii else own[:2])))
+        # Secrets come first: the other filters change characters, after which a secret is not found any more.
+        filters: list[LineFilter] = [SecretsFilter(program.secrets), Guard()]
+        if terminal.ascii:
+            filters.append(AsciiFilter(all_of_it=not terminal.utf8))
+        self.filter_output(OutputFilter(*filters))
         self.keymap, problems = load_keymap(program.folders.config / KEYS_FILE, ALL_ACTIONS, ALL_ACTIONS.places)
         self.set_keymap(self.keymap.for_textual())
         self.sequences = self.keymap.sequences((*MAIN_ACTIONS, *MOVING))
@@ -176,29 +180,29 @@ class Workbench(StagedApp):
         """Announce the first problem with the user's own files, and log all of them."""
         for problem in problems:
             _log.warning(problem)
-        log = one_line(str(self.program.folders.log / LOG_NAME))
-        more = f" (the first of {len(problems)}; all are in {log})" if len(problems) > 1 else ""
-        self.main.announce(problems[0] + more, "warned", GLYPHS.warned)
-
-    # What services and screens need: kit.stage.Stage, shell.services.Surface
+        text = problems[0]
+        if len(problems) > 1:
+            log = one_line(str(self.program.folders.log / LOG_NAME))
+            text += f" (the first of {len(problems)}; all are in {log})"
+        self.main.announce(text, "warned", GLYPHS.warned)
 
     def key_name(self, action_id: str) -> str:
         """Return the names of an action's keys, empty if it has none."""
         return self.keymap.names(ALL_ACTIONS[action_id])
 
     def theme_changed(self) -> None:
-        """Redraw everything, because the current theme changed."""
+        """Apply the current theme again, after its colours changed."""
         self.mutate_reactive(type(self).theme)
 
     @property
     def is_typing(self) -> bool:
-        """Whether letters are text now."""
+        """Whether a text field has the focus, so that letters are text."""
         return self.focused is not None and self.focused.check_consume_key("a", "a")
 
     def announce(self, text: str, role: Role = "text", sign: str = "", *, gently: bool = False) -> None:
-        """Show a notice at the bottom of the top screen, or of the main one if the top screen has no place for it.
+        """Show a notice at the bottom of the top screen or, below a dialog, of the main screen.
 
-        With `gently`, it is shown on the main screen and does not replace a warning."""
+        With `gently`, it is always on the main screen and does not replace a warning."""
         shown = self.side_screens()
         if shown and shown[-1] is self.screen and not gently:
             shown[-1].announce(text, role, sign)
@@ -206,23 +210,23 @@ class Workbench(StagedApp):
             self.main.announce(text, role, sign, gently=gently)
 
     def end_notice(self, only: str) -> None:
-        """Remove a notice of the main screen early, if it is `only` this one."""
+        """Remove the notice of the main screen if it has the text `only`."""
         self.main.end_notice(only)
 
     async def ask(self, question: Screen[Answer]) -> Answer | None:
-        """Show a screen above all others and wait for its answer."""
+        """Show a screen above all others, and return its answer."""
         return await self.push_screen_wait(question)
 
     def show(
         self, screen: Screen[Answer], take: Take[Answer] | None = None, *, over: Screen[Any] | None = None
     ) -> None:
-        """Show a screen above all others, if `over` is the top one or not given."""
+        """Show a screen above all others, unless the screen `over` is given and no longer the top one."""
         if over is None or self.screen is over:
             self.push_screen(screen, take)
 
     def work(self, work: Work, group: str, *, exclusive: bool = False) -> Worker[object]:
-        """Start background work."""
-        # By its types, Textual would run a function in a thread.
+        """Start background work in the event loop."""
+        # Textual awaits the result of a function, too, but its types allow that only for work in a thread.
         return self.run_worker(
             cast("Coroutine[Any, Any, object]", work), group=group, exclusive=exclusive, description=group
         )
@@ -257,27 +261,21 @@ class Workbench(StagedApp):
         self.work(copying, "copy")
 
     def keys_elsewhere(self, *here: Where) -> Sequence[tuple[str, Sequence[Action]]]:
-        """Return the keys of all places but these, by place, for the help.
-
-        Imports every screen."""
+        """Return the titles and actions of all places except `here`, for the help; imports every screen."""
         return keys_elsewhere(*here)
 
     def quit(self) -> None:
-        """Close all screens above the main one and quit, which may ask something."""
+        """Close all screens above the main one, and quit, after a question if something is unsaved or running."""
         while self.screen is not self.main:
             self.pop_screen()
         self.main.call_after_refresh(self.ask_to_quit)
 
     def acted(self) -> None:
-        """Note that the user did something, so that quitting asks again."""
+        """Take note of an action of the user, after which quitting asks again."""
         self.leaving.something_else()
 
-    # Actions
-
     def part(self, kind: Callable[[Workbench], Part]) -> Part:
-        """Return the only object of a class that is made with the app.
-
-        It is made on its first use."""
+        """Return the app's object of a class, such as a group of actions; it is made at its first use."""
         if kind not in self._parts:
             self._parts[kind] = kind(self)
         part: Part = self._parts[kind]
@@ -285,13 +283,12 @@ class Workbench(StagedApp):
 
     @property
     def screens(self) -> ScreenActions:
-        """Opens the screens above the main one."""
+        """The actions that open the screens above the main one."""
         return self.part(ScreenActions)
 
     def perform(self, action_id: str) -> None:
-        """Perform an action of the main screen that is available.
-
-        Some keys have a different meaning while text for a held run is typed."""
+        """Perform an available action of the main screen."""
+        # While text for a held run is typed, some keys have another meaning, which `StepActions.take` handles.
         if not action_id.endswith("quit"):
             self.leaving.something_else()
         if not self.part(StepActions).take(action_id):
@@ -300,7 +297,7 @@ class Workbench(StagedApp):
             do()
 
     def action_do(self, action_id: str) -> None:
-        """Perform an action of the program itself, on any screen, or announce why it is unavailable."""
+        """Perform an action of the program on any screen, or announce why it is unavailable."""
         why = why_unavailable(ALL_ACTIONS[action_id], situation_of(self.main))
         if why is not None:
             self.announce(why[:1].upper() + why[1:], "warned", GLYPHS.warned)
@@ -308,7 +305,7 @@ class Workbench(StagedApp):
             self.perform(action_id)
 
     def side_screens(self) -> list[SideScreen[Any]]:
-        """Return the screens above the main one, without dialogs."""
+        """Return the screens above the main one, from the lowest up, without dialogs."""
         if len(self.screen_stack) == 1:
             return []
         from workbench.tui.kit.side_screen import SideScreen
@@ -329,20 +326,23 @@ class Workbench(StagedApp):
             self.services.history_reader.explain_soon(failed)
 
     def action_stop_all(self) -> None:
-        """Stop every run, and withdraw their questions."""
+        """Stop every run and withdraw the questions of runs."""
         self.services.stop_all()
 
     def on_paste_cleaned(self, event: PasteCleaned) -> None:
-        """Announce what a paste has lost, and how to avoid that.
-
-        Waits behind keys that were read before the paste, because they would remove the notice."""
+        """Announce the parts of a paste that were left out."""
         if not event.behind:
+            # Keys read before the paste would remove the notice, so the message goes once through their queue.
             (self.focused or self.screen).post_message(PasteCleaned(event.left_out, was_cut=event.was_cut, behind=True))
             return
-        way = "; paste them in your editor with F4" if self.main.run_pane.typing is not None else ""
-        lost = counted(event.left_out, "control character") if event.left_out else ""
-        end = "its end, since it is too long" if event.was_cut else ""
-        text = f"Not pasted: {' and '.join(filter(None, (lost, end)))}{way}"
+        lost = []
+        if event.left_out:
+            lost.append(counted(event.left_out, "control character"))
+        if event.was_cut:
+            lost.append("its end, since it is too long")
+        text = f"Not pasted: {' and '.join(lost)}"
+        if self.main.run_pane.typing is not None:
+            text += "; paste them in your editor with F4"
         self.announce(text, "warned", GLYPHS.warned)
 
     def on_paste_changed(self, event: PasteChanged) -> None:
@@ -352,19 +352,19 @@ class Workbench(StagedApp):
         self.announce(MAX_FIELD_CHARS.reached(length=counted(event.length, "character")), "warned", GLYPHS.warned)
 
     def on_app_focus(self) -> None:
-        """Check files, because the terminal has the focus again."""
+        """Check the user's files for changes, since the terminal has the focus again."""
         self.appearance.look_again(self)
         self.services.watch.at_return()
 
     def key_passed_on(self) -> None:
-        """Check the selected file after the key, which may have asked to save it."""
+        """Check the selected file for changes after each key."""
         self.services.watch.at_key()
 
     async def on_key(self, event: events.Key) -> None:
-        """Say that a key does nothing here, if it does not and is no text.
+        """Perform the binding of a key that no widget used, or announce that it has none here.
 
-        Dialogs show all keys that they have."""
-        event.prevent_default()  # what Textual does is the first half of this
+        Dialogs show all their keys, so a key without a binding there is ignored."""
+        event.prevent_default()  # Textual's own handler only performs the binding
         if not await self.performs(event.key) and not self.is_typing and not self.screen.is_modal:
             key = one_line(key_name(event.key))
             others = f"{GLYPHS.dot} {key_for('help')} keys {GLYPHS.dot} {key_for('palette')} commands"
@@ -375,21 +375,15 @@ class Workbench(StagedApp):
             else:
                 self.main.announce(text, "muted", gently=True)
 
-    # The end
-
     def ask_to_quit(self) -> None:
-        """Quit.
-
-        With active runs, or invalid text in a form, it has to be requested twice."""
+        """Quit, or announce that a second request will."""
         self.leaving.ask()
 
     async def action_quit(self) -> None:
         self.ask_to_quit()
 
     def action_command_palette(self) -> None:
-        """Open the palette for the screen.
-
-        Dialogs have none; the help closes for it."""
+        """Open the palette for the top screen; dialogs have none, except the help, which closes first."""
         from workbench.tui.kit.help import HelpScreen
 
         if isinstance(self.screen, HelpScreen):
@@ -407,33 +401,27 @@ class Workbench(StagedApp):
         self.show(HelpScreen(help_sections(now), now, partial(self.keys_elsewhere, *places_of(now))))
 
     def action_help_quit(self) -> None:
-        """Announce on Ctrl+C which keys stop runs, go back and quit.
-
-        Dialogs always show their own."""
+        """Announce the keys that stop runs, go back and quit, in answer to Ctrl+C; dialogs show their own keys."""
         shown = self.side_screens()
         if shown and shown[-1] is self.screen:
             typing = shown[-1].situation.typing
-            parts = []
-            for name, what in shown[-1].ways_out:
-                parts.append((f"{shown[-1].NAME}.{name}", what))
+            parts = [(f"{shown[-1].NAME}.{name}", effect) for name, effect in shown[-1].ways_out]
         elif self.screen is self.main:
             typing = situation_of(self.main).typing
             parts = [("quit", "quits"), ("run.stop", "stops the case"), ("help", "shows all keys")]
         else:
             return
-        named = []
-        for action_id, what in parts:
-            named.append((self.keymap.names(ALL_ACTIONS[action_id]), what))
         hints = []
-        for keys, what in named:
+        for action_id, effect in parts:
+            keys = self.keymap.names(ALL_ACTIONS[action_id]).split()
             if keys:
-                hints.append(f"{keys.split()[0]} {what}")
+                hints.append(f"{keys[0]} {effect}")
         if typing is not None:
-            hints = ["Esc ends typing"]  # other keys are letters
+            hints = ["Esc ends typing"]  # the other keys are letters, which belong to the text
         self.announce(", ".join(hints) or "Quit is among all commands")
 
     def action_terminal_gone(self) -> None:
-        """Leave because the terminal closed without a signal."""
+        """Leave after the terminal closed without a signal."""
         self.leaving.terminal_gone()
 
     def remember(self) -> None:
@@ -446,7 +434,7 @@ class Workbench(StagedApp):
 
     @property
     def is_ending(self) -> bool:
-        """Whether nothing more can be shown."""
+        """Whether the app is ending, so that nothing more can be shown."""
         return self.is_exiting or self.leaving.has_broken
 
     @on(KeyHandled)
@@ -457,7 +445,9 @@ class Workbench(StagedApp):
 
 def _driver_class(terminal: TerminalEnvironment) -> type[Driver] | None:
     if terminal.served:
-        from workbench.tui.terminal.served_driver import ServedDriver  # on use: most apps are in a terminal
+        from workbench.tui.terminal.served_driver import ServedDriver
 
         return ServedDriver
-    return TolerantDriver if os.name == "posix" else None
+    if os.name == "posix":
+        return TolerantDriver
+    return None  # Textual's own

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 from rich.cells import cell_len, get_character_cell_size
@@ -15,15 +16,15 @@ from textual.strip import Strip
 from workbench.tui.terminal.colour_depth import in_256
 
 _UNSURE = ("M", "C")
-"""Categories of characters that may have no width of their own, or are not assigned: terminals differ."""
+"""Unicode categories on whose width terminals differ: marks, controls and characters that are not assigned."""
 
 _EMOJI_STYLE = "\ufe0f"
-"""Makes the character before it wider."""
+"""The variation selector that makes the character before it an emoji, two cells wide."""
 
 
 @lru_cache(maxsize=4096)
 def is_sure(cell: str) -> bool:
-    """Return whether every terminal shows this in exactly one cell."""
+    """Return whether every terminal shows a text in exactly one cell."""
     return (
         len(cell) == 1
         and get_character_cell_size(cell) == 1
@@ -33,22 +34,21 @@ def is_sure(cell: str) -> bool:
 
 
 class Cells(NamedTuple):
-    """A text as cells.
-
-    A wide character is followed by an empty one."""
+    """A text cut into cells; the second cell of a wide character is empty."""
 
     leading: str
-    """Characters without width at the beginning, which belong to the cell before the text."""
+    """Characters without width at the beginning of the text, which belong to the cell before it."""
     cells: tuple[str, ...]
     sure: bool
-    """Whether every terminal takes each cell to be one cell wide."""
+    """Whether all terminals agree that each character is one cell wide."""
 
 
 @lru_cache(maxsize=2048)
 def cells_of(text: str) -> Cells:
-    """Cut a text into cells, by the widths that Textual counts with."""
+    """Return a text cut into cells, by the widths that Textual uses for its layout."""
     if all(map(is_sure, text)):
         return Cells("", tuple(text), True)
+    # The width of a character depends on those before it, so the width of each beginning of the text is measured.
     leading = ""
     cells: list[str] = []
     for end, character in enumerate(text, 1):
@@ -77,15 +77,14 @@ _OFF = {
     **dict.fromkeys(("51", "52"), "54"),
     "53": "55",
 }
-"""The code that ends each attribute. Some end two at once."""
+"""The SGR code that ends each attribute; some codes end two attributes."""
 
 _UNSEEN_ON_BLANKS = frozenset({"1", "2", "3", "8"})
+"""Attributes that change nothing on a blank: bold, dim, italic and hidden."""
 
 
 class Look:
-    """Colours, attributes and link of a cell.
-
-    There is one object for each look, so that `is` compares them."""
+    """The colours, attributes and link of a cell; one object for each combination, so that `is` compares looks."""
 
     __slots__ = ("_steps", "attributes", "bg", "fg", "ground", "link")
 
@@ -95,11 +94,11 @@ class Look:
         self.attributes = attributes
         self.link = link
         self.ground = bg if not link and _UNSEEN_ON_BLANKS.issuperset(attributes) else None
-        """The background, if a blank shows nothing else."""
+        """The background if a blank of this look shows nothing else, otherwise `None`."""
         self._steps: dict[Look, str] = {}
 
     def to(self, after: Look) -> str:
-        """Return the sequence that changes this look to another."""
+        """Return the shortest sequence that changes the terminal from this look to another."""
         step = self._steps.get(after)
         if step is None:
             step = self._steps[after] = self._step(after)
@@ -108,21 +107,29 @@ class Look:
     def _step(self, after: Look) -> str:
         if self is after:
             return ""
-        ended = set()
-        for code in self.attributes:
-            if code not in after.attributes:
-                ended.add(_OFF[code])
+        ended = {_OFF[code] for code in self.attributes if code not in after.attributes}
         changes = sorted(ended)
-        changes += [code for code in after.attributes if code not in self.attributes or _OFF[code] in ended]
-        changes += [new for old, new in ((self.fg, after.fg), (self.bg, after.bg)) if new != old]
-        anew = [*after.attributes, *(code for code in (after.fg, after.bg) if code not in (_DEFAULT_FG, _DEFAULT_BG))]
-        by_change, by_reset = ";".join(changes), ";".join(["", *anew])
-        link = f"\x1b]8;{after.link or ';'}\x1b\\" if self.link != after.link else ""
-        codes = by_change if len(by_change) <= len(by_reset) else by_reset
-        return f"{link}\x1b[{codes}m" if changes else link
+        for code in after.attributes:
+            # The code that ends one attribute may have ended this one, too, such as dim together with bold.
+            if code not in self.attributes or _OFF[code] in ended:
+                changes.append(code)
+        if after.fg != self.fg:
+            changes.append(after.fg)
+        if after.bg != self.bg:
+            changes.append(after.bg)
+        link = ""
+        if self.link != after.link:
+            link = f"\x1b]8;{after.link or ';'}\x1b\\"
+        if not changes:
+            return link
+        # An empty first code is a reset, after which the whole look is written. That may be shorter.
+        anew = ["", *after.attributes]
+        anew += [code for code in (after.fg, after.bg) if code not in (_DEFAULT_FG, _DEFAULT_BG)]
+        codes = min(";".join(changes), ";".join(anew), key=len)
+        return f"{link}\x1b[{codes}m"
 
     def on(self, ground: str) -> Look:
-        """Return the look nearest to this one whose blanks show `ground` and nothing else."""
+        """Return the look most like this one whose blanks show the background `ground` and nothing else."""
         if self.ground == ground:
             return self
         return look(self.fg, ground, tuple(code for code in self.attributes if code in _UNSEEN_ON_BLANKS))
@@ -133,7 +140,7 @@ _by_codes: dict[str, Look] = {}
 
 
 def look(fg: str = _DEFAULT_FG, bg: str = _DEFAULT_BG, attributes: tuple[str, ...] = (), link: str = "") -> Look:
-    """Return the look with these codes of SGR sequences, and this link as OSC 8 writes it."""
+    """Return the look with these SGR codes, and a link in the form of OSC 8 (`id=ID;URL`)."""
     key = (fg, bg, attributes, link)
     found = _looks.get(key)
     if found is None:
@@ -146,9 +153,10 @@ PLAIN = look()
 
 
 def look_of(style: Style | None, colours: ColorSystem) -> Look:
-    """Return the look of a style on a terminal with this many colours."""
+    """Return the look of a Rich style on a terminal with a number of colours."""
     if style is None:
         return PLAIN
+    # Rich keeps the codes of a style in `_ansi`, so each style is converted once.
     codes = style._ansi
     if codes is None:
         shown = in_256(style) if colours is ColorSystem.EIGHT_BIT else style
@@ -163,6 +171,7 @@ def look_of(style: Style | None, colours: ColorSystem) -> Look:
 
 def _read(codes: str) -> Look:
     fg, bg, attributes = _DEFAULT_FG, _DEFAULT_BG, []
+    # Codes of attributes come first: 4 and 40 begin with the same digit. Backgrounds are 40 to 49 and 100 to 107.
     for code in _whole(codes):
         if code in _OFF:
             attributes.append(code)
@@ -174,11 +183,15 @@ def _read(codes: str) -> Look:
 
 
 def _whole(codes: str) -> Iterator[str]:
-    """Yield each attribute and each colour, which may have several numbers."""
-    numbers = iter(codes.split(";") if codes else ())
+    """Yield each SGR code: an attribute, or a colour with all its numbers."""
+    if not codes:
+        return
+    numbers = iter(codes.split(";"))
     for number in numbers:
         if number in ("38", "48"):
+            # `38;2;RED;GREEN;BLUE` or `38;5;NUMBER`
             kind = next(numbers)
-            yield ";".join([number, kind, *(next(numbers) for _ in range(3 if kind == "2" else 1))])
+            count = 3 if kind == "2" else 1
+            yield ";".join([number, kind, *islice(numbers, count)])
         else:
             yield number

@@ -1,39 +1,42 @@
-"""Fits colours to terminals of 256 colours: the nearest of the fixed 240, with the contrast kept."""
+"""Fits colours to terminals with 256 colours: the nearest of the fixed 240, with the contrast kept."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
+from itertools import product
 
 from rich.color import Color, ColorType
 from rich.style import Style
 
 GROUNDS = ("background", "panel", "resting_cursor", "cursor")
 LEVELS = (7.0, 4.5, 3.0)
-"""The contrasts that WCAG names. A colour stays at the highest that it has."""
+"""The levels of contrast of WCAG 2: AAA and AA for text, AA for large text. A colour keeps the highest it has."""
 
 _CUBE = (0, 95, 135, 175, 215, 255)
 _HUE_WEIGHT = 5.0
-"""How much more a difference in hue counts than one in lightness: a grey is no substitute for a colour."""
+"""The weight of a difference in hue against one in lightness: a grey is no substitute for a colour."""
 
-FIXED: Mapping[str, int] = {
-    **{f"#{8 + 10 * step:02x}{8 + 10 * step:02x}{8 + 10 * step:02x}": 232 + step for step in range(24)},
-    **{
-        f"#{red:02x}{green:02x}{blue:02x}": 16 + 36 * r + 6 * g + b
-        for r, red in enumerate(_CUBE)
-        for g, green in enumerate(_CUBE)
-        for b, blue in enumerate(_CUBE)
-    },
-}
-"""The colours that are the same on every terminal of 256 colours, and their numbers. The first 16 are the user's."""
+
+def _fixed_colours() -> Iterator[tuple[str, int]]:
+    # The palette of xterm: 24 greys in steps of 10 from number 232 on, a cube of 6 × 6 × 6 colours from 16 on.
+    for step in range(24):
+        yield f"#{8 + 10 * step:02x}" + f"{8 + 10 * step:02x}" * 2, 232 + step
+    for r, g, b in product(range(6), repeat=3):
+        yield f"#{_CUBE[r]:02x}{_CUBE[g]:02x}{_CUBE[b]:02x}", 16 + 36 * r + 6 * g + b
+
+
+FIXED: Mapping[str, int] = dict(_fixed_colours())
+"""The numbers of the colours that are equal on all terminals with 256 colours. The user chooses the first 16."""
 
 
 def fitted_to_256(colours: Mapping[str, str]) -> dict[str, str]:
-    """Return the colours of a theme with each `#rrggbb` replaced by one of the fixed colours.
+    """Return the colours of a theme, by name, with each `#rrggbb` replaced by one of the fixed colours.
 
-    Colours that differ stay different. Text keeps its level of contrast, on the rows of the cursor up
-    to 4.5: the few dark colours that have 7 on a coloured row are nearly all greys.
+    Different colours stay different, and text keeps its level of contrast to the backgrounds.
     """
+    # Backgrounds come first, since the contrast of all other colours depends on them. `chosen` gives equal colours of
+    # the theme the same replacement.
     fitted = {name: value for name, value in colours.items() if not value.startswith("#")}
     chosen: dict[str, str] = {}
 
@@ -63,28 +66,30 @@ def fitted_to_256(colours: Mapping[str, str]) -> dict[str, str]:
 
 @lru_cache(maxsize=1024)
 def in_256(style: Style) -> Style:
-    """Return a style with its colours replaced by the nearest of the fixed ones."""
-    fitted = []
-    for colour in (style.color, style.bgcolor):
-        fitted.append(None if colour is None else _fixed(colour))
+    """Return a style with its colours replaced by the nearest of the fixed colours."""
+    fitted = [colour and _fixed(colour) for colour in (style.color, style.bgcolor)]
     return style + Style.from_color(*fitted)
 
 
 def contrast(one: str, other: str) -> float:
-    """Return the contrast of two colours, 1..21, as WCAG 2 defines it."""
+    """Return the contrast ratio of two colours (`#rrggbb`) by WCAG 2, from 1 to 21."""
     darker, lighter = sorted((_luminance(one), _luminance(other)))
     return (lighter + 0.05) / (darker + 0.05)
 
 
 def _level(value: str, grounds: Collection[str]) -> float:
     lowest = min((contrast(value, ground) for ground in grounds), default=0.0)
-    return next((level for level in LEVELS if lowest >= level), 0.0)
+    for level in LEVELS:
+        if lowest >= level:
+            return level
+    return 0.0
 
 
 def _readable(grounds: Mapping[str, str], level: float) -> list[str]:
-    """Return the fixed colours that can be read on all grounds: those of this level, else the one that comes next."""
+    """Return the fixed colours with a level of contrast to all backgrounds, or else the one that comes closest."""
     wanted = []
     for name, ground in grounds.items():
+        # On the coloured rows of the cursor, 4.5 is enough: nearly all colours that have 7 there are greys.
         wanted.append((ground, min(level, 4.5) if "cursor" in name else level))
     shares = {}
     for colour in FIXED:
@@ -111,22 +116,28 @@ def _nearest(value: str, among: Iterable[str]) -> str:
 
 
 def _linear(value: str) -> tuple[float, float, float]:
-    red, green, blue = (
-        share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4
-        for share in (int(value[at : at + 2], 16) / 255 for at in (1, 3, 5))
-    )
-    return red, green, blue
+    return _linear_share(value[1:3]), _linear_share(value[3:5]), _linear_share(value[5:7])
+
+
+def _linear_share(digits: str) -> float:
+    # The transfer function of sRGB (IEC 61966-2-1).
+    share = int(digits, 16) / 255
+    if share <= 0.04045:
+        return share / 12.92
+    return ((share + 0.055) / 1.055) ** 2.4
 
 
 @cache
 def _luminance(value: str) -> float:
+    # The relative luminance of WCAG 2.
     red, green, blue = _linear(value)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 @cache
 def _oklab(value: str) -> tuple[float, float, float]:
-    """Return lightness and hue of a colour, in a space where distances are as large as they look."""
+    """Return a colour in the Oklab space, where distances are as large as the eye takes them to be."""
+    # The matrices of Björn Ottosson, "A perceptual color space for image processing" (2020).
     red, green, blue = _linear(value)
     long = (0.4122214708 * red + 0.5363325363 * green + 0.0514459929 * blue) ** (1 / 3)
     medium = (0.2119034982 * red + 0.6806995451 * green + 0.1073969566 * blue) ** (1 / 3)

@@ -1,9 +1,12 @@
-"""Contains internal errors to the place where they happen, so that the app survives.
+"""Limits an internal error to the widget or screen where it happens, so that the app continues.
 
-Textual ends the app at the first error in a handler. Here the error is logged, announced in one line, and everything
-else continues. Widgets that cannot be drawn show that until the next key. A screen above the main one that cannot be
-drawn is closed. If the same error happens three times in a row, the app ends.
+The error is logged and announced in one line. A widget that cannot be drawn shows a message until the next key, and a
+screen above the main one that cannot be drawn is closed. The third equal error in a row ends the app.
 """
+
+# Textual ends the app at the first error in a handler. The wrappers at the end of this file stand around the five
+# methods through which all handlers, layouts and drawings run; errors that Textual catches itself, in timers, workers
+# and callbacks, arrive in `Containment.caught`.
 
 from __future__ import annotations
 
@@ -41,22 +44,24 @@ IN_A_ROW = 3
 """The number of equal errors in a row that end the app."""
 
 SHOWN_CHARACTERS = 60
-"""The characters of an error that are announced. The log has all of it."""
+"""The maximum length of an error in its announcement; the log has the whole error."""
 
 UNDRAWN_ROWS = 3
+"""The height of a widget whose height cannot be computed."""
+
 CANNOT_BE_DRAWN = " this cannot be drawn; the log says why"
 
 
 class Containment:
-    """Handles the errors of an app."""
+    """The handling of an app's internal errors."""
 
     def __init__(self, app: Workbench) -> None:
         self._app = app
         self.handled = 0
-        """The number of handled messages."""
+        """The number of messages that the app's widgets handled."""
         self.recent: deque[Exception] = deque(maxlen=10)
         self.undrawn: WeakSet[Widget] = WeakSet()
-        """Widgets that could not be drawn since the last key. They are not tried again before the next one."""
+        """Widgets that could not be drawn since the last key, and are tried again after the next one."""
         self._doomed: WeakSet[Any] = WeakSet()
         """Screens being closed because they cannot be drawn."""
         self._last: tuple[object, ...] = ()
@@ -66,14 +71,16 @@ class Containment:
 
     @property
     def is_urgent(self) -> bool:
-        """Whether the app is to end as soon as possible."""
+        """Whether the app was told to end at once, by a signal."""
         return self._app.leaving.is_urgent
 
     def happened(self, error: Exception, *, undrawn: Widget | None = None, ends: bool = False) -> None:
-        """Handle an error that nothing else does.
+        """Log and announce an internal error, and end the app if it cannot continue (`ends`) or after `IN_A_ROW`.
 
-        `undrawn` is the widget that could not be drawn or set up. With `ends`, the app cannot continue."""
-        cause = error.error if isinstance(error, WorkerFailed) and isinstance(error.error, Exception) else error
+        `undrawn` is the widget that could not be drawn or set up."""
+        cause = error
+        if isinstance(error, WorkerFailed) and isinstance(error.error, Exception):
+            cause = error.error
         app = self._app
         if app.is_ending or self._is_closing(undrawn or _at_work()):
             _log.warning("while it closed", exc_info=cause)
@@ -89,15 +96,16 @@ class Containment:
             return
         doomed = None
         if undrawn is not None:
-            doomed = next((node for node in undrawn.ancestors_with_self if isinstance(node, Screen)), None)
+            doomed = _screen_of(undrawn)
             if doomed is not None and doomed is not app.main:
                 self._doomed.add(doomed)
             elif undrawn is not app.main:
                 self.undrawn.add(undrawn)
+        # Later, because the error may have happened within a layout or a drawing.
         app.call_later(self._go_on, f"{type(cause).__name__}: {self._words(cause)}", doomed)
 
     def caught(self, error: Exception) -> None:
-        """Handle an error that Textual caught in a timer, a worker, a callback, or a layout."""
+        """Handle an error that Textual caught in a timer, a worker, a callback or a layout."""
         undrawn, main = _drawn_by(active_message_pump.get(None)), self._app.main
         self.happened(error, undrawn=undrawn, ends=undrawn is main and not main.is_mounted)
 
@@ -105,7 +113,7 @@ class Containment:
         """Return whether a node belongs to a screen that is closing, where errors have no further effect."""
         if not isinstance(node, Widget):
             return False
-        screen = next((above for above in node.ancestors_with_self if isinstance(above, Screen)), None)
+        screen = _screen_of(node)
         if screen in self._app.screen_stack:
             return screen in self._doomed
         return True
@@ -120,7 +128,7 @@ class Containment:
         if doomed is not None and doomed is not app.main:
             doomed.dismiss(None)
             if doomed in app.screen_stack:
-                # It is below a different screen, and will be closed when it is drawn again.
+                # It is below another screen, so `dismiss` did nothing. Its next failure to draw closes it.
                 self._doomed.discard(doomed)
         log = one_line(str(app.program.folders.log / LOG_NAME))
         app.announce(f"Something failed, and the rest still works: {message} (details in {log})", "error", GLYPHS.error)
@@ -134,9 +142,7 @@ class Containment:
             loop.default_exception_handler(context)
 
     def key_done(self) -> None:
-        """Note that a key was handled.
-
-        Undrawn widgets are tried again, and a key without an error ends a series of errors."""
+        """Take note of a handled key: undrawn widgets are tried again, and a key without an error ends a series."""
         if self._was_quiet:
             self._last = ()
         self._was_quiet = not self.undrawn
@@ -145,8 +151,15 @@ class Containment:
             widget.refresh(layout=True)
 
 
+def _screen_of(widget: Widget) -> Screen[Any] | None:
+    for node in widget.ancestors_with_self:
+        if isinstance(node, Screen):
+            return node
+    return None
+
+
 def _kind(error: Exception) -> tuple[object, ...]:
-    """Identify equal errors: by type, and by the last line outside of Textual."""
+    """Return the identity of an error: its type and the innermost line of its traceback outside of Textual."""
     line, at = None, error.__traceback__
     while at is not None:
         if not at.tb_frame.f_globals.get("__name__", "").startswith(("textual.", __name__)):
@@ -160,7 +173,7 @@ _drawing: ContextVar[Screen[Any] | None] = ContextVar("drawing", default=None)
 
 
 def _at_work() -> object:
-    """Return the widget whose message or worker is running."""
+    """Return the widget whose worker runs here or, outside of workers, whose message is being handled."""
     try:
         return get_current_worker().node
     except NoActiveWorker:
@@ -168,7 +181,7 @@ def _at_work() -> object:
 
 
 def _drawn_by(pump: MessagePump | None) -> Widget | None:
-    """Return the widget or screen in work when Textual caught an error itself."""
+    """Return the screen that was being drawn, or the widget that was being mounted, when Textual caught an error."""
     screen = _drawing.get()
     if screen is not None:
         return screen
@@ -182,7 +195,9 @@ def _containment_of(pump: MessagePump) -> Containment | None:
         found: object = getattr(pump.app, "containment", None)
     except NoActiveAppError:
         return None
-    return found if isinstance(found, Containment) else None
+    if isinstance(found, Containment):
+        return found
+    return None
 
 
 _dispatch = MessagePump._dispatch_message
@@ -197,7 +212,8 @@ async def _dispatch_contained(self: MessagePump, message: Message) -> None:
     if containment is not None:
         containment.handled += 1
         if containment.is_urgent:
-            await asyncio.sleep(0)  # while messages wait for it, a widget would not let the loop take the signal
+            # A widget with waiting messages never gives way to the event loop, which delivers the signal.
+            await asyncio.sleep(0)
             if isinstance(message, events.InputEvent | events.Paste):
                 return
     try:
@@ -205,9 +221,11 @@ async def _dispatch_contained(self: MessagePump, message: Message) -> None:
     except Exception as error:
         if containment is None:
             raise
+        # A widget that was not set up cannot be drawn. Without its app or main screen, the app cannot continue.
         begins = isinstance(message, events.Load | events.Compose | events.Mount)
         ends = begins and self in (self.app, self.app.main)  # type: ignore[attr-defined]  # of the app that contains
-        containment.happened(error, undrawn=self if begins and isinstance(self, Widget) else None, ends=ends)
+        undrawn = self if begins and isinstance(self, Widget) else None
+        containment.happened(error, undrawn=undrawn, ends=ends)
         if ends:
             raise
 

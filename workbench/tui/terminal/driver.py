@@ -1,4 +1,4 @@
-"""Textual's terminal driver, hardened against invalid bytes and terminals that disappear; it splits input itself."""
+"""Terminal drivers that survive invalid input and the loss of the terminal, and their parser of input."""
 
 from __future__ import annotations
 
@@ -48,20 +48,21 @@ _KEY = re.compile(
 )
 _RELEASED = "3"
 _CONTROL_KEYS = (8, 9, 13, 27, 127)
-"""Backspace, tab, enter and escape in the kitty protocol."""
+"""The codes of Backspace, Tab, Enter and Escape in the kitty keyboard protocol."""
 
 
 def believed(sequence: str) -> tuple[str, ...]:
-    """Return the input of Textual's parser for a complete escape sequence.
+    """Return the sequences for Textual's parser in place of a complete escape sequence from the terminal.
 
-    It is nothing, one sequence, or one for each character of a key's text. Cursor position reports (`R`) are never
-    requested, so they are dropped."""
+    A valid sequence is returned as it is or, if it is a key with text, once per character; any other gives none."""
+    # A broken device may send absurd numbers, so sizes, places on the screen and codes of keys must be possible ones.
     if sequence in _FOCUS:
         return (sequence,)
     if mouse := _MOUSE.fullmatch(sequence):
         button, x, y = map(int, mouse.groups())
-        is_possible = button <= 0xFF and min(x, y) >= 1 and max(x, y) <= MAX_MOUSE_COORDINATE
-        return (sequence,) if is_possible else ()
+        if button <= 0xFF and min(x, y) >= 1 and max(x, y) <= MAX_MOUSE_COORDINATE:
+            return (sequence,)
+        return ()
     if size := _SIZE.fullmatch(sequence):
         rows, columns, height, width = map(int, size.groups())
         is_possible = 1 <= columns <= MAX_TERMINAL_COLUMNS and 1 <= rows <= MAX_TERMINAL_ROWS
@@ -73,6 +74,7 @@ def believed(sequence: str) -> tuple[str, ...]:
         return (sequence,)
     if key := _KEY.fullmatch(sequence):
         return _believed_key(key, sequence)
+    # The app never asks for the cursor's position, so a report of it (`R`) is not an answer.
     if sequence in ANSI_SEQUENCES_KEYS and not sequence.endswith("R"):
         return (sequence,)
     return ()
@@ -94,7 +96,9 @@ def _believed_key(key: re.Match[str], sequence: str) -> tuple[str, ...]:
         if sequence in ANSI_SEQUENCES_KEYS:
             return (sequence,)
         return ()
-    start = f"\x1b[{key['code'] or ''}" + (f";{key['modifiers'] or ''}" if key["modifiers"] is not None else "")
+    start = f"\x1b[{key['code'] or ''}"
+    if key["modifiers"] is not None:
+        start += f";{key['modifiers'] or ''}"
     return tuple(f"{start};{char}{end}" for char in text) or (start + end,)
 
 
@@ -103,23 +107,23 @@ def _is_printed(code: int) -> bool:
 
 
 START, END = "\x1b[200~", "\x1b[201~"
-"""The marks around a paste."""
+"""The marks around a paste (bracketed paste mode)."""
 
 ESCAPE_S = 0.1
-"""How long a lone Escape, or Alt with a bracket, may turn out to be the start of a sequence."""
+"""The time in which a lone Escape, or Alt with a bracket, may still continue as a sequence."""
 
 REST_S = 1.0
-"""How long to wait for the rest of a sequence."""
+"""The time to wait for the rest of a sequence."""
 
 PASTE_S = 3.0
-"""How long to wait for the rest of a paste."""
+"""The time to wait for the rest of a paste."""
 
 BURST = 2_000
-"""More characters than this at once were pasted, in a terminal without paste marks."""
+"""The number of characters in one read that count as a paste, in a terminal without paste marks."""
 
 _ESC = "\x1b"
 _NO_INPUT = re.compile("[\x00\x80-\x9f\N{REPLACEMENT CHARACTER}\ud800-\udfff]")
-"""Characters that are never bound to an action. A broken device may send them endlessly."""
+"""Characters that no key sends, though a broken device may send them without end."""
 
 _OPENS_STRING = frozenset("PX]^_")
 _STRING_ENDS = re.compile("[\x07\x18\x1a]|\x1b\\\\|(?=\x1b[^\\\\])")
@@ -144,7 +148,7 @@ class Typed:
 
 @dataclass(frozen=True)
 class Pasted:
-    """Pasted text without control characters, and the number of those removed."""
+    """Pasted text without its control characters, and their number (`left_out`)."""
 
     text: str
     left_out: int = 0
@@ -156,40 +160,43 @@ Arrived = Typed | Pasted
 
 
 class TerminalInput:
-    """Splits input, regardless of where reads end.
+    """A splitter of terminal input into text, escape sequences and pastes, wherever the reads end.
 
     All times are seconds of one clock."""
 
+    # It passes on only complete, valid sequences (`believed`). Strings, such as answers to queries, and overlong
+    # sequences are dropped up to their end, and incomplete ones after a time, so none of them is taken for typed text.
+
     def __init__(self) -> None:
         self._held = ""
-        """The beginning of a sequence or, inside a paste, of its end mark."""
+        """The incomplete end of the last read: of a sequence or, inside a paste, of its end mark."""
         self._left_out_until: re.Pattern[str] | None = None
-        """Matches the end of the string or sequence that is being dropped."""
+        """The pattern of the end of a string or sequence that is being dropped."""
         self._opening = ""
-        """The start of a string without content so far, which may be a key."""
+        """The two characters that begin a string, until more follows; they may be a key with Alt."""
         self._pasted: list[str] | None = None
         self._pasted_size = 0
         self._given_up = False
-        """Whether a paste timed out and its end mark may still arrive."""
+        """Whether a paste timed out, so that its rest and its end mark may still arrive."""
         self._is_burst = False
         self._read_s = 0.0
 
     def take(self, text: str, now_s: float) -> list[Arrived]:
-        """Process text that was read."""
+        """Return the input in a text that was read at `now_s`."""
         self._read_s = now_s
         rest, self._held = self._held + text, ""
         self._opening = "" if rest else self._opening
         return list(self._cut(rest))
 
     def wait_s(self, now_s: float) -> float | None:
-        """Return how long to wait for the rest of an incomplete sequence, `None` if there is none."""
+        """Return the seconds left to wait for the rest of an incomplete sequence, `None` if there is none."""
         patience_s = self._patience_s
         if patience_s is None:
             return None
         return max(self._read_s + patience_s - now_s, 0.0)
 
     def pause(self, now_s: float) -> Sequence[Arrived]:
-        """Process a pause: after its timeout, an incomplete sequence is taken as complete."""
+        """Return the input that a pause without any read completes, such as a lone Escape."""
         self._is_burst = False
         if self.wait_s(now_s) != 0.0:
             return ()
@@ -215,6 +222,7 @@ class TerminalInput:
 
     def _cut(self, rest: str) -> Iterator[Arrived]:
         if self._given_up and END in rest:
+            # Text before a late end mark still belongs to the paste.
             late, _, rest = rest.partition(END)
             self._given_up = False
             yield Pasted(harmless(late), lost_in(late))
@@ -267,20 +275,28 @@ class TerminalInput:
     def _typed(self, text: str) -> Sequence[Arrived]:
         text = _NO_INPUT.sub("", text)
         is_text = _NOT_PASTED.search(text) is None
+        # A key that is held down repeats one or two characters, so it is no paste, however many arrive.
         self._is_burst = is_text and (self._is_burst or (len(text) >= BURST and len(set(text)) > 2))
         if not text:
             return ()
-        return [Pasted(harmless(text)) if self._is_burst else Typed(text)]
+        if self._is_burst:
+            return [Pasted(harmless(text))]
+        return [Typed(text)]
 
     def _in_paste(self, rest: str, pasted: list[str]) -> tuple[str, Sequence[Arrived]]:
         piece, end, behind = rest.partition(END)
         if not end:
-            begun = next((size for size in range(len(END) - 1, 0, -1) if piece.endswith(END[:size])), 0)
-            piece, self._held = piece[: len(piece) - begun], piece[len(piece) - begun :]
+            # The end mark may be torn apart by the end of the read, so its longest beginning is held.
+            for size in range(len(END) - 1, 0, -1):
+                if piece.endswith(END[:size]):
+                    piece, self._held = piece[:-size], END[:size]
+                    break
         if self._pasted_size < MAX_PASTE_CHARS:
             pasted.append(piece[: MAX_PASTE_CHARS - self._pasted_size])
         self._pasted_size += len(piece)
-        return behind, [self._end_of_paste()] if end else ()
+        if end:
+            return behind, [self._end_of_paste()]
+        return behind, ()
 
     def _end_of_paste(self) -> Pasted:
         pasted, self._pasted = "".join(self._pasted or ()), None
@@ -292,20 +308,21 @@ _log = logging.getLogger(__name__)
 READ_BYTES = 4096
 SELECT_TIMEOUT_S = 0.1
 
+# Everything that Textual switches on is switched off without knowing how far the app got.
 GIVING_BACK = (
     b"\x18\x1b[?2026l\x1b[0m"  # ends any unfinished sequence or frame
     b"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"
     b"\x1b[?2004l\x1b[?2048l\x1b[?7h\x1b[<u\x1b[?1049l\x1b[?25h\x1b[?1004l"
 )
 GIVING_BACK_S = 0.5
-"""How long to wait for the terminal to accept the sequence."""
+"""The time to wait until the terminal accepts `GIVING_BACK`."""
 
 MAX_WAITING = 200
-"""Reading pauses while more messages wait for the app."""
+"""The number of messages waiting for the app above which reading pauses; further input waits in the terminal."""
 
 
 class StagedDriver(Driver):
-    """Shared by our drivers: frames pass an output stage, and input is read whatever it holds."""
+    """The base of the app's drivers: frames pass an output stage, and any input can be read."""
 
     stage: OutputStage
     _draws = False
@@ -314,7 +331,7 @@ class StagedDriver(Driver):
 
     @contextmanager
     def drawing(self) -> Iterator[None]:
-        """Write a frame of the output stage meanwhile."""
+        """Mark the output within the context as a frame of the output stage."""
         self._draws = True
         try:
             yield
@@ -322,7 +339,7 @@ class StagedDriver(Driver):
             self._draws = False
 
     def give_back(self) -> None:
-        """Restore the terminal from any thread and write nothing more."""
+        """Restore the terminal, from any thread, and write nothing more."""
 
     def _pass_on(self, arrived: Iterable[Arrived]) -> None:
         for one in arrived:
@@ -335,10 +352,11 @@ class StagedDriver(Driver):
                 self.process_message(message)
 
     def _parsed(self, typed: str) -> list[Message]:
-        """Parse input with Textual's parser, without waiting for more."""
+        """Return Textual's messages for complete input; input that its parser fails at gives none."""
         parser = self._parser
         try:
             messages = list(parser.feed(typed))
+            # The parser holds a lone Escape until a timeout. The timeout is over here already.
             if parser._timeout_time is not None:
                 parser._timeout_time = 0.0
                 messages += parser.tick()
@@ -350,18 +368,17 @@ class StagedDriver(Driver):
 
 
 class TolerantDriver(StagedDriver, LinuxDriver):
-    """Reads any bytes, and writes as long as the terminal exists.
+    """The driver of a terminal: it reads any bytes, and discards output when the terminal is gone."""
 
-    In Textual's own driver, one byte that is not UTF-8 (such as an X10 mouse report after attaching tmux) ends the app,
-    and a terminal that is gone blocks it.
-    """
+    # In Textual's own driver, one byte that is not UTF-8 (such as an X10 mouse report after attaching tmux) ends the
+    # app, and a terminal that is gone blocks it.
 
     def __init__(
         self, app: App[object], *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None
     ) -> None:
         super().__init__(app, debug=debug, mouse=mouse, size=size)
         self._is_away = True
-        """Whether a different program has the terminal."""
+        """Whether another program has the terminal: before the start, while suspended, after the end."""
         assert sys.__stderr__ is not None
         self._parser = XTermParser(self._debug)
         self._size = size or self._get_terminal_size()
@@ -404,14 +421,15 @@ class TolerantDriver(StagedDriver, LinuxDriver):
                 os.write(self._terminal.fileno(), GIVING_BACK)
 
     def _sigtstp_application(self, *_: object) -> None:
-        """Stop, but not on Ctrl+Z in the user's editor if there is no shell to resume from."""
+        """Stop the process on Ctrl+Z."""
+        # In the user's editor, only if a shell can resume it: the leader of its session has none.
         if self._auto_restart or os.getsid(0) != os.getpid():
             super()._sigtstp_application()
 
     def _sigcont_application(self, *_: object) -> None:
-        """Resume after SIGSTOP, which cannot be handled in advance.
-
-        Without a stop before it, Textual would start a second reader of the keyboard."""
+        """Resume after a stop."""
+        # SIGSTOP cannot be handled, so the app may not have been suspended. Textual would then start a second reader of
+        # the keyboard.
         if self._auto_restart:
             self.suspend_application_mode()
             self._must_signal_resume = True
@@ -425,10 +443,11 @@ class TolerantDriver(StagedDriver, LinuxDriver):
             selector.register(self.fileno, selectors.EVENT_READ)
             while not self.exit_event.is_set():
                 if self._app.message_queue_size > MAX_WAITING:
-                    self.exit_event.wait(SELECT_TIMEOUT_S)  # too much input waits in the terminal
+                    self.exit_event.wait(SELECT_TIMEOUT_S)
                     continue
                 wait_s = self._input.wait_s(time.monotonic())
-                if selector.select(SELECT_TIMEOUT_S if wait_s is None else min(wait_s, SELECT_TIMEOUT_S)):
+                timeout_s = SELECT_TIMEOUT_S if wait_s is None else min(wait_s, SELECT_TIMEOUT_S)
+                if selector.select(timeout_s):
                     read = _read(self.fileno)
                     if not read:
                         self._app.call_later(self._app.run_action, "terminal_gone")
@@ -439,7 +458,7 @@ class TolerantDriver(StagedDriver, LinuxDriver):
 
 
 def _read(descriptor: int) -> bytes:
-    """Read the available bytes, none if the terminal is gone."""
+    """Return the available bytes of a terminal, none if it is gone."""
     try:
         return os.read(descriptor, READ_BYTES)
     except OSError:
@@ -447,9 +466,7 @@ def _read(descriptor: int) -> bytes:
 
 
 class _Terminal:
-    """A terminal to write to.
-
-    Output to a terminal that is gone is discarded."""
+    """A terminal as a file to write to; output to a terminal that is gone is discarded."""
 
     def __init__(self, file: IO[str]) -> None:
         self._terminal = file
@@ -477,7 +494,7 @@ class _Terminal:
         return self._terminal.isatty()
 
     def shut(self) -> None:
-        """Write nothing more."""
+        """Discard all further output."""
         self._gone = True
 
     def _lost(self, error: OSError) -> None:

@@ -1,4 +1,4 @@
-"""The terminal that the app runs in, and how often it may be repainted."""
+"""The abilities of the terminal that the app runs in, read from environment variables."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ REMOTE_FRAMES_PER_S = 30
 
 _TRUE_COLOUR_TERMS = ("direct", "kitty", "ghostty", "alacritty", "foot", "wezterm")
 EDITORS = ("sensible-editor", "editor", "nano", "vim", "vi", "micro", "emacs -nw", "notepad")
-"""Editors to try if none is named, in order of preference."""
+"""Editors to look for if the user named none, in order of preference."""
 
 Colours = Literal["standard", "256", "truecolor"]
-"""How many colours a terminal has: 16 or fewer, 256, or all. The words are those of `TEXTUAL_COLOR_SYSTEM`."""
+"""The colours of a terminal, in the words of `TEXTUAL_COLOR_SYSTEM`: at most 16, 256, or all."""
 
 _LIGHT = ("7", "15")
-"""White and bright white, as `COLORFGBG` numbers the terminal's own colours."""
+"""The numbers of white and bright white in `COLORFGBG`."""
 
 _NO = ("0", "no", "false", "off")
 
 
 @dataclass(frozen=True)
 class TerminalEnvironment:
-    """The terminal's abilities by its environment variables."""
+    """The abilities of a terminal."""
 
     remote: bool
-    """Whether it is remote, over a network."""
+    """Whether the terminal is on the other side of a network (SSH)."""
     no_colour: bool
     colours: Colours
     light: bool
-    """Whether the terminal says that its background is light."""
+    """Whether the terminal declares a light background (`COLORFGBG`)."""
     in_tmux: bool
     editor: str | None
-    """The user's editor, as a command: the one that is named, else the first that the system has."""
+    """The command of the user's editor or, if none is named, of the first known one that is installed."""
     editor_is_named: bool
     """Whether VISUAL or EDITOR names the editor."""
     ascii: bool
@@ -50,13 +50,13 @@ class TerminalEnvironment:
     clipboards: tuple[tuple[str, ...], ...]
     """Commands that fill the clipboard of the user's desktop, in order of preference."""
     takes_osc52: bool
-    """Whether the terminal may support OSC 52. No terminal confirms it."""
+    """Whether the terminal may support OSC 52 (copying by an escape sequence), which no terminal confirms."""
     served: bool = False
-    """Whether the app is shown in a browser, by `workbench serve`."""
+    """Whether the app runs in a browser, started by `workbench serve`."""
 
     @property
     def paint_interval_s(self) -> float:
-        """The minimum time between repaints of run output."""
+        """The minimum time between two repaints of a run's output, in seconds."""
         return 1 / (REMOTE_PAINTS_PER_S if self.remote else LOCAL_PAINTS_PER_S)
 
 
@@ -74,13 +74,11 @@ IN_BROWSER = TerminalEnvironment(
     takes_osc52=True,
     served=True,
 )
-"""A browser's abilities, whatever the terminal in which its server was started can do."""
+"""The abilities of a browser; those of the terminal in which the server was started do not matter."""
 
 
 def terminal_environment(environment: Mapping[str, str], *, only_ascii: bool = False) -> TerminalEnvironment:
-    """Read the environment variables.
-
-    `only_ascii` overrides them."""
+    """Return the terminal's abilities by its environment variables; `only_ascii` asks for ASCII whatever they say."""
     if SERVED in environment:
         if not only_ascii:
             return IN_BROWSER
@@ -114,36 +112,44 @@ def _colours(term: str, colorterm: str) -> Colours:
 
 def _editor_of_system(path: str) -> str | None:
     """Return the command of the first known editor in the folders of `path`."""
-    return next((editor for editor in EDITORS if shutil.which(editor.split()[0], path=path)), None)
+    for editor in EDITORS:
+        if shutil.which(editor.split()[0], path=path):
+            return editor
+    return None
 
 
 def _is_utf8(environment: Mapping[str, str]) -> bool:
-    """Return whether the locale uses UTF-8.
-
-    Without a locale, as in many containers, the terminal almost always does."""
-    named = next(filter(None, (environment.get(name) for name in ("LC_ALL", "LC_CTYPE", "LANG"))), None)
-    return named is None or "utf8" in named.lower().replace("-", "")
+    # The order of the C library: the first variable that is set decides. Without a locale, as in many containers, the
+    # terminal almost always uses UTF-8.
+    for name in ("LC_ALL", "LC_CTYPE", "LANG"):
+        locale = environment.get(name)
+        if locale:
+            return "utf8" in locale.lower().replace("-", "")
+    return True
 
 
 def _wants_ascii(environment: Mapping[str, str], has_signs: bool) -> bool:
     text = environment.get("WORKBENCH_ASCII", "").lower()
-    return not has_signs if not text else text not in _NO
+    if text:
+        return text not in _NO
+    return not has_signs
 
 
 def _clipboards(environment: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
-    """Return the clipboard commands for the display.
-
-    That of macOS needs no display and exists nowhere else."""
-    wayland = (("wl-copy",),) if environment.get("WAYLAND_DISPLAY") else ()
-    x11 = (("xclip", "-selection", "clipboard"), ("xsel", "--clipboard", "--input"))
-    return (*wayland, *(x11 if environment.get("DISPLAY") else ()), ("pbcopy",))
+    commands: list[tuple[str, ...]] = []
+    if environment.get("WAYLAND_DISPLAY"):
+        commands.append(("wl-copy",))
+    if environment.get("DISPLAY"):
+        commands += [("xclip", "-selection", "clipboard"), ("xsel", "--clipboard", "--input")]
+    commands.append(("pbcopy",))  # exists only on macOS, and needs no display
+    return tuple(commands)
 
 
 def obstacle(environment: Mapping[str, str], *, reads: bool, writes: bool) -> str | None:
-    """Return why the app cannot run here, `None` if it can.
+    """Return why the app cannot run in this terminal, `None` if it can.
 
-    It reads keys from standard input and draws on standard error, so that standard output can be redirected. `reads`
-    and `writes` are whether these are terminals."""
+    `reads` and `writes` are whether standard input and standard error are terminals."""
+    # The app draws on standard error, so that standard output can be redirected.
     if SERVED in environment:
         return None
     if not reads:
@@ -156,9 +162,7 @@ def obstacle(environment: Mapping[str, str], *, reads: bool, writes: bool) -> st
 
 
 def frames_per_second(environment: Mapping[str, str]) -> int:
-    """Return Textual's frame rate.
-
-    Textual reads `TEXTUAL_FPS` once, on import."""
+    """Return the frame rate for `TEXTUAL_FPS`, which Textual reads when it is imported."""
     if terminal_environment(environment).remote:
         return REMOTE_FRAMES_PER_S
     return LOCAL_FRAMES_PER_S

@@ -1,4 +1,9 @@
-"""Passes on keys and pastes one at a time: each waits until the effects of the one before it are done."""
+"""A queue that passes on keys and pastes one at a time: each waits until the effects of the one before it are done."""
+
+# Textual handles a burst of keys without waiting for the messages and screens that each key causes, so a key that opens
+# a field would not get the text typed after it. After each key, the queue sends a marker (`KeyHandled`) through the
+# message queues of the widgets and passes on the next key when the marker comes back. Characters for a focused text
+# field need no marker.
 
 from __future__ import annotations
 
@@ -21,9 +26,9 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class PasteCleaned(Message, verbose=True):
-    """Reports that a paste lost control characters or its end.
+    """Posted when a paste lost `left_out` control characters or, if it was too long, its end (`was_cut`).
 
-    `behind` is true if the message went through the queue of keys, after all keys read before it."""
+    `behind` is set when the message has passed the queue of keys, behind all keys read before it."""
 
     def __init__(self, left_out: int, *, was_cut: bool = False, behind: bool = False) -> None:
         super().__init__()
@@ -33,7 +38,7 @@ class PasteCleaned(Message, verbose=True):
 
 
 class PasteRefused(Message):
-    """Reports that a text was too long to be pasted into a field."""
+    """Posted when a paste of `length` characters was too long for a field."""
 
     def __init__(self, length: int) -> None:
         super().__init__()
@@ -41,13 +46,12 @@ class PasteRefused(Message):
 
 
 def refuses(field: Widget | None, event: events.Paste) -> bool:
-    """Return whether a text is too long for the focused field.
-
-    If so, a message reports it."""
+    """Return whether a paste is too long for the focused field, and post `PasteRefused` if it is."""
     if len(event.text) <= MAX_FIELD_CHARS or field is None or not field.check_consume_key("a", "a"):
         return False  # short enough, or no text field
     if getattr(field, "TAKES_LONG_PASTES", False):
         return False
+    # A field of one line takes only the first line, which may be short.
     takes_one_line = isinstance(field, Input) and not getattr(field, "TAKES_LINES", False)
     if takes_one_line and event.text.find("\n", 0, MAX_FIELD_CHARS) >= 0:
         return False
@@ -56,12 +60,12 @@ def refuses(field: Widget | None, event: events.Paste) -> bool:
 
 
 def harmless(text: str) -> str:
-    """Return pasted text with normalised line ends and without control characters, tabs excepted."""
+    """Return pasted text with line feeds as line ends and without control characters except tabs."""
     return _CONTROLS.sub("", _with_newlines(text))
 
 
 def lost_in(text: str) -> int:
-    """Return how many characters `harmless` removes."""
+    """Return the number of control characters that `harmless` removes from a text."""
     return len(_CONTROLS.findall(_with_newlines(text)))
 
 
@@ -70,17 +74,17 @@ def _with_newlines(text: str) -> str:
 
 
 LOOK_AGAIN_S = 0.02
-"""How often a screen is looked for that opened or closed while keys wait."""
+"""The interval of looking for an opened or closed screen while keys wait."""
 
 ROUNDS = 2
-"""How many message rounds to wait for the effects of a key, or of a change of the screen, before the next key."""
+"""The message rounds between two keys: one for the key, one for the messages that it causes."""
 
 
 class KeyHandled(Message, verbose=True):
-    """Follows the key with this number through the message queues.
+    """A marker that follows the key `number` through the message queues, for a number of `rounds`.
 
-    In the next round, it follows the messages that the key caused, such as a field's submission. It follows a change
-    of the screen, too, which is then `of_screen`."""
+    In the second round, it follows the messages that the key caused, such as the submission of a field. A marker
+    `of_screen` follows a change of the screen instead."""
 
     def __init__(self, number: int, rounds: int = ROUNDS, *, of_screen: bool = False) -> None:
         super().__init__()
@@ -90,22 +94,22 @@ class KeyHandled(Message, verbose=True):
 
 
 class KeyQueueApp(App[int]):
-    """An app that handles one key or paste at a time."""
+    """An app that handles keys and pastes one at a time."""
 
     def __init__(self, driver_class: type[Driver] | None = None, *, ansi_color: bool | None = None) -> None:
         super().__init__(driver_class=driver_class, ansi_color=ansi_color)
         self._waiting: deque[events.Key | events.Paste] = deque()
         self._carrier: Widget | None = None
-        """The widget that has to handle a `KeyHandled` before the next key."""
+        """The widget that has the marker, if any; it must handle the marker before the next key."""
         self._followed: Screen[object] | None = None
-        """The screen that handled the last key, or came since and is waited for."""
+        """The last screen that was on top: the one that handled the last key, or one opened since."""
         self._number = 0
         self._is_text = False
         """Whether the key that is being passed on is a character for a text field."""
         self.sequences: frozenset[str] = frozenset()
-        """Keys that are two characters, typed one after the other, such as `gg`."""
+        """The keys that are two characters typed one after the other, such as `gg`."""
         self._begun = ""
-        """The first character of such a key."""
+        """The first character of such a key, after it was typed."""
         self._looking: Timer | None = None
 
     async def on_event(self, event: events.Event) -> None:
@@ -133,13 +137,15 @@ class KeyQueueApp(App[int]):
         return super().message_queue_size + len(self._waiting)
 
     def _follow(self, rounds: int = ROUNDS, *, of_screen: bool) -> None:
-        """Wait for so many message rounds of the receiver of keys.
-
-        A screen that is being opened handles no message before it is mounted."""
+        """Send a marker to the widget that gets the keys, so that the next key waits for a number of rounds."""
         self._number += 1
-        carriers = (carrier for carrier in (self.focused, self.screen) if carrier)
         handled = KeyHandled(self._number, rounds, of_screen=of_screen)
-        self._carrier = next((carrier for carrier in carriers if carrier.post_message(handled)), None)
+        self._carrier = None
+        # A widget that is closing takes no message. A screen that is opening handles none before it is mounted.
+        for carrier in (self.focused, self.screen):
+            if carrier is not None and carrier.post_message(handled):
+                self._carrier = carrier
+                return
 
     async def _pass_on(self) -> None:
         """Pass on waiting keys whose turn has come."""
@@ -158,6 +164,7 @@ class KeyQueueApp(App[int]):
             if (whole := self._with_begun(event)) is None:
                 continue
             event = whole
+            # The receiver is read first, since the key may move the focus.
             behind = self.focused or self.screen
             await super().on_event(event)
             self._number += 1
@@ -169,12 +176,12 @@ class KeyQueueApp(App[int]):
             self._looking = self.set_timer(LOOK_AGAIN_S, self._look_again)
 
     def key_passed_on(self) -> None:
-        """Follow each key and paste, once its effect has begun."""
+        """React to each key and paste when its effect has begun; does nothing unless overridden."""
 
     def _with_begun(self, event: events.Key | events.Paste) -> events.Key | events.Paste | None:
-        """Return the key that an event completes, otherwise the event, or `None` if it begins a key of two characters.
+        """Return the key of two characters that an event completes, `None` if it begins one, otherwise the event.
 
-        A beginning that is not completed does nothing."""
+        A first character without its second has no effect."""
         begun, self._begun = self._begun, ""
         if not isinstance(event, events.Key):
             return event
@@ -186,25 +193,26 @@ class KeyQueueApp(App[int]):
         return event
 
     async def performs(self, key: str) -> bool:
-        """Perform the binding of a key at the focus, and return whether there is one."""
+        """Perform the binding of a key at the focused widget, and return whether there is one."""
         return await self._check_bindings(key)
 
     async def _check_bindings(self, key: str, priority: bool = False) -> bool:
+        # A character for a text field must not perform a binding with priority.
         return not (priority and self._is_text) and await super()._check_bindings(key, priority)
 
     def _has_turn(self) -> bool:
         if not self.screen_stack:
             return False
-        # A changed screen is an effect of the last key. What was opened gets its field a little later, and what is
-        # below something that closed may be about to open a field for the answer.
+        # A changed screen is an effect of the last key. A screen that opened gets its field a little later, and a
+        # screen below one that closed may be about to open a field for the answer.
         if self.screen is not self._followed or (self._carrier is not None and not self._carrier.is_attached):
             self._followed = self.screen
             self._follow(of_screen=True)
-        # A screen that failed while it was opened handles nothing any more.
+        # A screen that failed while it was opened handles no message any more, so its marker would never return.
         return self._carrier is None or (self._carrier.is_mounted and not self._carrier.is_running)
 
     def _is_for_field(self, event: events.Key | events.Paste) -> bool:
-        """Return whether the event is a character for a text field, which needs no waiting."""
+        """Return whether an event is a character for the focused text field, which needs no waiting."""
         field = self.focused
         if field is None or not isinstance(event, events.Key) or not event.is_printable:
             return False
@@ -216,9 +224,8 @@ class KeyQueueApp(App[int]):
 
 
 async def act_at_once(field: Widget, event: events.Key) -> None:
-    """Run the binding of a field's own key, such as Backspace, at once.
-
-    Textual would run it after letters that follow in the same burst."""
+    """Run a field's own binding of a key, such as that of Backspace, at once."""
+    # Textual would run the binding after the letters that follow in the same burst.
     for binding in field._bindings.key_to_bindings.get(event.key, ()):
         if not binding.priority:
             taken(event)
@@ -227,13 +234,12 @@ async def act_at_once(field: Widget, event: events.Key) -> None:
 
 
 def taken(event: events.Key | events.Paste) -> None:
-    """Stop an event completely.
-
-    Textual would offer it to every class of a widget, and then to its parents."""
+    """Mark a key or paste as used, so that no other handler gets it."""
+    # Textual offers an event to the handler of each base class, and then to the parents of the widget.
     event.stop()
     event.prevent_default()
 
 
 def bind_here(widget: Widget, key: str, action: str) -> None:
-    """Bind a key on this one widget, not on its class."""
+    """Bind a key on one widget; a class's `BINDINGS` would bind it on all widgets of the class."""
     widget._bindings.bind(key, action)

@@ -1,4 +1,4 @@
-"""Filters for everything that is drawn: secrets, control characters, and ASCII mode."""
+"""Filters for all drawn text: they cover secrets, replace control characters, and draw signs in ASCII."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from workbench.show.visible import ACTED_ON
 
 
 class OutputFilter(LineFilter):
-    """Applies several filters as one, because Textual makes and caches a strip for each filter."""
+    """Several filters in one."""
+
+    # Textual makes and caches a strip for each of its filters.
 
     def __init__(self, *filters: LineFilter) -> None:
         super().__init__()
         self._filters = filters
 
     def __hash__(self) -> int:
-        """Textual caches filtered lines by their filter."""
+        # Textual caches filtered lines by the hash of their filter.
         return hash(self._filters)
 
     def __eq__(self, other: object) -> bool:
@@ -34,18 +36,16 @@ class OutputFilter(LineFilter):
 
 
 class SecretsFilter(LineFilter):
-    """Draws `$NAME` over each secret in a line, at the same width.
+    """Draws `$NAME` over each secret in a line, in the same width.
 
-    Text that is wrapped or cut must be cleaned before: half a secret is not found here."""
+    A part of a secret is not found here, so text that is wrapped or cut must be redacted before."""
 
     def __init__(self, secrets: Secrets) -> None:
         super().__init__()
         self._secrets = secrets
 
     def __hash__(self) -> int:
-        """Textual caches filtered lines by their filter.
-
-        A new secret must change the hash."""
+        # Textual caches filtered lines by the hash of their filter, so a new secret must change it.
         return hash(self._secrets.finder)
 
     def __eq__(self, other: object) -> bool:
@@ -64,8 +64,9 @@ def _covered(segments: list[Segment], text: str, finder: Finder) -> list[Segment
     _, places = finder.decided(text, 0, over=True)
     for first, last, name in places:
         for at, sign in enumerate(name[: last - first].ljust(last - first, "*"), first):
-            # A sign of two cells is covered by two characters, one of width 0 by none.
-            signs[at] = sign * cell_len(text[at]) if cell_len(text[at]) < 2 else "**"
+            # Each character is covered in its width: two cells by two stars, a character of width 0 by nothing.
+            width = cell_len(text[at])
+            signs[at] = sign * width if width < 2 else "**"
     shown: list[Segment] = []
     at = 0
     for segment in segments:
@@ -136,8 +137,8 @@ SIGNS: dict[str, str] = {
     "\u00a0": " ",
     "\N{REPLACEMENT CHARACTER}": "?",
 }
-"""The ASCII replacement of each sign. Different meanings stay different, and the signs for passed and failed cannot be
-mistaken for parts of formulas."""
+"""The ASCII replacement of each sign. Signs with different meanings stay different, and those for passed and failed are
+letters, which nobody takes for a part of a formula."""
 
 _BOX = {chr(code): "+" for code in range(0x2500, 0x2580)}
 _LEVEL = dict.fromkeys("─━┄┅┈┉╌╍═╴╶╸╺╼╾▀▄▁▂▃▅▆▇▔", "-")
@@ -146,20 +147,23 @@ _CONTROLS = {chr(0x2400 + code): "?" for code in range(0x20)}
 _TABLE = str.maketrans({**_BOX, **_LEVEL, **_UPRIGHT, "█": "#", **_CONTROLS, **SIGNS})
 
 
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+
+
 def in_ascii(text: str, *, all_of_it: bool) -> str:
-    """Replace our signs in `text` with ASCII of the same width.
+    """Return a text with the app's signs replaced by ASCII of the same width.
 
     With `all_of_it`, every other character becomes `?` in each of its cells."""
     if text.isascii():
         return text
     text = text.translate(_TABLE)
-    if not all_of_it or text.isascii():
+    if not all_of_it:
         return text
-    return "".join(char if char.isascii() else "?" * get_character_cell_size(char) for char in text)
+    return _NOT_ASCII.sub(lambda match: "?" * get_character_cell_size(match[0]), text)
 
 
 class AsciiFilter(LineFilter):
-    """Replaces signs in everything that is drawn, by the app or by Textual."""
+    """Draws the signs of the app and of Textual's widgets in ASCII."""
 
     def __init__(self, *, all_of_it: bool) -> None:
         super().__init__()
@@ -173,19 +177,19 @@ _MOVES = re.compile(rf"{ACTED_ON.pattern}|[\t\n]")
 
 
 class Guard(LineFilter):
-    """Replaces control characters.
-
-    The app's own views already do that, but Textual's fields and lists do not. Each becomes a sign of the width that
-    Textual assumes, which may be 0."""
+    """Replaces control characters, which the app's own views already do, but Textual's fields and lists do not."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        return [
-            segment
-            if segment.control or not _MOVES.search(segment.text)
-            else Segment(_MOVES.sub(_sign, segment.text), segment.style)
-            for segment in segments
-        ]
+        if not any(_MOVES.search(segment.text) for segment in segments):
+            return segments
+        guarded = []
+        for segment in segments:
+            if not segment.control:
+                segment = Segment(_MOVES.sub(_sign, segment.text), segment.style)
+            guarded.append(segment)
+        return guarded
 
 
 def _sign(match: re.Match[str]) -> str:
+    # In the width with which Textual laid the text out, which may be 0.
     return "\N{REPLACEMENT CHARACTER}" * max(get_character_cell_size(match[0]), 0)

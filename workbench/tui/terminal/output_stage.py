@@ -1,7 +1,6 @@
-"""Composes the parts of the screen that changed, asking each widget only for lines that changed and are seen.
+"""Drawing in the fewest bytes: the visible lines that changed, and of those only the cells that differ on the terminal.
 
-Textual's own compositor asks every widget in the rectangle around all changes for all of its lines, also those that
-lie completely below others, and cuts them at the borders of every widget."""
+Replaces `Compositor.render_update` of Textual."""
 
 from __future__ import annotations
 
@@ -22,9 +21,14 @@ from textual.strip import Strip
 from workbench.dataclasses import dataclass
 from workbench.tui.terminal.cells import PLAIN, Look, cells_of, is_sure, look_of
 
+# Composition. Textual's own compositor asks every widget in the rectangle around all changes for all of its lines,
+# those below other widgets included, and cuts them at the borders of every widget. `compose` keeps the parts of each
+# row that are still open, goes through the widgets from front to back, and asks each only for lines with an open part.
+# A part that a widget fills is closed, so nothing behind it is drawn.
+
 
 class Piece(NamedTuple):
-    """New content of a row, from a column on."""
+    """New content of a row of the screen, from the column `x` on."""
 
     y: int
     x: int
@@ -32,51 +36,56 @@ class Piece(NamedTuple):
 
 
 class Update(CompositorUpdate):
-    """New content of some rows."""
+    """New content of some rows of the screen."""
 
     def __init__(self, pieces: list[Piece]) -> None:
         self.pieces = pieces
 
     def render_segments(self, console: Console) -> str:
-        """Return everything as text, for drivers without an output stage."""
+        """Return the whole update as text, for drivers without an output stage."""
         return "".join(f"\x1b[{y + 1};{x + 1}H{strip.render(console)}" for y, x, strip in self.pieces)
 
 
 def compose(compositor: Compositor, regions: Iterable[Region]) -> list[Piece]:
-    """Return the lines of the screen in some regions."""
+    """Return the content of the screen in some regions."""
     screen = compositor.size.region
-    unseen: dict[int, list[tuple[int, int]]] = {}
-    """The parts of the regions still to be composed, by row."""
+    opened: dict[int, list[tuple[int, int]]] = {}
+    """The spans of columns that no widget has filled yet, by row."""
     for y, start, end in compositor._regions_to_spans(region.intersection(screen) for region in regions):
-        unseen.setdefault(y, []).append((start, end))
+        opened.setdefault(y, []).append((start, end))
     pieces: list[Piece] = []
     for widget, (region, clip) in compositor.visible_widgets.items():  # from front to back
-        if not unseen:
+        if not opened:
             break
         x, top, width, height = region.intersection(clip)
         right = x + width
-        rows = [
-            y
-            for y in range(top, top + height)
-            if y in unseen and any(start < right and x < end for start, end in unseen[y])
-        ]
+        rows = [y for y in range(top, top + height) if _is_open(opened.get(y, ()), x, right)]
         for first, count in _together(rows):
             lines = widget.render_lines(Region(x - region.x, first - region.y, width, count))
             for y, strip in enumerate(lines, first):
                 left = []
-                for start, end in unseen.pop(y):
+                for start, end in opened.pop(y):
                     if start >= right or end <= x:
                         left.append((start, end))
                         continue
                     pieces.append(Piece(y, max(start, x), strip.crop(max(start - x, 0), min(end, right) - x)))
-                    left += [span for span in ((start, x), (right, end)) if span[0] < span[1]]
+                    # The widget may lie within the span and leave a part at each side.
+                    if start < x:
+                        left.append((start, x))
+                    if right < end:
+                        left.append((right, end))
                 if left:
-                    unseen[y] = left
+                    opened[y] = left
     return pieces
 
 
+def _is_open(spans: Sequence[tuple[int, int]], x: int, right: int) -> bool:
+    return any(start < right and x < end for start, end in spans)
+
+
 def _together(rows: list[int]) -> Iterator[tuple[int, int]]:
-    """Yield the first row of each unbroken series, and its length."""
+    """Yield the first row and the length of each unbroken series in ascending rows."""
+    # A row minus its index is the same throughout a series.
     for _, series in groupby(enumerate(rows), lambda numbered: numbered[1] - numbered[0]):
         members = [y for _, y in series]
         yield members[0], len(members)
@@ -88,11 +97,10 @@ _render_update = Compositor.render_update
 def _update(
     self: Compositor, full: bool = False, screen_stack: list[Screen[Any]] | None = None, simplify: bool = False
 ) -> RenderableType | Update | None:
-    """Return the update to draw, `None` if there is none.
-
-    Simplified updates, for screenshots, are Textual's own."""
-    if simplify:
+    """Return the next update of the screen, `None` if nothing changed; replaces `Compositor.render_update`."""
+    if simplify:  # for screenshots
         return _render_update(self, full, screen_stack, simplify)
+    # As in Textual: widgets that draw read the stack of screens, and the changed regions are used up.
     visible_screen_stack.set(screen_stack or [])
     regions = {self.size.region} if full else self._dirty_regions.copy()
     self._dirty_regions.clear()
@@ -104,52 +112,53 @@ def _update(
 Compositor.render_update = _update  # type: ignore[assignment]
 
 
-# The output stage. It keeps a model of the terminal, the character and look of each cell, and writes a frame as the
-# difference to it, as curses does (`doupdate`): over a slow line what counts is bytes. A frame is
+# The output stage. It keeps a model of the terminal, the character and the look of each cell, and writes a frame as the
+# difference to that model, as curses does in `doupdate`: over a slow line, the number of bytes decides how fast the app
+# feels. A frame takes four steps:
 #
-# 1. put into copies of the rows that it changes (`_put`), cell by cell, as a terminal would;
-# 2. compared with the model, row by row, for ranges that look different (`_differing`). Blanks have no letter, so that
-#    only their ground counts. A gap shorter than the escape sequence of a move is written again;
-# 3. cut into runs of one look (`Pen`). Blanks are erased where that is shorter and where terminfo says that erased
-#    cells get the colour;
-# 4. written twice, from top to bottom and sorted by look, and the shorter text is taken: where colours have many
-#    digits, a move costs less than a change of colour.
+# 1. `_put` writes its pieces into copies of the rows that it changes, cell by cell, as a terminal would.
+# 2. `_differing` compares these rows with the model and yields the ranges that look different. Of a blank, only the
+#    background is visible. A gap of equal cells shorter than the escape sequence of a move is written again.
+# 3. `Pen` cuts the ranges into runs of one look. It erases blanks where that is shorter than writing them, provided
+#    that erased cells get the right background, which terminfo tells.
+# 4. `Pen.written` makes the text twice, in order of rows and in order of looks, and takes the shorter one: where
+#    colours have many digits, a move costs less than a change of colour.
 #
-# The model must never differ from the terminal. Terminals disagree about the width of some characters, so a row with
-# one of them is written as a whole, with the cursor placed anew behind it. Everything else that is written, by Textual
-# or by a program in the foreground, passes `OutputStage.passes`: unless it is known to leave the cells alone
-# (`HARMLESS`), the model is forgotten, and the next frame clears the screen. The same happens after a resize and
-# after a frame that failed halfway.
+# The model must never differ from the terminal, or wrong cells stay on the screen. Terminals disagree about the width
+# of some characters, so a row with one of them is written as a whole, with a move behind each such character. All other
+# output, of Textual or of a program in the foreground, is reported to `OutputStage.passes`: unless it is known to leave
+# the cells alone (`HARMLESS`), the model is forgotten and the next frame clears the screen. A resize and a frame that
+# failed halfway have the same effect.
 
 HARMLESS = re.compile(
     r"(?:\x07|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"  # bell; title, clipboard
     r"|\x1b\[\?(?:25|1000|1002|1003|1004|1006|1015|1016|2004|2026|2048)[hl]"
     r"|\x1b\[\?\d+\$p|\x1b\[[<>=]\d*u|\x1b\[\d* q)*"
 )
-"""Sequences that leave cells, attributes and cursor as they are."""
+"""Matches output that leaves cells, attributes and the cursor's place unchanged."""
 
 MOVE = 5
-"""The bytes of a move within a row. Fewer unchanged cells than that are written again."""
+"""The bytes of a move within a row, such as `ESC [ 12 C`. A gap of fewer equal cells is written again."""
 
 ERASE = 9
-"""The bytes that erase blanks within a row and go on behind them."""
+"""The bytes that erase blanks within a row and move behind them, such as `ESC [ 12 X` and `ESC [ 12 C`."""
 
 FEW = 4
-"""So many blanks are as short as erasing the rest of a row."""
+"""The number of blanks from which erasing the rest of a row is not longer than writing them."""
 
 
 @dataclass(frozen=True)
 class Erasing:
-    """How a terminal erases."""
+    """A terminal's abilities to erase cells."""
 
     keeps_colour: bool = False
-    """Whether erased cells get the current background (terminfo's `bce`), instead of the default one."""
+    """Whether erased cells get the current background (terminfo's `bce`) instead of the default one."""
     within_row: bool = False
-    """Whether it can erase a number of cells (terminfo's `ech`)."""
+    """Whether the terminal can erase a number of cells within a row (terminfo's `ech`)."""
 
 
 def erasing(term: str, descriptor: int) -> Erasing:
-    """Return terminfo's description of a terminal, nothing if it does not know it."""
+    """Return the abilities that terminfo lists for the terminal type `term`, none for an unknown type."""
     try:
         import curses
 
@@ -160,7 +169,7 @@ def erasing(term: str, descriptor: int) -> Erasing:
 
 
 class Row:
-    """One row of the terminal as it is shown."""
+    """One row of the model: the character and the look of each cell."""
 
     __slots__ = ("cells", "looks", "sure")
 
@@ -168,11 +177,11 @@ class Row:
         self.cells = cells
         self.looks = looks
         self.sure = sure
-        """Whether every terminal takes each cell to be one cell wide."""
+        """Whether all terminals agree that each character of the row is one cell wide."""
 
 
 class Frame(CompositorUpdate):
-    """An update of the screen, written as the difference to the terminal's content."""
+    """An update that is written as the difference to the terminal's content."""
 
     def __init__(self, stage: OutputStage, update: Update, width: int, height: int) -> None:
         self._stage = stage
@@ -181,15 +190,13 @@ class Frame(CompositorUpdate):
         self._height = height
 
     def render_segments(self, console: Console) -> str:
-        """Return the bytes to write.
-
-        Textual asks for them once."""
+        """Return the text to write. It changes the model, so Textual may call this only once."""
         colours = console._color_system or ColorSystem.TRUECOLOR
         return self._stage.frame(self._update.pieces, self._width, self._height, colours)
 
 
 class OutputStage:
-    """Knows the terminal's content."""
+    """The model of the terminal's content, which turns frames into the text that updates the terminal."""
 
     def __init__(self, erasing: Erasing) -> None:
         self._erasing = erasing
@@ -198,26 +205,24 @@ class OutputStage:
         self._known = False
 
     def knows(self, width: int, height: int) -> bool:
-        """Return whether the content of a terminal of this size is known.
-
-        If not, the next frame has to be whole."""
+        """Return whether the model holds for a terminal of this size; otherwise the next frame must be complete."""
         return self._known and self._size == (width, height)
 
     def forget(self) -> None:
-        """Forget the terminal's content, because something else has written to it or it was resized."""
+        """Give up the model, after other output to the terminal or a resize."""
         self._known = False
 
     def passes(self, sequence: str) -> None:
-        """Note that something other than a frame is written."""
+        """Take note of output that is not a frame, and give up the model unless the output is `HARMLESS`."""
         if HARMLESS.fullmatch(sequence) is None:
             self.forget()
 
     def frame(self, pieces: Iterable[Piece], width: int, height: int, colours: ColorSystem) -> str:
-        """Return the bytes after which the terminal shows these pieces.
+        """Return the text after which the terminal shows these pieces, and update the model.
 
         Attributes are reset before a frame and after it."""
         known = self.knows(width, height)
-        self._known = False  # if this fails halfway
+        self._known = False  # until the end, in case this fails halfway
         self._size = (width, height)
         if not known:
             self._rows = [_blank(PLAIN, width) for _ in range(height)]
@@ -225,6 +230,7 @@ class OutputStage:
         pen = Pen(self._erasing, width)
         ground = None
         if not known:
+            # The screen is cleared in the most frequent background, so that most blanks need not be written.
             ground = _commonest_ground(changed.values()) if self._erasing.keeps_colour else PLAIN
             self._rows = [_blank(ground, width) for _ in range(height)]
         for y, row in changed.items():
@@ -234,7 +240,7 @@ class OutputStage:
         return pen.written(ground)
 
     def _changed(self, pieces: Iterable[Piece], colours: ColorSystem) -> dict[int, Row]:
-        """Return the new rows, by number."""
+        """Return copies of the rows that pieces change, with these pieces in place, by the row's number."""
         changed: dict[int, Row] = {}
         for piece in pieces:
             row = changed.get(piece.y)
@@ -252,15 +258,19 @@ def _blank(ground: Look, width: int) -> Row:
 
 
 def _commonest_ground(rows: Iterable[Row]) -> Look:
-    """Return the look of most blanks."""
-    blanks = Counter(
-        look.ground for row in rows for cell, look in zip(row.cells, row.looks, strict=True) if cell == " "
-    )
-    return next((PLAIN.on(ground) for ground, _ in blanks.most_common() if ground is not None), PLAIN)
+    """Return a plain look with the background of most blanks."""
+    blanks: Counter[str] = Counter()
+    for row in rows:
+        for cell, look in zip(row.cells, row.looks, strict=True):
+            if cell == " " and look.ground is not None:
+                blanks[look.ground] += 1
+    for ground, _ in blanks.most_common(1):
+        return PLAIN.on(ground)
+    return PLAIN
 
 
 def _put(row: Row, piece: Piece, colours: ColorSystem) -> None:
-    """Replace a part of a row."""
+    """Replace a part of a row by a piece, as a terminal would."""
     width = len(row.cells)
     cells: list[str] = []
     looks: list[Look] = []
@@ -277,7 +287,8 @@ def _put(row: Row, piece: Piece, colours: ColorSystem) -> None:
             looks += [look_of(style, colours)] * len(of_text.cells)
             sure = sure and of_text.sure
     x, end = piece.x, min(piece.x + len(cells), width)
-    if not row.sure:  # half of a wide character may remain, of which terminals show nothing
+    # A piece may overwrite half of a wide character. Terminals then show a blank in place of the other half.
+    if not row.sure:
         for at in (x, end):
             if at < width and not row.cells[at]:
                 row.cells[at] = " "
@@ -289,9 +300,9 @@ def _put(row: Row, piece: Piece, colours: ColorSystem) -> None:
 
 
 def _differing(old: Row, new: Row) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of cells that look different.
-
-    Few equal cells between two are part of the range if writing them is not longer than a move."""
+    """Yield the ranges of cells in which two rows look different."""
+    # Two blanks look the same if their backgrounds are equal. A short gap between two ranges belongs to the range if it
+    # can be written in the look of the cell before it, since that takes fewer bytes than a move.
     cells, looks = new.cells, new.looks
     places = []
     for x, (before, after, look_before, look_after) in enumerate(zip(old.cells, cells, old.looks, looks, strict=True)):
@@ -312,7 +323,7 @@ def _differing(old: Row, new: Row) -> Iterator[tuple[int, int]]:
 
 
 def _is_as(look: Look, cells: list[str], looks: list[Look], start: int, end: int) -> bool:
-    """Return whether some cells can be written without changing the look."""
+    """Return whether the cells from `start` to `end` can be written in one look."""
     return all(looks[x] is look or (cells[x] == " " and _same_ground(looks[x], look)) for x in range(start, end))
 
 
@@ -321,39 +332,39 @@ def _same_ground(one: Look, other: Look) -> bool:
 
 
 class _Run(NamedTuple):
-    """Cells of a row that are written together."""
+    """Cells of a row that are written together, in one look."""
 
     y: int
     x: int
     end: int
-    """The cursor's column afterwards, -1 if it is not sure."""
+    """The cursor's column afterwards, -1 if terminals differ."""
     sequence: str
     look: Look | None
-    """`None` for blanks, which are written with any look that has their ground."""
+    """The look of the cells, `None` for blanks, which any look with their background draws."""
     ground: str | None
 
 
 class Pen:
-    """Collects the writes of a frame, and orders them for the fewest bytes."""
+    """The writes of one frame, collected row by row and then put into the order with the fewest bytes."""
 
     def __init__(self, erasing: Erasing, width: int) -> None:
         self._erasing = erasing
         self._width = width
         self._in_order: list[_Run] = []
-        """The runs of rows that are written as a whole."""
+        """The runs of rows that are written as a whole. They keep their order, because their columns are not sure."""
         self._runs: list[_Run] = []
 
     def draw(self, y: int, old: Row, new: Row) -> None:
-        """Change a row from its shown content to another.
-
-        If terminals may differ in the width of a character, the whole row is written, and the cursor is placed anew
-        behind the character."""
+        """Collect the writes that change the row `y` from its present content to another."""
         if old.cells == new.cells and old.looks == new.looks:
             return
         if not (old.sure and new.sure):
+            # Terminals differ in the width of a character, so each cell is a run of its own. After an unsure character,
+            # the column of the cursor is unknown, and `_written` moves the cursor.
             for x, (cell, look) in enumerate(zip(new.cells, new.looks, strict=True)):
                 if cell:
-                    self._in_order.append(_Run(y, x, self._known(x + 1) if is_sure(cell) else -1, cell, look, None))
+                    end = self._known(x + 1) if is_sure(cell) else -1
+                    self._in_order.append(_Run(y, x, end, cell, look, None))
             return
         drawn = 0
         for start, end in _differing(old, new):
@@ -361,18 +372,17 @@ class Pen:
                 drawn = self._cut(y, max(start, drawn), end, new)
 
     def written(self, cleared: Look | None) -> str:
-        """Return everything as one text, after clearing the screen with a look.
-
-        Runs of one look follow each other if that is shorter: where colours have many digits, a move is shorter than a
-        change of colour."""
-        return min(
-            (_written((*self._in_order, *runs), cleared) for runs in (self._runs, _by_look(self._runs))), key=len
-        )
+        """Return the collected writes as text; if `cleared` is a look, the screen is first cleared with it."""
+        by_row = _written((*self._in_order, *self._runs), cleared)
+        by_look = _written((*self._in_order, *_by_look(self._runs)), cleared)
+        return min(by_row, by_look, key=len)
 
     def _cut(self, y: int, x: int, end: int, row: Row) -> int:
-        """Cut cells into runs.
+        """Collect the cells from `x` to `end` as runs, and return the column where they end.
 
-        Returns where they end, which may be later because the rest of the row is erased."""
+        That is behind `end` if the rest of the row was erased."""
+        # Blanks are collected first: erased if that is shorter, otherwise written with any look of their background,
+        # unless the letter behind them has that background too. Then the blanks begin the run of that letter.
         cells, looks = row.cells, row.looks
         while x < end:
             first, ground = x, looks[x].ground
@@ -385,6 +395,7 @@ class Pen:
                 if x == end or looks[x].ground != ground:
                     self._runs.append(_Run(y, first, self._known(x), " " * (x - first), None, ground))
                     continue
+            # A run goes on over blanks of its background, unless erasing them is shorter.
             look = looks[x]
             while x < end:
                 if looks[x] is look and (cells[x] != " " or look.ground is None):
@@ -400,7 +411,7 @@ class Pen:
         return x
 
     def _erasing_of(self, row: Row, x: int, end: int, ground: str) -> tuple[str, int] | None:
-        """Return how to erase blanks and where they end then, `None` if it is better to write them."""
+        """Return the sequence that erases blanks and the column where they end, `None` if writing them is shorter."""
         if end - x < FEW or not (self._erasing.keeps_colour or ground == PLAIN.bg):
             return None
         if _behind_blanks(row, end, self._width, ground) == self._width:
@@ -410,12 +421,13 @@ class Pen:
         return None
 
     def _known(self, x: int) -> int:
-        """Return a column of the cursor, -1 behind the last one."""
+        """Return the cursor's column after writing up to `x`, -1 if that is not known."""
+        # Behind the last column, terminals differ: the cursor stays there, or wraps at the next character.
         return x if x < self._width else -1
 
 
 def _behind_blanks(row: Row, x: int, end: int, ground: str) -> int:
-    """Return the end of the blanks that begin at `x` and have a ground."""
+    """Return the end, at most `end`, of the blanks of one background that begin at `x`."""
     cells, looks = row.cells, row.looks
     while x < end and cells[x] == " " and looks[x].ground == ground:
         x += 1
@@ -423,21 +435,18 @@ def _behind_blanks(row: Row, x: int, end: int, ground: str) -> int:
 
 
 def _by_look(runs: Sequence[_Run]) -> list[_Run]:
-    """Sort runs so that each look is taken once.
-
-    Blanks take a look that is needed anyway."""
+    """Return runs sorted so that those of one look follow each other."""
+    # Blanks join the most frequent look of their background, so they need no change of look of their own.
     times = Counter(run.look for run in runs if run.look is not None)
     by_ground = {}
     for look, _ in reversed(times.most_common()):
         by_ground[look.ground] = look
-    taken = []
+    with_looks = []
     for run in runs:
-        taken.append(
-            run
-            if run.look is not None
-            else run._replace(look=by_ground.get(run.ground) or PLAIN.on(run.ground or PLAIN.bg))
-        )
-    return sorted(taken, key=_look_of_run)
+        if run.look is None:
+            run = run._replace(look=by_ground.get(run.ground) or PLAIN.on(run.ground or PLAIN.bg))
+        with_looks.append(run)
+    return sorted(with_looks, key=_look_of_run)
 
 
 def _look_of_run(run: _Run) -> tuple[str, tuple[str, ...], str, str]:
@@ -446,7 +455,7 @@ def _look_of_run(run: _Run) -> tuple[str, tuple[str, ...], str, str]:
 
 
 def _written(runs: Iterable[_Run], cleared: Look | None) -> str:
-    """Return the runs as one text with moves and changes of the look, after clearing the screen with a look."""
+    """Return runs as text with the moves and changes of look between them, after clearing the screen if asked to."""
     out: list[str] = []
     look = PLAIN
     if cleared is not None:
@@ -467,7 +476,7 @@ def _written(runs: Iterable[_Run], cleared: Look | None) -> str:
 
 
 def _move(from_y: int, from_x: int, y: int, x: int) -> str:
-    """Return the shortest sequence that moves the cursor, whose column is -1 if it is not sure."""
+    """Return the shortest sequence that moves the cursor to a cell; `from_x` is -1 if its column is not known."""
     moves = [f"\x1b[{y + 1};{x + 1}H" if x else f"\x1b[{y + 1}H"]
     if from_x >= 0:
         across = "\b" * (from_x - x) if x < from_x else _steps(x - from_x, "C", "D")
@@ -480,4 +489,6 @@ def _move(from_y: int, from_x: int, y: int, x: int) -> str:
 def _steps(distance: int, ahead: str, back: str) -> str:
     if not distance:
         return ""
-    return f"\x1b[{abs(distance) if abs(distance) > 1 else ''}{ahead if distance > 0 else back}"
+    count = str(abs(distance)) if abs(distance) > 1 else ""
+    direction = ahead if distance > 0 else back
+    return f"\x1b[{count}{direction}"

@@ -1,4 +1,4 @@
-"""Widgets whose lines are drawn as they are, each only when it has changed."""
+"""Widgets that draw their lines directly, without the styles that Textual applies to each line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from textual.widget import Widget
 
 
 class _PlainLines(StylesCache):
-    """Takes the lines of a view as they are, if it has no border and no padding."""
+    """A cache of the lines of a widget, which skips Textual's styling if the widget has no border and no padding."""
 
     def render_widget(self, widget: Widget, crop: Region) -> list[Strip]:
         assert isinstance(widget, PlainLinesWidget)
@@ -39,7 +39,7 @@ class _PlainLines(StylesCache):
 
 
 class PlainLinesWidget(Widget):
-    """A widget whose lines are taken as they are."""
+    """A widget whose `render_line` returns finished lines, in the width and the colours of the screen."""
 
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(id=widget_id)
@@ -48,12 +48,13 @@ class PlainLinesWidget(Widget):
 
     @property
     def size(self) -> Size:
-        """The size of the content."""
+        """The size of the content, in cells."""
         return self._one_size or super().size
 
     @contextmanager
     def of_one_size(self) -> Iterator[Size]:
-        """Ask Textual only once for the size, which it looks up in the layout every time."""
+        """Keep `size` constant within the context, and return it."""
+        # Textual looks the size up in the layout at every use, and a line is drawn from several sizes.
         outer = self._one_size
         self._one_size = size = self.size
         try:

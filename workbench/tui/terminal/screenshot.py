@@ -1,4 +1,4 @@
-"""Saves the screen as SVG, which needs no external resources, and as plain text."""
+"""Screenshots of the app as SVG and as plain text."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 
 
 def svg_of(app: App[Any]) -> str:
-    """Return the screen as SVG.
-
-    All text is escaped."""
+    """Return the screen as SVG without external resources, with all text escaped."""
+    # Rich's SVG loads a font from the web, and its blanks are no-break spaces.
     drawing = _WEB_FONT.sub("", app.export_screenshot(title=NAME, simplify=True))
     drawing = drawing.replace("<text ", '<text xml:space="preserve" ').replace("&#160;", " ")
     return _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", drawing)
@@ -31,9 +30,11 @@ def text_of(app: App[Any]) -> str:
 
 
 def save_picture(folders: Sequence[Path], svg: str, text: str) -> tuple[Path, Path]:
-    """Save a screenshot under the next free name, in the first folder that is writable.
+    """Save a screenshot under the next free name in the first writable folder, and return the SVG and the text file.
 
-    Returns both files. Raises OSError if no folder is."""
+    Raises:
+        OSError: No folder is writable.
+    """
     for folder in folders[:-1]:
         try:
             return _saved_in(folder, svg, text)

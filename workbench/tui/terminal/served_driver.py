@@ -1,7 +1,7 @@
-"""The driver of an app that is shown in a browser: it talks to the web server of `workbench serve` through two pipes.
+"""The driver of an app in a browser, connected to the web server of `workbench serve` by two pipes.
 
-A packet is one byte for its kind (`D` for bytes of the terminal, `M` for JSON about the connection), four for its
-length (big endian), and the content, in both directions."""
+In both directions, a packet is one byte for its kind (`D` for terminal data, `M` for JSON about the connection), four
+bytes for its length (big endian), and the content, as in `textual-serve`."""
 
 from __future__ import annotations
 
@@ -32,20 +32,18 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 GREETING = b"__GANGLION__\n"
-"""The first line that the server expects."""
+"""The first line that the server expects, as Textual's own web driver sends it."""
 
 _STARTS = "\x1b[?1049h\x1b[?1000h\x1b[?1003h\x1b[?1015h\x1b[?1006h\x1b[?25l\x1b[?2026$p\x1b[?2004h"
-"""Alternate screen, mouse, no cursor, whole frames, marked pastes."""
+"""The start of the app: alternate screen, mouse reports, no cursor, whole frames, marks around pastes."""
 
 _EMULATOR = Erasing(keeps_colour=True, within_row=True)
-"""How xterm.js, which draws in the browser, erases."""
+"""The abilities of xterm.js, the terminal in the browser."""
 
 
 @dataclass(frozen=True)
 class Pipes:
-    """Descriptors of the pipes from and to the server.
-
-    No other program inherits them."""
+    """Descriptors of the pipes from and to the server; programs that the app starts do not inherit them."""
 
     reading: int
     writing: int
@@ -55,10 +53,9 @@ _pipes: list[Pipes] = []
 
 
 def take_pipes() -> None:
-    """Keep standard input and output for the driver.
+    """Reserve standard input and output for the driver; standard input is then empty, and prints go to standard error.
 
-    From now on nothing else in this process, and no program that it starts, reads typed text or writes between
-    packets: input is empty, and prints go to standard error."""
+    Otherwise a print, or a program that the app starts, would write between packets or read typed text."""
     _pipes.append(Pipes(os.dup(0), os.dup(1)))
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -68,7 +65,7 @@ def take_pipes() -> None:
 
 
 class ServedDriver(StagedDriver):
-    """Draws in a browser."""
+    """The driver that draws in a browser."""
 
     def __init__(
         self, app: App[object], *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None
@@ -82,7 +79,7 @@ class ServedDriver(StagedDriver):
         self._stopped = Event()
         self._lock = Lock()
         self._gone = False
-        """Whether nobody reads the output."""
+        """Whether the server has closed its end of the pipe."""
         self._thread = Thread(target=self._read, name="textual-input", daemon=True)
 
     @property
@@ -130,7 +127,7 @@ class ServedDriver(StagedDriver):
         self._send(b"M", b'{"type": "exit"}')
 
     def open_url(self, url: str, new_tab: bool = True) -> None:
-        """Open nothing: a model's text would decide where a browser goes."""
+        """Ignore the address, because a model's text could otherwise send the browser anywhere."""
 
     def _read(self) -> None:
         """Read packets until the app stops or the server is gone."""
@@ -151,13 +148,11 @@ class ServedDriver(StagedDriver):
                 return
 
     def _take_packets(self, waiting: bytearray) -> bool:
-        """Handle all whole packets.
-
-        Returns whether the server can be understood."""
+        """Handle and remove all complete packets, and return whether they were valid."""
         while len(waiting) >= 5:
             kind, size = bytes(waiting[:1]), int.from_bytes(waiting[1:5], "big")
             if size > MAX_SERVED_PACKET_BYTES or kind not in (b"D", b"M"):
-                _log.error("the web server sent what is no packet")
+                _log.error("the web server sent an invalid packet")
                 return False
             if len(waiting) < 5 + size:
                 break
@@ -170,7 +165,7 @@ class ServedDriver(StagedDriver):
         return True
 
     def _handle(self, told: dict[str, object]) -> None:
-        """Handle the server's messages about the browser."""
+        """Handle a message of the server about the browser."""
         match told:
             case {"type": "resize", "width": int(width), "height": int(height)}:
                 self._size = _bounded(width, height)
@@ -185,10 +180,9 @@ class ServedDriver(StagedDriver):
 
 
 def own_colours(theme: Theme) -> str:
-    """Return the sequences that give the terminal in the browser its own colours.
-
-    Its ground fills the space at the edges of the page that is too narrow for a cell; themes that use the terminal's
-    colours rely on both."""
+    """Return the sequences that set the text and background colour of the terminal in the browser for a theme."""
+    # The background also fills the edges of the page that are too narrow for a cell. Themes with the terminal's own
+    # colours need both.
     text, ground = ("#ffffff", "#000000") if theme.dark else ("#000000", "#ffffff")
     if theme.background is not None and theme.background.startswith("#"):
         ground = theme.background

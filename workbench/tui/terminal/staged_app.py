@@ -1,4 +1,4 @@
-"""The app where it touches the inside of Textual: it draws through the output stage, and its errors are contained."""
+"""The app's changes to the inside of Textual: drawing through the output stage, and contained errors."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from workbench.tui.terminal.output_stage import Frame, Update
 
 
 class StagedApp(KeyQueueApp):
-    """An app that sends the terminal only changes, and survives errors if it has a `containment`."""
+    """An app that sends the terminal only changes and, with a `containment`, survives internal errors."""
 
     containment: Containment | None = None
 
     def filter_output(self, line_filter: LineFilter) -> None:
-        """Pass everything that is drawn through a filter."""
+        """Add a filter for everything that is drawn."""
         self._filters.append(line_filter)
 
     @property
@@ -32,7 +32,7 @@ class StagedApp(KeyQueueApp):
 
     @property
     def staged_driver(self) -> StagedDriver | None:
-        """The driver of a terminal, `None` in tests and in a browser."""
+        """The driver with an output stage, `None` in tests, which draw nothing."""
         if isinstance(self._driver, StagedDriver):
             return self._driver
         return None
@@ -45,11 +45,11 @@ class StagedApp(KeyQueueApp):
 
     @property
     def _background_screens(self) -> list[Screen[object]]:
-        """The screens behind the top one: of several dialogs only the last one shows."""
+        """The screens drawn behind the top one: of several open dialogs, only the top one is visible."""
         return [screen for screen in super()._background_screens if not screen.is_modal]
 
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
-        """Send the terminal only changes."""
+        """Send the terminal the difference to its present content."""
         driver = self.staged_driver
         if self._batch_count or driver is None or not isinstance(renderable, Update):
             super()._display(screen, renderable)
@@ -63,14 +63,13 @@ class StagedApp(KeyQueueApp):
             super()._display(screen, Frame(driver.stage, update, *compositor.size))
 
     def on_resize(self) -> None:
-        """Draw everything anew.
-
-        The terminal may have cut or moved its content, even if the size is back to the former one."""
+        """Draw the whole screen again."""
+        # The terminal may have cut or moved its content, even if it now has its former size again.
         self._forget_shown()
         self.refresh()
 
     def action_draw_anew(self) -> None:
-        """Draw everything anew: another program may have written to the terminal."""
+        """Draw the whole screen again, after another program wrote to the terminal."""
         self._forget_shown()
         self.refresh(layout=True)
 
@@ -79,9 +78,8 @@ class StagedApp(KeyQueueApp):
             driver.stage.forget()
 
     async def on_key(self, event: events.Key) -> None:
-        """Handle a key that nothing has taken.
-
-        If a field can use it, the key was typed before the field had the focus, and must not become a command."""
+        """Handle a key that no widget has used."""
+        # If the focused field can use it, the key was typed before the field had the focus. It must not be a command.
         focused = self.focused
         if focused is not None and focused.check_consume_key(event.key, event.character):
             event.prevent_default()
@@ -92,11 +90,9 @@ _screen_resized = Screen._screen_resized
 
 
 def _resized_as_app(self: Screen[Any], _: Size) -> None:
-    """Lay a screen out for the size that the terminal has now, not for the one that a message tells.
-
-    A layout for another size than the last one sends its own screen that size again. While frames are held back, two
-    such messages do not become one: each would bring the other back, and the event loop would do nothing else any more.
-    """
+    """Lay out a screen for the present size of the terminal instead of the size in a message."""
+    # A layout for a new size posts that size to its screen again. While frames are held back, two such messages with
+    # different sizes are not merged: each would cause the other, and the event loop would do nothing else.
     _screen_resized(self, self.app.size)
 
 

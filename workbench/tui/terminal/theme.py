@@ -21,9 +21,17 @@ _BOLD: frozenset[Role] = frozenset({"strong", "heading", "failed", "error", "run
 _ITALIC: frozenset[Role] = frozenset({"comment"})
 
 
+_ANSI_ON_DARK = {"ansi-background": "ansi_black", "ansi-foreground": "ansi_white"}
+_ANSI_ON_LIGHT = {"ansi-background": "ansi_white", "ansi-foreground": "ansi_black"}
+
+
 def textual_theme(theme: ThemeFile) -> Theme:
-    """Return the theme for Textual's own widgets."""
+    """Return a theme as Textual's own widgets take it."""
     colour = theme.colours
+    # The next letter replaces the selected text of a field, so the selection stands out from the field.
+    selection, on_selection = colour["accent"], colour["on_accent"]
+    if theme.is_ansi:
+        selection, on_selection = colour["cursor"], "ansi_black"
     return Theme(
         name=theme.name,
         primary=colour["accent"],
@@ -40,6 +48,7 @@ def textual_theme(theme: ThemeFile) -> Theme:
         dark=theme.dark,
         ansi=theme.is_ansi,
         variables={
+            **(_ANSI_ON_DARK if theme.dark else _ANSI_ON_LIGHT),
             "border": colour["border"],
             "border-blurred": colour["border"],
             "text-muted": colour["muted"],
@@ -52,46 +61,44 @@ def textual_theme(theme: ThemeFile) -> Theme:
             "block-cursor-blurred-foreground": colour["text"],
             "input-cursor-background": colour["text"],
             "input-cursor-foreground": colour["background"],
-            # The next letter replaces what is selected, so it stands out from the field.
-            "input-selection-background": colour["cursor" if theme.is_ansi else "accent"],
-            "input-selection-foreground": "ansi_black" if theme.is_ansi else colour["on_accent"],
-            "ansi-background": "ansi_black" if theme.dark else "ansi_white",
-            "ansi-foreground": "ansi_white" if theme.dark else "ansi_black",
+            "input-selection-background": selection,
+            "input-selection-foreground": on_selection,
         },
     )
 
 
 Ground = Literal["background", "panel", "cursor", "resting_cursor"]
-"""The background of a line. The cursor rests if its pane has no focus."""
+"""The background of a line; `resting_cursor` is that of the cursor in a pane without the focus."""
 
 
 class Palette:
-    """The styles of the app's own lines under one theme.
+    """The styles of the app's own lines in one theme: one for each role on each background."""
 
-    With the terminal's own colours, or none, the cursor is reversed and secondary text is dim, since no colour of ours
-    is sure to be readable.
-    """
+    # With the terminal's own colours, or none, no fixed colour is sure to be readable. The cursor is then reversed, and
+    # secondary text dim.
 
     def __init__(self, theme: ThemeFile, *, no_colour: bool = False) -> None:
         self._colours = {name: _rich_colour(value) for name, value in theme.colours.items()}
         self._plain = theme.is_ansi or no_colour
-        self._styles = {
-            (role, ground): self._made(role, ground) for role in get_args(Role) for ground in get_args(Ground)
-        }
+        self._styles: dict[tuple[Role, Ground], Style] = {}
+        for role in get_args(Role):
+            for ground in get_args(Ground):
+                self._styles[role, ground] = self._made(role, ground)
 
     def style(self, role: Role, ground: Ground = "background") -> Style:
-        """Return the style of a role on a ground."""
+        """Return the style of a role on a background."""
         return self._styles[role, ground]
 
     def _made(self, role: Role, ground: Ground) -> Style:
-        bold = True if role in _BOLD else None
-        italic = True if role in _ITALIC else None
+        # For Rich, `None` leaves an attribute alone, while `False` switches it off.
+        bold = role in _BOLD or None
+        italic = role in _ITALIC or None
         if role == "badge":
             if self._plain:
                 return Style(bold=True, reverse=True)
             return Style(color=self._colours["on_accent"], bgcolor=self._colours["accent"], bold=True)
         if role == "match" and self._plain:
-            return Style(bold=True, underline=True, reverse=True if ground == "cursor" else None)
+            return Style(bold=True, underline=True, reverse=ground == "cursor" or None)
         if role == "selected":
             if self._plain:
                 return Style(reverse=True)
@@ -105,8 +112,8 @@ class Palette:
             bgcolor=self._colours[ground],
             bold=bold,
             italic=italic,
-            dim=True if self._plain and role in ("muted", "comment") else None,
-            underline=True if self._plain and ground == "resting_cursor" else None,
+            dim=(self._plain and role in ("muted", "comment")) or None,
+            underline=(self._plain and ground == "resting_cursor") or None,
         )
 
 
@@ -136,26 +143,24 @@ COLOURS = (
     "number",
     "literal",
 )
-"""Every colour that a theme has."""
+"""The names of the colours that every theme has."""
 
 SETTINGS = ("name", "title", "dark", "extends", "colours")
 
 ANSI = "ansi_"
-"""The prefix of the terminal's own colours."""
+"""The prefix of the names of the terminal's own colours."""
 
 _COLOUR = re.compile(r"#[0-9a-fA-F]{6}|ansi_(?:default|(?:bright_)?(?:black|red|green|yellow|blue|magenta|cyan|white))")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
 class ThemeError(ValueError):
-    """Raised for an invalid theme file.
-
-    The message names the file, the error and what to do."""
+    """Raised for an invalid theme file; the message names the file, the error and the remedy."""
 
 
 @dataclass(frozen=True)
 class ThemeFile:
-    """One theme: its name, a title to show, and its colours by name."""
+    """One theme: its name, its title, and its colours by name."""
 
     name: str
     title: str
@@ -164,7 +169,7 @@ class ThemeFile:
 
     @property
     def is_ansi(self) -> bool:
-        """Whether it uses the terminal's own colours."""
+        """Whether the theme uses the terminal's own colours."""
         return self.colours["background"].startswith(ANSI)
 
 
@@ -177,15 +182,16 @@ class Themes:
 
 
 Stamp = tuple[tuple[str, int, int], ...]
-"""Identifies the state of a theme folder: file names, modification times, sizes."""
+"""The state of a theme folder: name, modification time (ns) and size (bytes) of each file."""
 
 
 def load_themes(bundled: Path, own: Path) -> Themes:
-    """Read the bundled themes and those in the user's folder `own`, which need not exist.
+    """Read the bundled themes and those in the user's folder `own`, if it exists.
 
     A user's theme replaces a bundled one of the same name. An invalid one is skipped and reported as a problem.
 
-    Raises ThemeError for an invalid bundled theme.
+    Raises:
+        ThemeError: A bundled theme is invalid.
     """
     themes: dict[str, ThemeFile] = {}
     for path in sorted(bundled.glob("*.toml")):
@@ -198,6 +204,7 @@ def load_themes(bundled: Path, own: Path) -> Themes:
             waiting[path] = _read(path)
         except ThemeError as error:
             problems.append(str(error))
+    # A theme may extend another file of the folder, so each round takes one whose base is known.
     while waiting:
         try:
             theme = _theme(*_next(waiting), themes)
@@ -209,9 +216,7 @@ def load_themes(bundled: Path, own: Path) -> Themes:
 
 
 def stamp_of(folder: Path) -> Stamp:
-    """Return the current state of a theme folder.
-
-    A different stamp means that something changed."""
+    """Return the present state of a theme folder; it differs after any change of a file."""
     found = []
     for path in _theme_files(folder):
         try:
@@ -227,9 +232,10 @@ def _theme_files(folder: Path) -> list[Path]:
 
 
 def _next(waiting: dict[Path, dict[str, Any]]) -> tuple[Path, dict[str, Any]]:
-    """Remove and return a file that extends no other waiting file; extending its own name means the bundled theme.
+    """Remove and return a file that extends no other waiting file.
 
-    Raises ThemeError, after removing one file, if they form a cycle."""
+    If the files extend each other in a cycle, removes one and raises ThemeError."""
+    # A file that extends its own name means the bundled theme of that name.
     names = {_name(path, data): path for path, data in waiting.items()}
     for path, data in waiting.items():
         if names.get(str(data.get("extends")), path) == path:
@@ -253,6 +259,10 @@ def _read(path: Path) -> dict[str, Any]:
         raise ThemeError(f"{path}: is not valid TOML: {error}") from error
 
 
+_NO_THEME = ThemeFile("", "", dark=False, colours={})
+"""The base of a theme that extends none."""
+
+
 def _theme(path: Path, data: Mapping[str, Any], known: Mapping[str, ThemeFile]) -> ThemeFile:
     if unknown := next((key for key in data if key not in SETTINGS), None):
         raise ThemeError(f"{path}: {unknown} is not a setting of a theme: {_instead(unknown, SETTINGS)}")
@@ -261,15 +271,15 @@ def _theme(path: Path, data: Mapping[str, Any], known: Mapping[str, ThemeFile]) 
         raise ThemeError(f"{path}: name cannot be the name of a theme: use letters, digits, - and _, a letter first")
     if extends is not None and (not isinstance(extends, str) or extends not in known):
         raise ThemeError(f"{path}: extends names no theme that can be used: {_instead(str(extends), tuple(known))}")
-    base = known[extends] if extends is not None else None
-    title, dark = data.get("title", name), data.get("dark", base.dark if base is not None else False)
+    base = known[extends] if extends is not None else _NO_THEME
+    title, dark = data.get("title", name), data.get("dark", base.dark)
     if not isinstance(title, str) or not isinstance(dark, bool):
         raise ThemeError(f"{path}: title must be a text and dark true or false")
     if not isinstance(own, dict):
         raise ThemeError(f"{path}: colours must be a table: write [colours], and below it text = '#d3d8df'")
     if unknown := next((key for key in own if key not in COLOURS), None):
         raise ThemeError(f"{path}: colours.{unknown} is not a colour of a theme: {_instead(unknown, COLOURS)}")
-    colours = {**(base.colours if base is not None else {}), **own}
+    colours = {**base.colours, **own}
     for key in COLOURS:
         if key not in colours:
             raise ThemeError(f"{path}: colours.{key} is missing: give it, or take the rest of extends = 'graphite'")
