@@ -1,6 +1,4 @@
-"""Operations on batches of the history.
-
-Each runs in a thread and reports when it is done."""
+"""Operations on batches of the history: naming, removing, exporting, resuming, regrading."""
 
 from __future__ import annotations
 
@@ -48,7 +46,7 @@ MayGrade: TypeAlias = "Callable[[Sequence[tuple[SuiteFile, Case]]], Awaitable[Ap
 
 
 class BatchWork:
-    """Runs one operation at a time."""
+    """The operations on stored batches, each in a thread, one at a time."""
 
     def __init__(
         self,
@@ -68,46 +66,41 @@ class BatchWork:
         self._selection = selection
         self._runner = runner
         self._may_grade = may_grade
-        """Return the grant for grading some cases, after asking for trust, or the name of a suite that is not
-        trusted."""
+        """Asks for trust to grade some cases; returns the approval, or the reason why there is none."""
         self._resume = resume
-        """Executes missing runs, after asking for trust. Returns why not, if they are not executed."""
+        """Executes missing runs, after asking for trust; returns why they are not executed, `None` if they are."""
         self._screens = screens
         """Returns the screens above the main one."""
         self._alone = asyncio.Lock()
         self._begun, self._is_stoppable = "", False
-        """The operation under way, and whether it may be interrupted."""
+        """The name of the operation under way, and whether it may be interrupted."""
         self._idle = asyncio.Event()
         self._idle.set()
         self._stopped = False
 
     @property
     def _file(self) -> Path:
-        assert self._stored_in is not None, "nothing can be done to a history that is not kept"
+        assert self._stored_in is not None, "without a history, its actions are unavailable"
         return self._stored_in
-
-    # Leaving
 
     @property
     def doing(self) -> str | None:
-        """The operation that occupies a thread, if any.
-
-        Waiting for an answer does not count."""
+        """The name of the operation that occupies a thread, if any; waiting for the user does not count."""
         if not self._idle.is_set():
             return self._begun
         return None
 
     @property
     def stoppable(self) -> str | None:
-        """The operation, if it takes long and may be interrupted when the app is left."""
+        """The name of the operation under way if it may take long, so that quitting asks before interrupting it."""
         return self.doing if self._is_stoppable else None
 
     def stop(self) -> None:
-        """Interrupt work that may be interrupted, permanently: new grades are discarded, saved recordings stay."""
+        """Interrupt the operation under way if that is possible: new grades are dropped, saved recordings stay."""
         self._stopped = True
 
     async def settled(self) -> None:
-        """Wait until no thread is busy."""
+        """Wait until no operation occupies a thread."""
         await self._idle.wait()
 
     def _until_stopped(self, each: Iterable[Result]) -> Iterator[Result]:
@@ -120,9 +113,7 @@ class BatchWork:
     async def _one_at_a_time(
         self, screen: HistoryScreen, what: str, *, is_stoppable: bool = False
     ) -> AsyncIterator[None]:
-        """Run an operation alone.
-
-        If it has to wait, a notice names the operation before it."""
+        """Run the operation `what` within the context, after the one before it; a notice announces the wait."""
         if self._alone.locked():
             self._say(screen, f"{what[:1].upper()}{what[1:]} waits for another task: {self._begun}")
         async with self._alone:
@@ -137,15 +128,16 @@ class BatchWork:
             self._idle.set()
 
     def _say(self, screen: HistoryScreen, text: str, role: Role = "text", sign: str = "") -> None:
-        """Announce a text where the operation was started, or on the main screen if that was left."""
+        """Announce a text on the screen where the operation was started, or on the present one if that was closed."""
         screen.announce(text, role, sign)
 
     def _fail(self, screen: HistoryScreen, text: str) -> None:
         self._say(screen, text, "error", GLYPHS.error)
-        self.read_again()  # the file may have been replaced
+        # Another program may have replaced the file, which could be the reason of the failure.
+        self.read_again()
 
     def read_again(self) -> None:
-        """Reload the list if it is displayed."""
+        """Reload the list of batches if it is open."""
         from workbench.tui.history.batches_screen import HistoryScreen
 
         for screen in self._screens():
@@ -163,22 +155,24 @@ class BatchWork:
         self._stage.show(BatchNameScreen(batch), take)
 
     async def _name(self, screen: HistoryScreen, batch: BatchRow, name: str) -> None:
-        """Name a batch.
-
-        An empty name removes the name."""
+        """Name a batch; an empty name removes its name."""
 
         def change(messages: list[str]) -> None:
             from workbench.history.edits import name_batch
 
             name_batch(self._file, batch.number, name or None, messages.append)
 
-        loses = next((other for other in screen.state.batches if name and other.name == name), None)
-        lost = f"; #{loses.number} no longer is" if loses is not None else ""
-        done = f"#{batch.number} is now named {name}{lost}" if name else f"#{batch.number} no longer has a name"
+        done = f"#{batch.number} no longer has a name"
+        if name:
+            done = f"#{batch.number} is now named {name}"
+            # A name belongs to one batch, so another one with this name loses it.
+            loses = next((other for other in screen.state.batches if other.name == name), None)
+            if loses is not None:
+                done += f"; #{loses.number} no longer is"
         await self._change(screen, f"naming {called(batch)}", change, done)
 
     def ask_to_remove(self, screen: HistoryScreen, batch: BatchRow) -> None:
-        """Ask whether to remove a batch, and do so."""
+        """Ask whether to remove a batch, and remove it if the user confirms."""
         from workbench.tui.history.questions import RemoveScreen
 
         def take(answer: str | None) -> None:
@@ -212,7 +206,7 @@ class BatchWork:
         self.read_again()
 
     def ask_form(self, screen: HistoryScreen, batch: BatchRow) -> None:
-        """Ask in which form to save the runs of a batch, and save them."""
+        """Ask for an export form, and export the runs of a batch in it."""
         from workbench.tui.history.questions import FormScreen
 
         def take(form: str | None) -> None:
@@ -222,12 +216,11 @@ class BatchWork:
         self._stage.show(FormScreen(batch), take)
 
     async def export(self, screen: HistoryScreen, batch: BatchRow, form: str | None = None) -> None:
-        """Save the runs of a batch as recordings in a folder of their own, or in another form.
-
-        They have the selected grades."""
+        """Save the runs of a batch with the selected grades: as recordings in a folder of their own, or in a form."""
         grading = screen.state.grading(batch)
-        again = f".grading-{grading.number}" if grading is not None else ""
-        name = f"batch-{batch.number}{again}"
+        name = f"batch-{batch.number}"
+        if grading is not None:
+            name += f".grading-{grading.number}"
         folder = Path(RECORDINGS_FOLDER) / name if form is None else Path(EXPORTS_FOLDER)
 
         damaged: list[str] = []
@@ -236,8 +229,9 @@ class BatchWork:
             from workbench.engine.suite_secrets import keep_stored, learn_secrets
 
             program = self._program
+            # Stored runs contain no secret known at their time, but maybe one that was added since.
             for place in {suite.file.parent for suite in batch.suites}:
-                with suppress(ConfigError):  # stored runs contain no secret that was known then
+                with suppress(ConfigError):
                     learn_secrets(program, place)
             count = 0
             with opened(self._file) as history:
@@ -252,7 +246,8 @@ class BatchWork:
                     def runs() -> Iterator[ExportedRun]:
                         for row, each in recordings:
                             yield exported_run(each, program.secrets, result_of_row(row, each))
-                        if self._stopped:  # a part must not look like the whole
+                        # A file with a part of the runs would look complete.
+                        if self._stopped:
                             raise ExportError("the app was left before all runs were read")
 
                     if FORMS[form].writer:
@@ -279,10 +274,8 @@ class BatchWork:
         else:
             self._say(screen, text, "passed", GLYPHS.passed)
 
-    # Resuming
-
     async def resume(self, screen: HistoryScreen, batch: BatchRow) -> None:
-        """Execute the missing runs of a batch, after asking about changes since then."""
+        """Execute the missing runs of a batch, after a question about changes since the batch ran."""
         async with self._one_at_a_time(screen, f"resuming {called(batch)}"):
             await self._on_thread(self._runner.settle_history)
             try:
@@ -314,7 +307,7 @@ class BatchWork:
             return claim_and_read(history, number, self._program, self._selection.models)
 
     async def _why_not_resumed(self, screen: HistoryScreen, resumption: Resumption) -> str | None:
-        """Return why a batch is not resumed, after asking about changes since then, `None` if it is."""
+        """Ask about changes since the batch ran; return why it is not resumed, `None` if it is."""
         from workbench.tui.history.questions import ResumeScreen
 
         parts = [*resumption.as_then, *resumption.differences]
@@ -322,7 +315,8 @@ class BatchWork:
             parts.append("every tool is executed for real, as in this batch")
         if not parts:
             return None
-        if not self._stage.shows(screen):  # the user is elsewhere, so keys must not answer the question
+        # On another screen, the user's next keys are meant for something else and must not answer the question.
+        if not self._stage.shows(screen):
             return f"there is a question about {called(resumption.batch)}, but the history was closed"
         question = ResumeScreen(resumption.batch, parts, today=bool(resumption.differences))
         answer = await self._stage.ask(question)
@@ -330,10 +324,8 @@ class BatchWork:
             return None
         return "the batch stays as it is"
 
-    # Regrading
-
     async def regrade(self, screen: HistoryScreen, batch: BatchRow) -> None:
-        """Regrade a batch by the present expectations of its suites, and store that in addition to earlier grades."""
+        """Regrade a batch by the present expectations of its suites, and store the new grades next to the old ones."""
         damaged: list[str] = []
         async with self._one_at_a_time(screen, f"regrading {called(batch)}", is_stoppable=True):
             try:
@@ -394,17 +386,16 @@ class BatchWork:
 
 
 def _first_of(damaged: Sequence[str]) -> str:
-    others = len(damaged) - 1
-    return damaged[0] + (f", and {counted(others, 'other run')}" if others else "")
+    first, *others = damaged
+    if others:
+        return f"{first}, and {counted(len(others), 'other run')}"
+    return first
 
 
 def _regraded_text(plan: RegradingPlan, graded: Sequence[GradedAgain]) -> str:
     moved = moves_text(Move(each.before, each.after) for each in graded)
     parts = [f"Regraded: {moved}" if moved else "Regraded: no grade changed"]
-    not_regraded = []
-    for each in graded:
-        if each.after.not_regraded is not None:
-            not_regraded.append(each.after.not_regraded)
+    not_regraded = [each.after.not_regraded for each in graded if each.after.not_regraded is not None]
     if not_regraded:
         parts.append(f"{counted(len(not_regraded), 'run')} not regraded, the first: {not_regraded[0]}")
     otherwise = sum(each.run.asked_otherwise for each in graded)

@@ -1,10 +1,13 @@
-"""The state of the screen of batches (a filter, whether forks are shown, marks, a cursor, trends), and its lines."""
+"""The list of stored batches: its state and its lines, without the screen."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
 
 from workbench.analysis.trends import MAX_TREND, TrendKey, rate_of, trends_of
 from workbench.grading.status import Status
@@ -49,31 +52,34 @@ if TYPE_CHECKING:
     from workbench.tui.run_book.stored_batches import ReadBatches
 
 OLDER_ROWS = 100
-"""Older batches are read when the cursor is so many rows from the last one."""
+"""The number of rows before the last one at which the cursor makes older batches be read."""
 
 _READING = ("open", "mark", "name", "resume", "regrade", "grading", "export", "export_as")
-"""Actions that need a readable batch."""
+"""Names of actions that need an undamaged batch."""
 
 _OF_BATCH = (*_READING, "delete", "copy", "other", "forks")
-"""Actions that need a batch."""
+"""Names of actions that need a batch."""
 
 
 class HistoryList(MarkedState[BatchRow]):
-    """All batches as rows, the newest first."""
+    """The list of stored batches, the newest first."""
+
+    # In a long history, only the newest batches are read at first. Trends come from all batches that are read or, while
+    # older ones are missing, from a query of their own for each batch that was selected.
 
     def __init__(self) -> None:
         super().__init__()
         self.is_read = False
         self.problem: str | None = None
-        """Why the history could not be read, if so."""
+        """Why the history could not be read, if that failed."""
         self.batches: tuple[BatchRow, ...] = ()
         self.older = 0
-        """How many batches are not read yet, all of them older."""
+        """The number of older batches that are not read yet."""
         self._older_forks = 0
         self.going: frozenset[int] = frozenset()
-        """The numbers of batches with runs under way, here or in a different program."""
+        """The numbers of batches with active runs, here or in another process."""
         self._laid: tuple[object, list[BatchRow], Laid[BatchFacts]] | None = None
-        """Measured column widths, with the rows and the mode that they hold for."""
+        """The measured columns, with the state and the rows for which they were measured."""
         self.shows_forks = False
         self.regraded: Mapping[int, int] = {}
         """The number of regrades by batch number."""
@@ -81,20 +87,17 @@ class HistoryList(MarkedState[BatchRow]):
         self._chosen: dict[int, int] = {}
         self._trends: dict[TrendKey, list[tuple[int, float]]] | None = None
         self._trends_of: dict[int, Mapping[TrendKey, Sequence[tuple[int, float]]]] = {}
-        """The trends of the batches that were looked at, where not all batches are read."""
-
-    # Content
+        """The trends of the batches that were selected, used while not all batches are read."""
 
     @property
     def forks(self) -> int:
-        """The number of batches that are forks, or reruns."""
+        """The number of batches that are forks or reruns of other batches."""
         return sum(batch.kind != "runs" for batch in self.batches) + self._older_forks
 
     @property
     def laid(self) -> Laid[BatchFacts]:
-        """The rows in columns.
-
-        They are measured again when their content changes, marks aside."""
+        """The rows laid out in columns, measured again when their content changes."""
+        # The rows are kept with the columns, so that their `id` cannot be that of a new list.
         shown = id(self.rows), self.going, tuple(self._chosen.items()), tuple(self._gradings)
         if self._laid is None or self._laid[0] != shown:
             measured = list(map(self.facts, self.rows[:MEASURED_ROWS]))
@@ -103,40 +106,35 @@ class HistoryList(MarkedState[BatchRow]):
 
     @property
     def table(self) -> Table[BatchFacts]:
-        """The rows as the list of batches."""
+        """The rows as a table, for copying."""
         return batch_table(list(map(self.facts, self.rows)), marks=True)
 
     def facts(self, batch: BatchRow) -> BatchFacts:
-        """Return the cells of a row."""
+        """Return the facts that the row of a batch shows."""
         marked, regraded = batch.number in self.marked, self.regraded.get(batch.number, 0)
         return BatchFacts(batch, self.parts(batch), self.is_going(batch), regraded, self.grading(batch), marked)
 
     def is_going(self, batch: BatchRow) -> bool:
-        """Return whether runs of a batch are under way."""
+        """Return whether runs of a batch are active."""
         return batch.number in self.going
 
     def at(self, number: int) -> BatchRow | None:
-        """Return a batch by its number."""
+        """Return the batch with a number, `None` if it is not read."""
         return next((batch for batch in self.batches if batch.number == number), None)
 
     def take(self, read: ReadBatches) -> None:
-        """Show the batches that were read.
-
-        The cursor stays on its batch, unless it is on the newest one."""
+        """Replace the batches by those that were read; the cursor stays on its batch or on the newest one."""
         newest = not self.cursor
-        changed = set()
+        unchanged = set()
         for number, times in read.regraded.items():
-            if times != self.regraded.get(number):
-                changed.add(number)
+            if times == self.regraded.get(number):
+                unchanged.add(number)
         self.is_read, self.problem = True, None
         self.batches, self.regraded, self.going = read.batches, read.regraded, read.going
         self.older, self._older_forks = read.older, read.older_forks
         self._trends_of.clear()
-        self._gradings = {
-            number: known
-            for number, known in self._gradings.items()
-            if number not in changed and number in self.regraded
-        }
+        # The grades of a batch that was regraded since are read again.
+        self._gradings = {number: known for number, known in self._gradings.items() if number in unchanged}
         self._texts.clear()
         self._trends = None
         there = {batch.number for batch in self.batches}
@@ -146,34 +144,27 @@ class HistoryList(MarkedState[BatchRow]):
             self.move_to(0)
 
     def renew(self, batches: Sequence[BatchRow], going: frozenset[int]) -> None:
-        """Update batches that are under way."""
+        """Replace some batches by newer versions, and the set of those with active runs."""
         fresh = {batch.number: batch for batch in batches}
         self.going = going
         self.batches = tuple(fresh.get(batch.number, batch) for batch in self.batches)
         self.rows = [fresh.get(batch.number, batch) for batch in self.rows]
         if self._trends is not None:
             for key, rates in trends_of(batches).items():
-                others = []
-                for each in self._trends.get(key, ()):
-                    if each[0] not in fresh:
-                        others.append(each)
+                others = [each for each in self._trends.get(key, ()) if each[0] not in fresh]
                 self._trends[key] = sorted([*others, *rates])
 
     def fail(self, problem: str) -> None:
-        """Note that the history could not be read.
-
-        Earlier content stays."""
+        """Take note that the history could not be read; the present content stays."""
         self.is_read, self.problem = True, problem
 
     @property
     def wants_older(self) -> bool:
-        """Whether older batches are to be read: the cursor comes near them, or a filter is looking for some."""
+        """Whether older batches should be read, since the cursor comes near them or a filter searches them, too."""
         return self.older > 0 and bool(self.filter or self.cursor + OLDER_ROWS >= len(self.rows))
 
-    # Moving and selecting
-
     def show_forks(self, shown: bool) -> None:
-        """Show or hide batches that are forks."""
+        """Show or hide forks and reruns."""
         self.shows_forks = shown
         self._rebuild()
 
@@ -181,15 +172,15 @@ class HistoryList(MarkedState[BatchRow]):
         """Return why actions are unavailable for the selected batch, by action id."""
         batch = self.selected
         if batch is None:
-            return dict.fromkeys((f"history.{name}" for name in _OF_BATCH), "there is no batch here")
+            return _refused(_OF_BATCH, "there is no batch here")
         refused: dict[str, str] = {}
         if not self.forks:
             refused["history.forks"] = "there are no forks here"
         if batch.damage is not None:
-            return refused | dict.fromkeys((f"history.{name}" for name in _READING), f"it is damaged: {batch.damage}")
+            return refused | _refused(_READING, f"it is damaged: {batch.damage}")
         if self.is_going(batch):
             busy = "its runs are under way: wait for them, or stop them where they were started"
-            refused |= dict.fromkeys(("history.resume", "history.regrade", "history.delete"), busy)
+            refused |= _refused(("resume", "regrade", "delete"), busy)
         elif batch.kind == "fork":
             refused["history.resume"] = f"a fork cannot be resumed: {key_for('run.fork')} forks the run again"
             refused["history.mark"] = "a fork of one run cannot be compared with a batch"
@@ -205,23 +196,21 @@ class HistoryList(MarkedState[BatchRow]):
             refused["history.grading"] = f"it was graded only when it ran{anew}"
         return refused
 
-    # Gradings
-
     def wants_gradings(self, batch: BatchRow) -> bool:
-        """Return whether a batch was regraded and its gradings have not been read yet."""
+        """Return whether a batch was regraded and its later grades are not read yet."""
         return batch.damage is None and batch.number in self.regraded and batch.number not in self._gradings
 
     def take_gradings(self, number: int, read: Sequence[tuple[Regrade, tuple[BatchPart, ...]]]) -> None:
-        """Set the gradings of a batch, each with its counts."""
+        """Set the regrades of a batch, each with the counts of its grades."""
         if self.at(number) is not None:
             self._gradings[number] = tuple(read)
 
     def gradings(self, batch: BatchRow) -> tuple[tuple[Regrade, tuple[BatchPart, ...]], ...]:
-        """Return the gradings of a batch that have been read, with their counts."""
+        """Return the regrades of a batch that are read, each with the counts of its grades."""
         return self._gradings.get(batch.number, ())
 
     def grading(self, batch: BatchRow) -> Regrade | None:
-        """Return the selected grading, `None` for the original grades."""
+        """Return the selected regrade of a batch, `None` for the original grades."""
         known = self.gradings(batch)
         chosen = self._chosen.get(batch.number, 0)
         if 0 < chosen <= len(known):
@@ -229,31 +218,34 @@ class HistoryList(MarkedState[BatchRow]):
         return None
 
     def other_grading(self) -> bool:
-        """Select the next grading of the selected batch; after the last one come the original grades.
+        """Select the next regrade of the selected batch, after the last one the original grades.
 
-        Returns whether there is a different one."""
+        Returns whether the batch has any."""
         batch = self.selected
-        known = self.gradings(batch) if batch is not None else ()
-        if batch is None or not known:
+        if batch is None:
+            return False
+        known = self.gradings(batch)
+        if not known:
             return False
         self._chosen[batch.number] = (self._chosen.get(batch.number, 0) + 1) % (len(known) + 1)
         return True
 
     def look_at_grading(self, number: int, which: int) -> None:
-        """Select a grading of a batch, counted from 1, as soon as it has been read."""
+        """Select the regrade number `which` (from 1) of a batch, even before it is read."""
         self._chosen[number] = which
 
     def parts(self, batch: BatchRow) -> tuple[BatchPart, ...]:
-        """Return the counts of a batch by the selected grading."""
+        """Return the counts of a batch, for each suite and model, by the selected grades."""
         wanted = self.grading(batch)
-        return next((parts for grading, parts in self.gradings(batch) if grading is wanted), batch.parts)
-
-    # Trends
+        for grading, parts in self.gradings(batch):
+            if grading is wanted:
+                return parts
+        return batch.parts
 
     def trend(self, batch: BatchRow, part: BatchPart) -> list[float]:
-        """Return the pass rates of a suite with a model in the latest complete batches up to this one.
+        """Return the pass rates (0 to 1) of a suite with a model in the latest complete batches up to this one.
 
-        The oldest comes first, by the original grades."""
+        The rates are by the original grades, the oldest first."""
         known: Sequence[tuple[int, float]]
         if self.older:
             known = self._trends_of.get(batch.number, {}).get((part.suite.key, part.model), ())
@@ -264,11 +256,11 @@ class HistoryList(MarkedState[BatchRow]):
         return [rate for number, rate in known if number <= batch.number][-MAX_TREND:]
 
     def wants_trends(self, batch: BatchRow) -> bool:
-        """Return whether the trends of a batch have to be read by themselves, and have not been."""
+        """Return whether the trends of a batch need a query of their own that was not made yet."""
         return self.older > 0 and batch.damage is None and batch.number not in self._trends_of
 
     def take_trends(self, number: int, trends: Mapping[TrendKey, Sequence[tuple[int, float]]]) -> None:
-        """Set the trends of a batch."""
+        """Set the trends of a batch that a query of its own returned."""
         self._trends_of[number] = trends
 
     def _key(self, row: BatchRow) -> int:
@@ -281,12 +273,17 @@ class HistoryList(MarkedState[BatchRow]):
         return self.batches[::-1]
 
     def _found(self) -> list[BatchRow]:
-        """Return the rows that match the filter, which searches number, name, date, suites and models."""
-        return [
-            batch
-            for batch in self.batches
-            if (self.shows_forks or batch.kind == "runs") and self._fits(batch.number, partial(_text_of, batch))
-        ]
+        # The filter searches number, name, date, suites and models.
+        found = []
+        for batch in self.batches:
+            is_shown = self.shows_forks or batch.kind == "runs"
+            if is_shown and self._fits(batch.number, partial(_text_of, batch)):
+                found.append(batch)
+        return found
+
+
+def _refused(names: Iterable[str], why: str) -> dict[str, str]:
+    return {f"history.{name}": why for name in names}
 
 
 def _text_of(batch: BatchRow) -> str:
@@ -295,7 +292,7 @@ def _text_of(batch: BatchRow) -> str:
 
 
 def list_message(state: HistoryList, file: str | None) -> Message:
-    """Return the message of an empty list."""
+    """Return the message of the list if it is empty; `file` is the history, `None` for a session without one."""
     if file is None:
         return (
             ("This session keeps no history.", "strong"),
@@ -311,9 +308,9 @@ def list_message(state: HistoryList, file: str | None) -> Message:
         return (("No batch fits the filter.", "strong"), ("", "text"), ("Esc shows all again.", "muted"))
     if state.batches:
         return (("There are only forks of single runs here.", "strong"), ("", "text"), (". shows them.", "muted"))
-    ways = (
-        unless_read_only("r runs a case, R a suite or folder, 'workbench run' as well") or "'workbench run' makes one"
-    )
+    ways = unless_read_only("r runs a case, R a suite or folder, 'workbench run' as well")
+    if not ways:
+        ways = "'workbench run' makes one"
     return (
         ("There is no batch yet.", "strong"),
         ("", "text"),
@@ -324,8 +321,8 @@ def list_message(state: HistoryList, file: str | None) -> Message:
 
 
 def detail_lines(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
-    """Return everything about one batch."""
-    return [line for part in _detail(state, batch, width) for line in part]
+    """Return the details of a batch: its counts, suites and models, later grades, and the environment of its runs."""
+    return list(chain.from_iterable(_detail(state, batch, width)))
 
 
 def _detail(state: HistoryList, batch: BatchRow, width: int) -> Iterator[list[Line]]:
@@ -347,23 +344,24 @@ def _head(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
         passed = f"{pass_rate_text(parts)} passed: {counted_of(good, graded, 'graded run')}"
     else:
         passed = "No run was graded"
-    by = [span for text, role in _grading_notes(state, batch) for span in (Span(", "), Span(text, role))]
+    by: list[Span] = []
+    for text, role in _grading_notes(state, batch):
+        by += [Span(", "), Span(text, role)]
     lines: list[Line] = [
         spread((Span(f" {called(batch)}", "strong"),), (Span(f"{times_text(batch)} ", "muted"),), width),
         *wrap_line((Span(f" {passed}"), *by), width, hang=1),
     ]
-    outside = []
-    for status in Status:
-        if status.final and not status.graded:
-            outside.append(status)
     apart = []
-    for status in outside:
-        apart.append((sum(part.counts[status] for part in parts), status.counted))
-    if text := ", ".join(f"{count_text(count)} {words}" for count, words in apart if count):
-        lines += paragraph(f"Also {text}.", width, "muted")
+    for status in Status:
+        count = sum(part.counts[status] for part in parts)
+        if status.final and not status.graded and count:
+            apart.append(f"{count_text(count)} {status.counted}")
+    if apart:
+        lines += paragraph(f"Also {', '.join(apart)}.", width, "muted")
     resume = unless_read_only("c runs exactly these") if batch.kind == "runs" else ""
-    if missing := missing_text(batch, going=state.is_going(batch), ways_on=[resume]):
-        lines += paragraph(_sentence(missing), width, "running" if state.is_going(batch) else "warned")
+    going = state.is_going(batch)
+    if missing := missing_text(batch, going=going, ways_on=[resume]):
+        lines += paragraph(_sentence(missing), width, "running" if going else "warned")
     if kind := kind_text(batch):
         lines += paragraph(_sentence(kind), width, "muted")
     return lines
@@ -374,7 +372,7 @@ def _sentence(text: str) -> str:
 
 
 def _grading_notes(state: HistoryList, batch: BatchRow) -> Iterator[tuple[str, Role]]:
-    """Yield which grades the counts are based on, if there are several."""
+    """Yield the note that names the grades behind the counts of a batch, if the batch was regraded."""
     shown = state.grading(batch)
     if shown is not None:
         yield f"as regraded {local_time(shown.graded_at)} (grading {shown.number})", "accent"
@@ -386,7 +384,7 @@ def _suites_and_models(state: HistoryList, batch: BatchRow, width: int) -> list[
     by_suite: dict[SuiteRef, list[BatchPart]] = {}
     for part in state.parts(batch):
         by_suite.setdefault(part.suite, []).append(part)
-    label_cells = max(cells((Span(model_label(model)),)) for model in batch.models) if batch.models else 0
+    label_cells = max((cell_len(model_label(model)) for model in batch.models), default=0)
     lines: list[Line] = []
     trends = False
     for suite, parts in by_suite.items():
@@ -415,13 +413,14 @@ def _part_line(part: BatchPart, trend: Sequence[float], label_cells: int, width:
     for status in Status:
         if part.counts[status]:
             signs.append(Span(f" {status.sign}{count_text(part.counts[status])}", status.role))
-    some = f"  {counted(part.cases, 'case')} of {count_text(part.suite.cases)}" if not part.whole else ""
-    figures: Line = (Span(f"  {pass_rate_text((part,)):>6}", "strong"), *signs, Span(some, "muted"))
+    figures: Line = (Span(f"  {pass_rate_text((part,)):>6}", "strong"), *signs)
+    if not part.whole:
+        some = f"  {counted(part.cases, 'case')} of {count_text(part.suite.cases)}"
+        figures = (*figures, Span(some, "muted"))
     line: Line = (Span(f" {sparkline(trend)} ", "accent"),) if len(trend) > 1 else EMPTY
     label_cells = min(label_cells, max(width - cells(figures) - cells(line) - 3, 8))
-    return spread(
-        (Span(f"   {padded(cut_middle(model_label(part.model), label_cells), label_cells)}"), *figures), line, width
-    )
+    label = padded(cut_middle(model_label(part.model), label_cells), label_cells)
+    return spread((Span(f"   {label}"), *figures), line, width)
 
 
 def _gradings(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
@@ -433,10 +432,8 @@ def _gradings(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
     if not known:
         return [*lines, (Span(f"   {counted(state.regraded[batch.number], 'time')}, being read {ELLIPSIS}", "muted"),)]
     rows = [("when it ran", local_time(batch.started_at), batch.parts, shown is None)]
-    rows += [
-        (f"grading {grading.number}", local_time(grading.graded_at), parts, grading is shown)
-        for grading, parts in known
-    ]
+    for grading, parts in known:
+        rows.append((f"grading {grading.number}", local_time(grading.graded_at), parts, grading is shown))
     for name, at, parts, chosen in rows:
         good, graded = rate_of(parts)
         mark = f" {GLYPHS.folded} " if chosen else "   "

@@ -1,4 +1,4 @@
-"""The screen of the history: every stored batch, and the trend of each suite."""
+"""The screen of the history: all stored batches, and the details of the selected one."""
 
 from __future__ import annotations
 
@@ -24,15 +24,17 @@ if TYPE_CHECKING:
 
 
 FIRST_BATCHES = 500
-"""So many of the newest batches are read at first, and twice as many whenever older ones are wanted."""
+"""The number of newest batches that are read at first; it doubles whenever older ones are needed."""
 
 GOING_S = 1.0
-"""The minimum time between updates of batches under way. Updates happen only on events of their runs."""
+"""The minimum time between two updates of batches with active runs."""
 
 
 class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
-    """All batches, the newest first, reloaded when one of this program begins or ends."""
+    """The screen of the history, which lists all batches, the newest first."""
 
+    # The history is read in threads: all of it when a batch of this app begins or ends, and only the batches with
+    # active runs at other events, at most once in GOING_S. A covered screen reads again when it is uncovered.
     NAME = "history"
     FIRST = ("open", "mark")
     TITLE_IN_TEXT = "the history"
@@ -53,10 +55,8 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
     def on_mount(self) -> None:
         self.read_soon()
 
-    # Reading
-
     def read_soon(self) -> None:
-        """Reload the history in a thread, or once the screen above this one is closed."""
+        """Reload the history in a thread; below another screen, as soon as that is closed."""
         if self._file is not None:
             self._wanted = True
             if not self._reading and not self.is_covered:
@@ -110,7 +110,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         await self._read()
 
     def _show_read(self) -> None:
-        """Show what was read, or once the screen above this one is closed."""
+        """Show the state after reading; below another screen, `on_screen_resume` does that."""
         if not self.is_covered:
             self._show_state(moved=False)
 
@@ -151,11 +151,10 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         except HistoryError as error:
             self.announce(str(error), "error", GLYPHS.error)
             if isinstance(error, DamagedError):
-                self.state.take_gradings(batch.number, ())  # so that they are not requested again
+                # An empty result, so that the grades of this batch are not requested again.
+                self.state.take_gradings(batch.number, ())
                 self.read_soon()
         self._show_read()
-
-    # Content
 
     def _row_line(self, index: int, width: int) -> Line:
         return self.state.laid.line(self.state.facts(self.state.rows[index]), width)
@@ -174,15 +173,14 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
 
     def _title(self) -> tuple[Line, Sequence[Line]]:
         state = self.state
-        hidden = state.forks if not state.shows_forks else 0
         count = len(state.batches) + state.older
         parts: list[str] = []
         if state.is_read and state.older:
             parts.append(counted_of(len(state.batches), count, "batch"))
         elif state.is_read:
             parts.append(counted(count, "batch"))
-        if hidden:
-            parts.append(f"{counted(hidden, 'fork')} hidden")
+        if state.forks and not state.shows_forks:
+            parts.append(f"{counted(state.forks, 'fork')} hidden")
         if state.marked:
             parts.append(f"{len(state.marked)} marked")
         left: Line = (Span(" History ", "badge"), Span(self._filter_text))
@@ -199,29 +197,29 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
             if self._file is not None and not self._reading:
                 self._want_older()
 
-    # Actions
-
     @action("enter", "Show the results of the batch", label="open")
     def do_open(self) -> None:
         """Show the results of the batch, case by case."""
         batch = self._batch
         grading = self.state.grading(batch)
-        again = f", regraded ({grading.number})" if grading is not None else ""
-        if not again and batch.number in self.state.regraded:
-            again = ", as graded when it ran"
-        place = f"batch {called(batch)}{again}"
+        place = f"batch {called(batch)}"
+        if grading is not None:
+            place += f", regraded ({grading.number})"
+        elif batch.number in self.state.regraded:
+            place += ", as graded when it ran"
         self.stage.screens.show_batch(self, batch, grading, place)
 
     @property
     def _batch(self) -> BatchRow:
         batch = self.state.selected
-        assert batch is not None, "otherwise the action is refused"
+        assert batch is not None, "actions on a batch are refused in an empty list"
         return batch
 
     def _take_pair(self, earlier: BatchRow, later: BatchRow) -> None:
-        wanted = [
-            (batch.number, grading.id if (grading := self.state.grading(batch)) else None) for batch in (earlier, later)
-        ]
+        wanted = []
+        for batch in (earlier, later):
+            grading = self.state.grading(batch)
+            wanted.append((batch.number, grading.id if grading is not None else None))
         self.stage.screens.show_changes(self, wanted)
 
     @action("f2", "Name the batch; an empty name removes it", label="name", changes=True)
@@ -246,7 +244,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
 
     @action("W", "Export its runs in another form", changes=True)
     def do_export_as(self) -> None:
-        """Save them in a form that a person chooses."""
+        """Export the runs of the batch in a form that the user chooses."""
         self.stage.services.batch_work.ask_form(self, self._batch)
 
     @action("del", "Remove the batch", label="remove", changes=True)
@@ -266,24 +264,24 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
 
     @action("o", "Switch to the grades of a regrade", label="other grades")
     def do_grading(self) -> None:
-        """Select the next grading of the batch."""
+        """Select the next of the batch's grades."""
         self.state.other_grading()
         self._show_state(moved=False)
 
     @action(".", "Show or hide forks of single runs")
     def do_forks(self) -> None:
-        """Show or hide forks."""
+        """Show or hide forks and reruns."""
         self.state.show_forks(not self.state.shows_forks)
         self._show_state()
 
 
 class StoredBatches:
-    """Opens the history, with the cursor where it was left."""
+    """The list of batches of one session, which the screen of the history shows with the last cursor and filter."""
 
     def __init__(self, app: Workbench) -> None:
         self._app = app
         self._list = HistoryList()
 
     def open(self) -> None:
-        """Show the history."""
+        """Open the screen of the history."""
         self._app.show(HistoryScreen(self._app, self._list))

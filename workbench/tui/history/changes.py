@@ -1,4 +1,4 @@
-"""The changes between two batches: their rows, the lines of rows and details, and their screen."""
+"""The screen of the changes between two batches, with its state and lines."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class DiffRow(NamedTuple):
-    """One row: a kind of change with the number of matches, or one change."""
+    """A row of the list: a kind of change with the number `shown`, or one change of this kind."""
 
     kind: ChangeKind
     shown: int = 0
@@ -53,19 +53,17 @@ class DiffRow(NamedTuple):
 
 
 class Side(NamedTuple):
-    """A run of one of the two batches and its grading."""
+    """A run of one of the two batches, and the regrade by which it is seen."""
 
     run: RunRow
     grading: Regrade | None
 
 
 class DiffList(FoldingState[DiffRow]):
-    """The changes between two batches as rows."""
+    """The changes between two batches as rows, grouped by kind."""
 
     def __init__(self, before: ReadBatch, after: ReadBatch, history: str) -> None:
-        """Compare two batches.
-
-        `history` is the option that a typed command needs to find them."""
+        """Compare two batches; `history` is the option with which a typed command finds them."""
         super().__init__()
         self.before = before
         self.after = after
@@ -74,9 +72,10 @@ class DiffList(FoldingState[DiffRow]):
         unfinished = _unfinished(before.runs), _unfinished(after.runs)
         self.diff: BatchDiff = batch_diff(*figures, unfinished=unfinished, same=same)
         self.tests = tuple(test_lines(self.diff.tests, *names_of(before, after)))
-        """Whether one batch is significantly better."""
+        """Sentences on whether the difference is statistically significant."""
         self.notes = tuple(notes_between(self.diff, before, after, same, history))
-        """Further notes on the comparison."""
+        """Sentences on differences between the batches themselves."""
+        # A suite whose file was moved has another key in each batch; `same` maps the earlier one to the later one.
         earlier = {}
         for suite in before.batch.suites:
             earlier[same.get(suite.key, suite.key)] = suite
@@ -86,30 +85,27 @@ class DiffList(FoldingState[DiffRow]):
         self.several_models = len(self.diff.models) > 1
         self._rebuild()
 
-    # Content
-
     @property
     def names(self) -> tuple[str, str]:
-        """The names of the earlier and the later batch, with their grading if it is not the original one."""
-        before, after = (f"{called(side.batch)}{by_grading(side.grading)}" for side in (self.before, self.after))
-        return before, after
+        """The names of the earlier and the later batch, with their regrade if they are seen by one."""
+        return _name_of(self.before), _name_of(self.after)
 
     @property
     def several_suites(self) -> bool:
         return len(self.suites) > 1
 
     def suite_changed(self, key: str) -> bool:
-        """Return whether a suite was different in the later batch."""
+        """Return whether the text of a suite differs between the two batches."""
         return key in self._changed
 
     def sides(self, change: CaseChange) -> tuple[Side | None, Side | None]:
-        """Return the runs to show of the earlier and the later batch.
+        """Return the runs of the earlier and the later batch that show a change, the first repeat that has its status.
 
-        Among repeats, that is the first with the case's status."""
+        A side without a run is `None`."""
         return _side(self.before, change.before, change.case_id), _side(self.after, change.after, change.case_id)
 
     def as_text(self) -> str:
-        """Return all changes as Markdown."""
+        """Return all changes as a Markdown document."""
         title = title_of(self.before, self.after)
         return document(diff_view(self.diff, self.suites, title=title, tests=self.tests, notes=self.notes))
 
@@ -120,13 +116,10 @@ class DiffList(FoldingState[DiffRow]):
         return row.kind
 
     def _found(self) -> list[DiffRow]:
-        """Return the rows that match the filter, which searches suite, case, model, kind and outcome."""
+        # The filter searches suite, case, model, kind and outcome.
         found: list[DiffRow] = []
         for kind in KINDS:
-            changes = []
-            for each in self.diff.of(kind):
-                if self._fits(id(each), partial(self._text_of, each)):
-                    changes.append(each)
+            changes = [each for each in self.diff.of(kind) if self._fits(id(each), partial(self._text_of, each))]
             if changes:
                 found.append(DiffRow(kind, len(changes)))
                 if not self.is_folded(kind):
@@ -139,8 +132,12 @@ class DiffList(FoldingState[DiffRow]):
         return f"{text} {change.sentence}"
 
 
+def _name_of(side: ReadBatch) -> str:
+    return f"{called(side.batch)}{by_grading(side.grading)}"
+
+
 def _figures_in(runs: Sequence[RunRow]) -> Sequence[RunSummary]:
-    """Return the summaries of finished runs."""
+    """Return the summaries of the finished runs."""
     if isinstance(runs, RunTable):
         return runs.figures
     return [run.figures for run in runs if run.figures is not None]
@@ -154,17 +151,14 @@ def _side(read: ReadBatch, side: CaseSide | None, case_id: str) -> Side | None:
     if side is None:
         return None
     case = side.suite, case_id, side.model
-    runs = []
-    for run in read.runs:
-        if (run.suite.key, run.case_id, run.model) == case:
-            runs.append(run)
+    runs = [run for run in read.runs if (run.suite.key, run.case_id, run.model) == case]
     cell = cells_of(run.figures for run in runs if run.figures is not None)[case]
     wanted = next((run for run in cell.runs if run.status == cell.status), cell.runs[0])
     return next((Side(run, read.grading) for run in runs if run.figures == wanted), None)
 
 
 def change_title(state: DiffList, change: CaseChange) -> str:
-    """Return the case, with its suite if there are several."""
+    """Return the name of a change's case, with its suite if the batches have several."""
     name = one_line(change.case_name)
     if state.several_suites:
         return f"{one_line(state.suites[change.suite].name)} › {name}"
@@ -172,6 +166,7 @@ def change_title(state: DiffList, change: CaseChange) -> str:
 
 
 MIN_NAME_CELLS = 12
+"""The least room for the name of a case in its row."""
 
 
 def row_line(state: DiffList, row: DiffRow, width: int) -> Line:
@@ -195,21 +190,18 @@ def row_line(state: DiffList, row: DiffRow, width: int) -> Line:
 
 
 def _short(change: CaseChange) -> Line:
-    """Return both sides of a change in signs and numbers."""
+    """Return both sides of a change in signs and numbers, for its row."""
     if change.kind == "slower" and change.before is not None and change.after is not None:
         was, is_now = change.before.latency_ms or 0.0, change.after.latency_ms or 0.0
         return (Span(f"{duration_text(was)} {GLYPHS.call} ", "muted"), Span(duration_text(is_now), "warned"))
-    sides = []
-    for cell in (change.before, change.after):
-        if cell is not None:
-            sides.append(cell)
+    sides = [cell for cell in (change.before, change.after) if cell is not None]
     if len(sides) > 1:
         return both_verdicts(*sides)
     return verdict_line(sides[0])
 
 
 def list_message(state: DiffList) -> Message:
-    """Return the message of an empty list."""
+    """Return the message of the list if it is empty."""
     if state.filter:
         return (("No change fits the filter.", "strong"), ("", "text"), ("Esc shows all again.", "muted"))
     if state.diff.compared:
@@ -222,7 +214,7 @@ def list_message(state: DiffList) -> Message:
 
 
 def head_lines(state: DiffList, width: int) -> list[Line]:
-    """Return the counts, their exclusions, and whether the difference is statistically significant."""
+    """Return the lines above the list: the counts of changes, and the notes and tests of the comparison."""
     return [cut_line((Span(" "), *counts_line(state.diff)), width), *_summary_lines(state, width)]
 
 
@@ -232,12 +224,16 @@ def _summary_lines(state: DiffList, width: int) -> Iterator[Line]:
 
 
 def detail_lines(state: DiffList, row: DiffRow | None, width: int, *, head_is_cut: bool) -> list[Line]:
-    """Return everything about the change, or kind of change, of a row.
+    """Return the details of a row: of its change, or of its kind of change.
 
-    Without a selected change, also everything about the two batches, if the head has no room for it."""
-    lines = list(_detail(state, row, width)) if row is not None else []
+    If `head_is_cut`, a row without a change also has the notes and tests for which the head has no room."""
+    lines: list[Line] = []
+    if row is not None:
+        lines += _detail(state, row, width)
     if head_is_cut and (row is None or row.change is None):
-        lines += [*([EMPTY] if lines else []), *_summary_lines(state, width)]
+        if lines:
+            lines.append(EMPTY)
+        lines += _summary_lines(state, width)
     return lines
 
 
@@ -265,22 +261,27 @@ def _detail(state: DiffList, row: DiffRow, width: int) -> Iterator[Line]:
 
 def _side_lines(cell: CaseSide, width: int) -> Iterator[Line]:
     sign, role = cell.status.mark
-    facts = [f"{score_text(cell.score, '')}"] if cell.score is not None else []
+    facts = []
+    if cell.score is not None:
+        facts.append(score_text(cell.score, ""))
     if cell.graded > 1:
         facts.append(f"{cell.good} of {cell.graded} good")
         if cell.spread:
             facts.append(f"spread {score_text(cell.spread, '')}")
     if cell.latency_ms is not None:
         facts.append(duration_text(cell.latency_ms))
-    text = f" {f' {GLYPHS.dot} '.join(facts)}" if facts else ""
-    yield cut_line((Span(f"   {sign} {cell.status}", role), Span(text)), width)
-    if cell.status != Status.PASSED:
-        for reason in (cell.reason,) if cell.reason else cell.reasons[:3]:
-            yield from paragraph(one_line(reason), width, "muted", 5)
+    line: Line = (Span(f"   {sign} {cell.status}", role),)
+    if facts:
+        line = (*line, Span(f" {f' {GLYPHS.dot} '.join(facts)}"))
+    yield cut_line(line, width)
+    if cell.status == Status.PASSED:
+        return
+    for reason in (cell.reason,) if cell.reason else cell.reasons[:3]:
+        yield from paragraph(one_line(reason), width, "muted", 5)
 
 
 class BatchDiffScreen(ListScreen[None, DiffList]):
-    """The changes by kind, foldable, and both sides of the selected one."""
+    """The screen of the changes between two batches, grouped by kind, with both sides of the selected one."""
 
     NAME = "diff"
     TITLE_IN_TEXT = "what changed"
@@ -309,13 +310,14 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
             Span(f" {GLYPHS.call} ", "muted"),
             Span(f"{after}{self._filter_text}"),
         )
-        on_models = f" on {count_text(len(state.diff.models))} models" if state.several_models else ""
-        compared = f"{counted(state.diff.cases, 'case')}{on_models} compared "
-        return left, [(Span(compared, "muted"),), EMPTY]
+        compared = counted(state.diff.cases, "case")
+        if state.several_models:
+            compared += f" on {count_text(len(state.diff.models))} models"
+        return left, [(Span(f"{compared} compared ", "muted"),), EMPTY]
 
     @property
     def change(self) -> CaseChange | None:
-        """The selected change."""
+        """The selected change, `None` on the row of a kind."""
         row = self.state.selected
         return row.change if row is not None else None
 
@@ -329,7 +331,7 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
 
     @action("enter", "Show both runs side by side; fold a kind of change", label="side by side")
     def do_open(self) -> None:
-        """Show both runs side by side, or the one that exists; fold a kind of change."""
+        """Show both runs side by side, or the only one; on a kind of change, fold or unfold it."""
         if self.change is None:
             self._fold(None)
         else:
@@ -341,7 +343,7 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
 
     @action("h", "History of the case", label="over time")
     def do_timeline(self) -> None:
-        """Show the case over time."""
+        """Show the stored runs of the case over time."""
         if (change := self.change) is not None:
             self.stage.screens.show_timeline(self, change.suite, change.case_id, change.case_name)
 
@@ -356,7 +358,7 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
 
     @action("left", "Fold the kind of change")
     def do_left(self) -> None:
-        """Fold the kind of change; from the details, go back to the list."""
+        """Fold the kind of change or, in the details, go back to the list."""
         if self.column == "detail":
             self._go_to("list")
         else:
@@ -364,23 +366,25 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
 
     @action("right", "Unfold it")
     def do_right(self) -> None:
-        """Unfold the kind of change; otherwise go to the details."""
+        """Unfold the kind of change or, if it is unfolded, go to the details."""
         if self.column == "list" and not self._fold(False):
             self._go_to("detail")
 
     def _fold(self, folded: bool | None) -> bool:
-        """Fold or unfold the selected kind of change; `None` toggles.
-
-        Returns whether that changed anything."""
+        """Fold or unfold the selected kind of change (`None`: the other way), and return whether that changed it."""
         row = self.state.selected
-        if row is None or not self.state.fold(not self.state.is_folded(row.kind) if folded is None else folded):
+        if row is None:
+            return False
+        if folded is None:
+            folded = not self.state.is_folded(row.kind)
+        if not self.state.fold(folded):
             return False
         self._show_state()
         return True
 
 
 async def changes_screen(app: Workbench, wanted: Sequence[tuple[int, int | None]]) -> BatchDiffScreen:
-    """Return the screen of changes between two batches, each seen by its own grading."""
+    """Read two batches, each given by its number and the id of a regrade, and return the screen of their changes."""
     file = file_of(app)
     state = await in_background(lambda: DiffList(*read_two(file, *wanted), history_option(file)))
     return BatchDiffScreen(app, state)

@@ -1,4 +1,4 @@
-"""The questions about a batch: its name, the form of its runs, whether it is resumed or removed."""
+"""Questions about a stored batch: its name, the form of an export, whether to resume or remove it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ from workbench.tui.kit.questions import AskScreen, NameScreen
 
 
 class BatchNameScreen(NameScreen):
-    """Asks for the name of a batch, which may be empty.
-
-    A different batch of that name loses it."""
+    """Asks for the name of a batch; an empty one removes its name."""
 
     def __init__(self, batch: BatchRow) -> None:
         text = f"The name of #{batch.number}, for example as a baseline. Empty: no name."
@@ -34,13 +32,14 @@ class BatchNameScreen(NameScreen):
 
 
 def _refusal(name: str) -> str | None:
-    return "every batch already has a number" if name.removeprefix("#").isdecimal() else None
+    # `#7` and `7` already mean the batch with this number.
+    if name.removeprefix("#").isdecimal():
+        return "every batch already has a number"
+    return None
 
 
 class ResumeScreen(AskScreen[Literal["resume", "no"]]):
-    """Asks before resuming a batch if something changed since.
-
-    `today` is true if models or judges are reached differently."""
+    """Asks before a batch is resumed of which something changed since; `today` if that concerns models or judges."""
 
     TITLE_LINE = "Something has changed"
 
@@ -63,11 +62,12 @@ class RemoveScreen(AskScreen[Literal["remove", "no"]]):
     TITLE_LINE = "Remove the batch"
 
     def __init__(self, batch: BatchRow) -> None:
-        first = "" if batch.damage is not None else "; w saves its runs as recordings first"
-        parts = [f"nothing brings it back{first}"]
+        runs, lost = counted(batch.planned, "run"), "nothing brings it back; w saves its runs as recordings first"
+        if batch.damage is not None:
+            runs, lost = "runs", "nothing brings it back"
+        parts = [lost]
         if batch.name:
             parts.insert(0, f"it is named {batch.name!r}: comparisons with that name would find nothing")
-        runs = counted(batch.planned, "run") if batch.damage is None else "runs"
         asked = f"{called(batch)} and its {runs} would be removed from the history:"
         super().__init__(
             _listed(asked, parts),
@@ -80,7 +80,7 @@ class RemoveScreen(AskScreen[Literal["remove", "no"]]):
 
 
 class FormScreen(AskScreen[str]):
-    """Asks in which form the runs of a batch are exported; empty for none."""
+    """Asks for the form in which the runs of a batch are exported; the answer is empty if the user declines."""
 
     TITLE_LINE = "Export the runs"
 
@@ -88,9 +88,8 @@ class FormScreen(AskScreen[str]):
         def asked(width: int) -> list[Line]:
             return [EMPTY, *with_margin(f"{called(batch)} is written to the folder {EXPORTS_FOLDER}.", width), EMPTY]
 
-        forms = []
-        for name, form in FORMS.items():
-            forms.append((name, Option(name.ljust(max(map(len, FORMS))), form.what)))
+        label_cells = max(map(len, FORMS))
+        forms = [(name, Option(name.ljust(label_cells), form.what)) for name, form in FORMS.items()]
         answers = [*forms, ("", Option("no", "write nothing"))]
         super().__init__(asked, answers, leaving="write nothing", harmless=frozenset(FORMS))
 

@@ -1,4 +1,4 @@
-"""The screens of stored batches and runs, which are read in a thread."""
+"""Opening the screens of stored batches and runs, which are read from the history in a thread."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 _SHOWN_S = 120.0
-"""How long the screen of a large batch may take to be shown."""
+"""The time for reading a large batch after which a connection to its process is closed, if no screen uses it."""
 
 NOT_KEPT = "this session keeps no history: it was started with --no-history"
 
@@ -34,9 +34,9 @@ NOT_KEPT = "this session keeps no history: it was started with --no-history"
 def show_stored(
     app: Workbench, shown: SideScreen[None] | None, made: Callable[[], Awaitable[SideScreen[None]]]
 ) -> None:
-    """Show a screen that needs to read the history, above the given one (`None`: the main screen).
+    """Show the screen that `made` reads from the history, above the screen `shown` (`None`: the main screen).
 
-    A failure is announced there."""
+    A failure is announced on that screen."""
 
     async def do() -> None:
         try:
@@ -45,7 +45,8 @@ def show_stored(
             text = str(error)
             announce = shown.announce if shown is not None else app.announce
             announce(text[:1].upper() + text[1:], "error", GLYPHS.error)
-            app.services.batch_work.read_again()  # the file may have been replaced
+            # Another program may have replaced the file, which could be the reason of the failure.
+            app.services.batch_work.read_again()
         else:
             if shown is not None or app.shows_main:
                 app.show(screen, over=shown)
@@ -54,9 +55,7 @@ def show_stored(
 
 
 def file_of(app: Workbench) -> Path:
-    """Return the history file.
-
-    Raises HistoryError."""
+    """Return the path of the history, or raise HistoryError in a session without one."""
     file = app.services.history
     if file is None:
         raise HistoryError(NOT_KEPT)
@@ -64,14 +63,18 @@ def file_of(app: Workbench) -> Path:
 
 
 async def batch_screen(app: Workbench, batch: BatchRow, grading: Regrade | None, place: str) -> ComparedBatchScreen:
-    """Return the screen of a batch by a grading, which shows runs while another process makes them."""
+    """Read a batch with the grades of a regrade, and return its screen; `place` names the batch in titles.
+
+    A batch that another process still runs is followed."""
     from workbench.tui.comparison.batch_screen import ComparedBatchScreen
     from workbench.tui.comparison.sources import StoredRuns, of_batch
     from workbench.tui.comparison.state import CompareState
     from workbench.tui.run_book.stored_batches import read_cases
 
     file = file_of(app)
-    watched = await in_background(partial(_watched, app, file, batch.number)) if batch.ended_at is None else None
+    watched = None
+    if batch.ended_at is None:
+        watched = await in_background(partial(_watched, app, file, batch.number))
     if watched is not None:
         asyncio.get_running_loop().call_later(_SHOWN_S, watched.close_unless_begun)
 
@@ -79,15 +82,15 @@ async def batch_screen(app: Workbench, batch: BatchRow, grading: Regrade | None,
         cases = read_cases(file, batch.number, grading.id if grading else None, words, is_wanted)
         return of_batch(file, cases, watched)
 
-    # Everything is read in a thread; thousands of runs take too long for a key.
+    # Reading thousands of runs takes too long for the event loop.
     state = await in_background(lambda: CompareState(read("")))
     return ComparedBatchScreen(app, state, place, read=read, watched=watched)
 
 
 def _watched(app: Workbench, file: Path, number: int) -> WatchedBatch | None:
-    """Look on at a batch that goes on without a terminal, `None` if it does not.
+    """Return the connection to the process that runs a batch without a terminal, `None` if there is none.
 
-    Blocks. Raises HistoryError."""
+    Blocks. Raises HistoryError if the process does not answer."""
     from workbench.remote.records import AttachError, is_running, record_of
 
     known = record_of(app.program.folders, file, number)
@@ -103,14 +106,14 @@ def _watched(app: Workbench, file: Path, number: int) -> WatchedBatch | None:
 
     try:
         return WatchedBatch(Viewing(known), app.services.over_main, again)
-    except GoneError:  # it has ended just now
-        return None
+    except GoneError:
+        return None  # the process ended after the check above
     except AttachError as error:
         raise HistoryError(str(error)) from error
 
 
 def look_on(app: Workbench, number: int) -> None:
-    """Show a batch of the history while its runs are made."""
+    """Show a batch of the history while another process runs it."""
 
     async def made() -> ComparedBatchScreen:
         from workbench.tui.run_book.stored_batches import read_going
@@ -122,7 +125,7 @@ def look_on(app: Workbench, number: int) -> None:
 
 
 async def _timeline_screen(app: Workbench, key: str, case_id: str, case_name: str) -> TimelineScreen:
-    """Return the screen of a case over time."""
+    """Read the stored runs of a case, and return the screen that shows them over time."""
     from workbench.tui.history.timeline import Timeline, TimelineScreen
     from workbench.tui.run_book.stored_batches import read_case
 
@@ -135,17 +138,15 @@ async def _timeline_screen(app: Workbench, key: str, case_id: str, case_name: st
 def show_timeline(
     app: Workbench, shown: SideScreen[None] | None, suite: Path | str, case_id: str, case_name: str
 ) -> None:
-    """Show a case over time, above a screen (`None`: the main screen).
+    """Show the stored runs of a case over time, above a screen (`None`: the main screen).
 
-    The suite is its file or its key in the history."""
+    `suite` is the path of its file or its key in the history."""
     key = suite if isinstance(suite, str) else str(suite.resolve())
     show_stored(app, shown, lambda: _timeline_screen(app, key, case_id, case_name))
 
 
 async def runs_screen(app: Workbench, wanted: Sequence[tuple[str, RunRow, Regrade | None]]) -> SideScreen[None]:
-    """Return the screen of one run, or of two side by side.
-
-    Each has its origin and grading."""
+    """Read one or two runs, each given with its origin and regrade, and return the screen that shows them."""
     from workbench.tui.run_book.stored_runs import read_recording, record_of
     from workbench.tui.run_pair.screen import pair_screen
     from workbench.tui.trajectory.screen import TrajectoryScreen
@@ -163,7 +164,7 @@ async def runs_screen(app: Workbench, wanted: Sequence[tuple[str, RunRow, Regrad
 
 
 def open_last_run(app: Workbench) -> None:
-    """Show the run that decides the last result of the selected case, by its latest grades."""
+    """Show the stored run that decided the last result of the selected case, with its latest grades."""
 
     async def made() -> SideScreen[None]:
         from workbench.tui.trajectory.screen import TrajectoryScreen
@@ -177,7 +178,7 @@ def open_last_run(app: Workbench) -> None:
 
 
 def open_last_grades(app: Workbench) -> None:
-    """Show the grades of the run that decides the last result of the selected case."""
+    """Show the grades of the stored run that decided the last result of the selected case."""
 
     async def made() -> SideScreen[None]:
         from workbench.tui.grades.screen import GradesScreen
@@ -185,8 +186,10 @@ def open_last_grades(app: Workbench) -> None:
 
         record = await in_background(read)
         result = record.shown_result
-        if result is None or not result.grades:
-            raise RecordingError(why_not_graded(result) if result is not None else "this run has no result")
+        if result is None:
+            raise RecordingError("this run has no result")
+        if not result.grades:
+            raise RecordingError(why_not_graded(result))
         return GradesScreen(app, GradesState(record.shown_case, result))
 
     if (last := app.selection.last_result) is not None:

@@ -1,4 +1,4 @@
-"""One case over time: its runs in the history, the newest first, the trend of each model, and their screen."""
+"""The screen of one case over time: its stored runs and the trend of each model, with state and lines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from workbench.show.spans import (
     Message,
     Role,
     Span,
-    cells,
     cut_line,
     cut_middle,
     padded,
@@ -34,28 +33,28 @@ from workbench.tui.kit.rows import MarkedState
 from workbench.tui.trajectory.headline import limited_time, model_time
 
 MAX_TREND = 32
-"""The number of latest scores of each model in the head."""
+"""The maximum number of scores, the latest ones, in the trend of a model."""
 
 MAX_MODELS = 4
-"""The number of models in the head. More are only counted."""
+"""The number of models with a trend in the head; others are only counted."""
 
 TIMED_CELLS = 48
-"""From this width on, a row has the model's latency."""
+"""The width from which a row shows the model's latency."""
 
 DATED_CELLS = 60
-"""From this width on, a row has the year."""
+"""The width from which a row shows the year."""
 
 DATE_CELLS = len("2026-11-22 14:03")
 
 NAME_CELLS = 18
-"""The width for the number and name of a batch."""
+"""The maximum width of the number and name of a batch."""
 
 
 class Timeline(MarkedState[RunRow]):
-    """The runs of one case as rows, with their original grades.
+    """The stored runs of one case as rows, with their original grades, the newest first.
 
-    `names` are the names of batches, `regraded` the numbers of regraded ones, `damaged` the reasons why runs are
-    missing."""
+    `names` are the names of batches by number, `regraded` the numbers of regraded ones, `damaged` the reasons why runs
+    are left out."""
 
     def __init__(
         self,
@@ -69,43 +68,45 @@ class Timeline(MarkedState[RunRow]):
         self.case_name = case_name
         self.runs = tuple(runs)
         self.damaged = len(damaged)
-        """The number of runs left out."""
+        """The number of damaged runs, which are left out."""
         self.regraded = len({run.batch for run in runs if run.batch in regraded})
-        """The number of batches that were regraded."""
+        """The number of regraded batches."""
         self._names = names
         self.name_cells = min(max((cell_len(self.called(run)) for run in runs), default=0), NAME_CELLS)
         self._repeated = {run.batch for run in runs if run.repeat}
-        self._changed = {
-            run.id
-            for run, before in pairwise(self.runs)
-            if run.batch != before.batch and run.suite.hash != before.suite.hash
-        }
+        self._changed = set()
+        for run, before in pairwise(self.runs):
+            if run.batch != before.batch and run.suite.hash != before.suite.hash:
+                self._changed.add(run.id)
         self._rebuild()
 
     def called(self, run: RunRow) -> str:
-        """Return the name of a run's batch."""
+        """Return the number and the name, if any, of a run's batch."""
         name = self._names.get(run.batch)
-        return f"#{run.batch} {one_line(name)}" if name else f"#{run.batch}"
+        if name:
+            return f"#{run.batch} {one_line(name)}"
+        return f"#{run.batch}"
 
     def which(self, run: RunRow) -> str:
-        """Return the model of a run, and the repeat if its batch repeated the case."""
-        repeat = f" #{run.repeat + 1}" if run.batch in self._repeated else ""
-        return f"{model_label(run.model)}{repeat}"
+        """Return the model of a run, with the number of the repeat (from 1) if its batch repeated the case."""
+        label = model_label(run.model)
+        if run.batch in self._repeated:
+            return f"{label} #{run.repeat + 1}"
+        return label
 
     def changed(self, run: RunRow) -> bool:
-        """Return whether a run is the first of its batch and its suite changed since the batch before."""
+        """Return whether a run is the first after a change of its suite."""
         return run.id in self._changed
 
     def trends(self) -> dict[str, list[float]]:
-        """Return the scores of each model, 0 to 1, the oldest first.
-
-        Runs without a grade are left out."""
+        """Return the scores (0 to 1) of each model's graded runs, the oldest first."""
         found: dict[str, list[float]] = {}
         for run in reversed(self.runs):
             figures = run.figures
             if figures is not None and not run.is_fork and figures.status.graded:
                 value = figures.score if figures.score is not None else float(figures.status.good)
-                value = 0.0 if math.isnan(value) else value
+                if math.isnan(value):
+                    value = 0.0
                 found.setdefault(run.model, []).append(min(max(value, 0.0), 1.0))
         return {model: scores[-MAX_TREND:] for model, scores in found.items()}
 
@@ -119,7 +120,7 @@ class Timeline(MarkedState[RunRow]):
         return self.runs[::-1]
 
     def _found(self) -> list[RunRow]:
-        """Return the rows that match the filter, which searches batch, date, model and status."""
+        # The filter searches batch, date, model and status.
         return [run for run in self.runs if self._fits(run.id, partial(self._text_of, run))]
 
     def _text_of(self, run: RunRow) -> str:
@@ -130,15 +131,20 @@ class Timeline(MarkedState[RunRow]):
 def row_line(state: Timeline, run: RunRow, width: int) -> Line:
     """Return one row of the list."""
     role: Role = "muted" if run.is_fork else "text"
+    mark = GLYPHS.marked if run.id in state.marked else " "
     at = f"{_when(run):<{DATE_CELLS}} "
+    if width < DATED_CELLS:
+        at = at[len("2026-") :]
     left: Line = (
-        Span(GLYPHS.marked if run.id in state.marked else " ", "accent"),
-        Span(at if width >= DATED_CELLS else at[len("2026-") :], "muted"),
+        Span(mark, "accent"),
+        Span(at, "muted"),
         Span(f"{padded(state.called(run), state.name_cells)}  ", role),
         Span(state.which(run), role),
-        Span(f"  {GLYPHS.fork} fork" if run.is_fork else "", "muted"),
-        Span("  suite changed" if state.changed(run) else "", "accent"),
     )
+    if run.is_fork:
+        left = (*left, Span(f"  {GLYPHS.fork} fork", "muted"))
+    if state.changed(run):
+        left = (*left, Span("  suite changed", "accent"))
     return spread(left, _came_to(run, timed=width >= TIMED_CELLS), width)
 
 
@@ -158,18 +164,22 @@ def _when(run: RunRow) -> str:
 
 
 def list_message(state: Timeline) -> Message:
-    """Return the message of an empty list."""
+    """Return the message of the list if it is empty."""
     if state.filter:
         return (("No run fits the filter.", "strong"), ("", "text"), ("Esc shows all again.", "muted"))
+    message: Message = (("The history has no run of this case.", "strong"),)
     first = unless_read_only("r runs it: every run is stored from then on.")
-    return (("The history has no run of this case.", "strong"), *((("", "text"), (first, "text")) if first else ()))
+    if first:
+        message = (*message, ("", "text"), (first, "text"))
+    return message
 
 
 def head_lines(state: Timeline, width: int) -> list[Line]:
-    """Return the scores of each model, from the oldest to the newest."""
+    """Return the lines above the list: the trend and the mean score of each model."""
     trends = state.trends()
     shown = list(trends)[:MAX_MODELS]
-    label_cells = min(max((cells((Span(model_label(model)),)) for model in shown), default=0), max(width // 3, 8))
+    label_cells = max((cell_len(model_label(model)) for model in shown), default=0)
+    label_cells = min(label_cells, max(width // 3, 8))
     lines: list[Line] = []
     for model in shown:
         scores = trends[model]
@@ -188,7 +198,7 @@ def head_lines(state: Timeline, width: int) -> list[Line]:
 
 
 def detail_lines(state: Timeline, run: RunRow, width: int) -> list[Line]:
-    """Return everything about one run."""
+    """Return the details of one run: its batch, grade, figures and suite."""
     return list(_detail(state, run, width))
 
 
@@ -201,11 +211,15 @@ def _detail(state: Timeline, run: RunRow, width: int) -> Iterator[Line]:
         yield from paragraph(f"It never finished; h shows the batch{resumes}.", width, "warned")
         return
     sign, role = figures.status.mark
-    number = f" {score_text(figures.score)}" if figures.score is not None else ""
-    yield (Span(f" {sign} {figures.status}", role), Span(number, "strong"))
+    verdict: Line = (Span(f" {sign} {figures.status}", role),)
+    if figures.score is not None:
+        verdict = (*verdict, Span(f" {score_text(figures.score)}", "strong"))
+    yield verdict
     if figures.reason:
         yield from paragraph(figures.reason, width, "muted")
-    facts = [f"model {took}"] if (took := model_time(figures)) else []
+    facts = []
+    if took := model_time(figures):
+        facts.append(f"model {took}")
     if figures.first_token_ms is not None:
         facts.append(f"first token {duration_text(figures.first_token_ms)}")
     if figures.input_tokens is not None or figures.output_tokens is not None:
@@ -224,22 +238,25 @@ def _detail(state: Timeline, run: RunRow, width: int) -> Iterator[Line]:
 
 def timeline_text(state: Timeline) -> str:
     """Return the displayed runs as a Markdown table."""
-    from workbench.analysis.measures import LATENCY, SCORE  # the screen itself opens without the graders
+    # Measures import the graders, which the screen itself does not need.
+    from workbench.analysis.measures import LATENCY, SCORE
 
     titles = ("began", "batch", "model", "status", SCORE.title, LATENCY.title)
     return text_table(titles, (_cells(state, run) for run in state.rows))
 
 
 def _cells(state: Timeline, run: RunRow) -> list[str]:
-    fork = " (fork)" if run.is_fork else ""
-    named = [_when(run), state.called(run), f"{state.which(run)}{fork}"]
+    which = state.which(run)
+    if run.is_fork:
+        which += " (fork)"
+    named = [_when(run), state.called(run), which]
     if run.figures is None:
         return [*named, "missing", "", ""]
     return [*named, run.figures.status, score_text(run.figures.score, ""), limited_time(run.figures)]
 
 
 class TimelineScreen(MarkingScreen[Timeline, RunRow]):
-    """The runs of a case, the newest first."""
+    """The screen of the stored runs of one case, the newest first."""
 
     NAME = "timeline"
     FIRST = ("open", "mark")
@@ -267,13 +284,14 @@ class TimelineScreen(MarkingScreen[Timeline, RunRow]):
         state = self.state
         left: Line = (Span(" Over time ", "badge"), Span(f" {one_line(state.case_name)}{self._filter_text}"))
         batches = len({run.batch for run in state.runs})
-        text = f"{counted(len(state.runs), 'run')} in {count_text(batches)} batch{'' if batches == 1 else 'es'} "
-        damaged = f" {counted(state.damaged, 'damaged run')} left out · " if state.damaged else ""
-        return left, [(Span(damaged, "warned"), Span(text, "muted")), EMPTY]
+        right: Line = (Span(f"{counted(len(state.runs), 'run')} in {counted(batches, 'batch')} ", "muted"),)
+        if state.damaged:
+            right = (Span(f" {counted(state.damaged, 'damaged run')} left out · ", "warned"), *right)
+        return left, [right, EMPTY]
 
     @action("enter", "Show the run", label="open")
     def do_open(self) -> None:
-        """Show the run."""
+        """Show the trajectory of the selected run."""
         if self.state.selected is not None:
             self._show_runs([self.state.selected])
 
@@ -281,9 +299,7 @@ class TimelineScreen(MarkingScreen[Timeline, RunRow]):
         self._show_runs([earlier, later])
 
     def _show_runs(self, runs: Sequence[RunRow]) -> None:
-        wanted = []
-        for run in runs:
-            wanted.append((f"batch {self.state.called(run)}", run, None))
+        wanted = [(f"batch {self.state.called(run)}", run, None) for run in runs]
         self.stage.screens.show_runs(self, wanted)
 
     @action("y", "Copy it as Markdown", label="copy")

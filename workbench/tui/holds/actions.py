@@ -1,9 +1,10 @@
-"""Stepping through runs: continuing, editing at a hold, and making mocks and expectations from calls."""
+"""Actions on held runs: stepping, editing at a hold, and making mocks and expectations from calls."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from workbench.show.glyphs import GLYPHS
@@ -93,23 +94,22 @@ def _error(now: MainSituation) -> str | None:
 
 
 class StepActions(MainActions):
-    """Steps through the displayed run, and edits it where it is held."""
+    """The actions that step through the displayed run and edit it where it is held."""
 
     GROUP = "Step by step"
 
     def __init__(self, app: Workbench) -> None:
         super().__init__(app)
         self._over: RunRecord | None = None
-        """The run that was announced as finished."""
+        """The finished run about which the user was told that stepping starts a new one."""
 
     def take(self, action_id: str) -> bool:
-        """Handle a key for the text being typed for a held run, or for the displayed held run.
+        """Handle an action that has another meaning at a held run, and return whether it has.
 
-        Returns whether the key applies there, instead of having its usual meaning."""
-        run, typed = (
-            self.app.selection.run,
-            self.app.main.run_pane.editor if self.app.main.run_pane.typing is not None else None,
-        )
+        Such actions apply to the text being typed for the run, or edit the held call instead of the case."""
+        run, typed = self.app.selection.run, None
+        if self.app.main.run_pane.typing is not None:
+            typed = self.app.main.run_pane.editor
         if action_id == "edit" and self.app.main.pane == "run" and run is not None and run.held:
             self._edit_held(run)
         elif typed is None:
@@ -123,8 +123,6 @@ class StepActions(MainActions):
         else:
             return False
         return True
-
-    # Continuing
 
     @action(
         "s",
@@ -141,7 +139,7 @@ class StepActions(MainActions):
         if run is not None and run.result is None:
             self._go_on("stop")
         elif run is not None and run.was_held and not run.recorded and run is not self._over:
-            self._over = run  # a new run would replace its edits and forks
+            self._over = run  # a new run would replace the displayed one, with the user's edits, so it takes two keys
             self.app.announce(
                 f"This run is finished: press {key_for('step')} again to step through the case from its start",
                 "warned",
@@ -172,7 +170,7 @@ class StepActions(MainActions):
         changes=True,
     )
     def next_round(self) -> None:
-        """Continue to the next round."""
+        """Continue to the next request to the model."""
         self._go_on("round")
 
     def _go_on(self, until: Until) -> None:
@@ -201,7 +199,7 @@ class StepActions(MainActions):
         changes=True,
     )
     def back(self) -> None:
-        """Take one step back, in a fork."""
+        """Fork the run at its previous stop, and hold the fork there."""
         if (run := self.app.selection.run) is not None and run.holds_before:
             self._show_held()
             self.app.work(self._go_back(run), group="start")
@@ -218,18 +216,21 @@ class StepActions(MainActions):
             return
         tool = run.view.tool_of(back.to.call_id)
         where = hold_text(back.to, one_line(tool) if tool is not None else None)
-        rest = "without your text" if unsent else "in a fork, which counts for no case"
-        self.app.announce(f"Back {where}, {rest}", "warned" if unsent else "text", GLYPHS.fork)
+        if unsent:
+            self.app.announce(f"Back {where}, without your text", "warned", GLYPHS.fork)
+        else:
+            self.app.announce(f"Back {where}, in a fork, which counts for no case", "text", GLYPHS.fork)
 
     @action("H", "Go to the next held run", name="step.held", label="held run", needs=_go)
     def go_to_held(self) -> None:
-        """Go to the next held run."""
+        """Go to the next held run, after the last one to the first."""
         held, shown = self.app.selection.book.held_runs, self.app.selection.run
-        at = next((at for at, run in enumerate(held) if run is shown), -1)
-        go_to_run(self.app.selection, self.app.main, self.app, held[(at + 1) % len(held)])
+        wanted = held[0]
+        for run, following in pairwise(held):
+            if run is shown:
+                wanted = following
+        go_to_run(self.app.selection, self.app.main, self.app, wanted)
         self._show_held()
-
-    # Editing
 
     @action(
         "D",
@@ -241,11 +242,12 @@ class StepActions(MainActions):
         changes=True,
     )
     def skip(self) -> None:
-        """Skip the call."""
+        """Skip the held call; the model gets an answer that says so."""
         from workbench.engine.checkpoint import SkipCall
 
-        run = self.app.selection.run
-        tool = run.view.tool_of(run.paused.call_id) if run is not None and run.paused is not None else None
+        run, tool = self.app.selection.run, None
+        if run is not None and run.paused is not None:
+            tool = run.view.tool_of(run.paused.call_id)
         self._do(SkipCall(), f"{one_line(tool or 'The call')} is skipped, and the model is informed")
 
     @action(
@@ -258,7 +260,7 @@ class StepActions(MainActions):
         changes=True,
     )
     def ask_again(self) -> None:
-        """Send the same request again."""
+        """Send the request of this round again, and drop its first answer."""
         from workbench.engine.checkpoint import Regenerate
 
         self._do(Regenerate(), "The answer is superseded, and the same request is sent again")
@@ -284,11 +286,9 @@ class StepActions(MainActions):
         listed=False,
     )
     def switch_error(self) -> None:
-        """Make the typed result a tool error, or none."""
+        """Mark the typed result as a tool error, or remove the mark."""
         if self.app.main.run_pane.editor is not None:
             self.app.main.run_pane.editor.switch_error()
-
-    # Mocks and expectations
 
     @action(
         "M",
@@ -332,9 +332,13 @@ class StepActions(MainActions):
             self.app.announce(text, "passed", GLYPHS.passed)
 
     def _taken(self, *, mock: bool) -> tuple[Addition | None, str]:
-        """Change the case, and return the added part and the case's name.
+        """Add a mock or an expectation of the selected call to its case.
 
-        Raises ValueError, SpliceError or IndexError."""
+        Returns the addition (`None` if the case already has it) and the name of the case.
+
+        Raises:
+            ValueError, SpliceError, IndexError: The call cannot be added; the message says why.
+        """
         from workbench.authoring.case_list import read_now
         from workbench.authoring.from_calls import expectation_of_call, index_of_call, mock_of_call
         from workbench.authoring.proposal import table_without_secrets
@@ -350,7 +354,8 @@ class StepActions(MainActions):
         taken: Addition | None
         if mock:
             taken = mock_of_call(table, trajectory, index)
-            taken = None if same(taken.table, table) else taken
+            if same(taken.table, table):
+                taken = None
         else:
             now = read_now(suite, outline)
             if now is None:
@@ -362,10 +367,8 @@ class StepActions(MainActions):
             self.app.open_suites.change(suite, document, taken.summary, case=outline.key)
         return taken, one_line(outline.name)
 
-    # Typing for a held run
-
     def _show_held(self) -> None:
-        """Show where the run is held, and follow it from there."""
+        """Show the place where the run is held, and follow the run from there."""
         if "run" not in self.app.main.panes_in_sight:
             self.app.main.bring("run")
         self.app.main.run_pane.follow_run()
@@ -398,7 +401,7 @@ class StepActions(MainActions):
         self._type_in("message")
 
     def _type_in(self, kind: HeldKind) -> None:
-        """Open the editor for the displayed run, where it is held."""
+        """Open the editor for a kind of text at the hold of the displayed run."""
         from workbench.tui.holds.held_editor import text_for
 
         run = self.app.selection.run
@@ -412,29 +415,24 @@ class StepActions(MainActions):
         self.app.main.run_pane.type_in(held)
 
     def _edit_held(self, run: RunRecord) -> None:
-        """Edit the arguments of the call before which a run is held, or the result after which it is."""
+        """Edit the arguments of the held call or, if it was made already, its result."""
         if run.paused is not None:
             self._type_in("arguments" if run.paused.at == "call" else "result")
 
     def _edit_outside(self, typed: HeldEditor) -> None:
         line = typed.editor.typed.cursor[0] + 1
         if (text := self.app.editor.changed(typed.text, typed.held.file_name, line)) is not None:
-            # An editor adds a final line end that nobody typed.
+            # Editors such as vim add a final line end that the user did not type.
             typed.take(text if typed.text.endswith("\n") else text.removesuffix("\n"))
 
     async def _keep_typed(self, editor: HeldEditor) -> None:
-        """Apply the text to the run.
-
-        If that fails, announce why; the text stays."""
+        """Send the typed text to the run; if that fails, announce why and keep the text."""
         from workbench.tui.holds.held_editor import in_words
 
         if editor.is_sending:
             return
         held, text, is_error = editor.held, editor.text, editor.is_error
-        wrong = []
-        for problem in held.problems(text):
-            if problem.severity == "error":
-                wrong.append(problem)
+        wrong = [problem for problem in held.problems(text) if problem.severity == "error"]
         why_not = held.why_gone
         if why_not is None and wrong:
             why_not = in_words(wrong[0]).message
@@ -445,7 +443,7 @@ class StepActions(MainActions):
             return
         elif why_not is None:
             hold = held.meant_for
-            assert hold is not None, "otherwise it is lost"
+            assert hold is not None, "`why_gone` is given for a text without a hold"
             editor.is_sending = True
             try:
                 why_not = await self.app.services.runner.do(held.run.run_id, held.command(text, is_error), hold)
@@ -461,7 +459,7 @@ class StepActions(MainActions):
 
 
 OF_TYPED_TEXT = frozenset({"save", "edit.undo", "edit.redo", "toml.outside"})
-"""Actions that apply to the text being typed for a held run, if there is one, instead of the suite."""
+"""Ids of actions that apply to the text being typed for a held run instead of the suite."""
 
 TYPING: tuple[Action, ...] = (
     Action("save", "Keep what is typed", ("ctrl+s",), "run", "keep"),
@@ -470,4 +468,4 @@ TYPING: tuple[Action, ...] = (
     Action("step.error", "Mark it as a tool error, or not", ("f3",), "run", "tool error"),
     Action("toml.outside", "Your editor", ("f4",), "run", "your editor"),
 )
-"""The keys shown in the key bar while something is typed for a held run."""
+"""Entries of the key bar while a text is typed for a held run."""

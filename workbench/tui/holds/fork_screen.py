@@ -1,4 +1,4 @@
-"""Forking the displayed run: the dialog that prepares the fork, and starting it."""
+"""The dialog that prepares a fork of the displayed run, and the start of the fork."""
 
 from __future__ import annotations
 
@@ -30,17 +30,19 @@ if TYPE_CHECKING:
 
 _TITLES: dict[TextName, str] = {"system": "System prompt", "result": "Result"}
 _MAX_SHOWN_CHARS = 200
-"""The characters of a text shown in its row."""
+"""The maximum number of characters shown of a text in its row."""
 
 _MIN_ROWS = 2
+"""The least height of the editor."""
+
 _AROUND = 6
 """The rows of the frame, the title, the keys, and the screen around them."""
 
 
 class ForkScreen(Dialog[bool]):
-    """Asks whether to fork.
+    """A dialog that edits the draft of a fork, and closes with `True` to start it.
 
-    The draft has all choices at once."""
+    Changes go into the draft at once, so it keeps them if the dialog is left."""
 
     TITLE_LINE: ClassVar[str] = "Fork"
     DEFAULT_CSS = """
@@ -83,23 +85,29 @@ class ForkScreen(Dialog[bool]):
         return [EMPTY, *((Span(f" {row}"),) for row in wrap(one_line(text), max(width - 2, 10))), EMPTY]
 
     def _options(self) -> list[Option]:
+        # The rows that `_chosen` counts on: Fork, the model, the texts, and the error flag of a result.
         draft = self._draft
         choice = draft.models[draft.model]
-        of = f"{draft.model + 1} of {len(draft.models)}" if len(draft.models) > 1 else ""
-        own = "the run's own" if not draft.model else ""
-        detail, short = (
-            f" {GLYPHS.dot} ".join(filter(None, (of, own, text))) for text in (choice.detail, choice.short)
-        )
-        texts = []
-        for name in self._texts:
-            texts.append(Option(f"{name}  {self._shown(name)}"))
-        error = [Option("tool error", checked=draft.is_error)] if "result" in self._texts else []
-        return [Option("Fork"), Option(f"model   {model_label(choice.name)}", detail, short), *texts, *error]
+        of_model = []
+        if len(draft.models) > 1:
+            of_model.append(f"{draft.model + 1} of {len(draft.models)}")
+        if not draft.model:
+            of_model.append("the run's own")
+        detail = _joined(*of_model, choice.detail)
+        short = _joined(*of_model, choice.short)
+        options = [Option("Fork"), Option(f"model   {model_label(choice.name)}", detail, short)]
+        options += [Option(f"{name}  {self._shown(name)}") for name in self._texts]
+        if "result" in self._texts:
+            options.append(Option("tool error", checked=draft.is_error))
+        return options
 
     def _shown(self, name: TextName) -> str:
-        text, edited = self._draft.text(name), self._draft.is_edited(name)
-        mark = f"{GLYPHS.by_hand} " if edited else ""
-        return mark + (one_line(text[:_MAX_SHOWN_CHARS]) if text else "none" if name == "system" else "(empty)")
+        text = one_line(self._draft.text(name)[:_MAX_SHOWN_CHARS])
+        if not self._draft.text(name):
+            text = "none" if name == "system" else "(empty)"
+        if self._draft.is_edited(name):
+            return f"{GLYPHS.by_hand} {text}"
+        return text
 
     def _say(self) -> None:
         self._choices.options = self._options()
@@ -107,22 +115,23 @@ class ForkScreen(Dialog[bool]):
         self.say_keys(self._keys_now())
 
     def _keys_now(self) -> Line:
+        back = ("Esc", "back, kept as typed")
+        if self._typing == "result":
+            return keys_line(("F3", "no tool error" if self._draft.is_error else "tool error"), back)
         if self._typing is not None:
-            error = (("F3", "tool error" if not self._draft.is_error else "no tool error"),)
-            return keys_line(*(error if self._typing == "result" else ()), ("Esc", "back, kept as typed"))
-        edited = any(self._draft.is_edited(name) for name in self._texts)
-        reset = (("Del", "as it was"),) if edited else ()
-        # Esc is visible at 40 columns, too.
-        return keys_line(("Enter", "fork, or edit"), ("Esc", "leave"), ("←→", "model"), *reset)
+            return keys_line(back)
+        # Esc comes second, so that it is visible at 40 columns, too.
+        keys = [("Enter", "fork, or edit"), ("Esc", "leave"), ("←→", "model")]
+        if any(self._draft.is_edited(name) for name in self._texts):
+            keys.append(("Del", "as it was"))
+        return keys_line(*keys)
 
     def _announce(self, text: str, role: Role = "text", sign: str = "") -> None:
         self.say_keys((Span(f" {sign} {one_line(text)}", role),))
 
     @property
     def _under_cursor(self) -> TextName | None:
-        """The selected text.
-
-        The error flag belongs to the result."""
+        """The text of the selected row, if any; the row of the error flag belongs to the result."""
         at = self._choices.cursor - 2
         if at >= 0:
             return self._texts[min(at, len(self._texts) - 1)]
@@ -146,18 +155,16 @@ class ForkScreen(Dialog[bool]):
             self._say()
 
     def action_reset(self) -> None:
-        """Restore the selected text."""
+        """Restore the selected text as the run has it."""
         if self._typing is None and (name := self._under_cursor) is not None:
             self._draft.reset(name)
             self._say()
 
     def action_switch_error(self) -> None:
-        """Switch whether the result is a tool error."""
+        """Mark the result as a tool error, or remove the mark."""
         if self._typing != "system" and "result" in self._texts:
             self._draft.is_error = not self._draft.is_error
             self._say()
-
-    # Typing
 
     def _edit(self, name: TextName) -> None:
         text = self._draft.text(name)
@@ -184,7 +191,7 @@ class ForkScreen(Dialog[bool]):
         self.set_focus(self._choices)
 
     def _turn(self, title: str) -> None:
-        """Show either the text being typed or everything else."""
+        """Show the editor while a text is typed, otherwise the rows."""
         typing = self._typing is not None
         self._editor.display = typing
         self._choices.display = not typing
@@ -205,10 +212,12 @@ class ForkScreen(Dialog[bool]):
         self._stage.copy(event.text, event.what, self._announce)
 
 
-class Forker:
-    """Forks the displayed run.
+def _joined(*parts: str) -> str:
+    return f" {GLYPHS.dot} ".join(filter(None, parts))
 
-    The draft of a fork that was not started is shown again the next time."""
+
+class Forker:
+    """Forks of the displayed run, and their drafts, which are kept until the fork is started."""
 
     def __init__(self, app: Workbench) -> None:
         self._stage = app
@@ -217,7 +226,7 @@ class Forker:
         self._drafts: dict[ForkKey, ForkDraft] = {}
 
     def fork(self) -> None:
-        """Show the draft of a fork at the cursor, and start it if the user agrees."""
+        """Show the draft of a fork at the cursor, and start the fork if the user confirms."""
         run = self._selection.run
         if run is None:
             return
@@ -241,11 +250,12 @@ class Forker:
         files, workspace = [suite.file for suite in self._open_suites.suites], self._open_suites.workspace
         named = [each.planned.asked_model for each in workspace.recorded]
         models = model_choices(self._stage.program, files, self._selection.models, named)
-        recorded = workspace.recording_at(run.path) if run.recorded else None
-        # As for running: a model described only by a recording is not known.
         likely: tuple[str, ...] = ()
-        if recorded is not None and not recorded.known:
-            likely = (*self._selection.models, *models_named_by(now.suite), OFFLINE)
+        if run.recorded:
+            # A recording names its model, but cannot say how to reach it. The fork then begins with another one.
+            recorded = workspace.recording_at(run.path)
+            if recorded is not None and not recorded.known:
+                likely = (*self._selection.models, *models_named_by(now.suite), OFFLINE)
         draft = fork_draft(run, self._stage.main.run_pane.run_list.place, now, models.choices, likely)
         if (before := self._drafts.get(draft.key)) is not None:
             draft.resume(before)
@@ -257,13 +267,10 @@ class Forker:
             self._refused(why)
             return
         self._drafts.pop(draft.key, None)
-        shown = []
-        for index, run in enumerate(self._selection.runs):
-            if run.origin is draft.run:
-                shown.append(index)
-        if shown:  # otherwise the user has gone elsewhere
+        forks = [index for index, run in enumerate(self._selection.runs) if run.origin is draft.run]
+        if forks:  # none if the user has selected another case meanwhile
             self._stage.main.bring("run")
-            self._selection.choose_run(shown[-1])
+            self._selection.choose_run(forks[-1])
         self._stage.announce(f"Forked from {place_text(draft.fork)}; earlier steps are replayed", "text", GLYPHS.fork)
 
     def _refused(self, why: str) -> None:

@@ -1,4 +1,4 @@
-"""The editor of text for a held run, below its trajectory, with problems shown while typing."""
+"""The editor of a text for a held run, below the run's trajectory, which checks the text while it is typed."""
 
 from __future__ import annotations
 
@@ -36,17 +36,21 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 
+# Accepts any number: `_check` reports a bad number with its position, which the decoder would not.
 _SYNTAX = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
-"""Accepts any number, so that errors in numbers are reported after syntax errors."""
 
+# A string (with a colon if it is a key), a bracket, or a number or literal.
 _TOKEN = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*")(\s*:)?|[{}\[\]]|[^\s{}\[\]:,"]+')
 
 
 def arguments_in(text: str) -> dict[str, JsonValue]:
-    """Parse a JSON object.
+    """Parse the arguments of a call, a JSON object.
 
-    Raises ValueError for anything else, duplicate keys, and numbers that JSON does not have or that are too large;
-    `json.JSONDecodeError` if the error has a position."""
+    Raises:
+        json.JSONDecodeError: The text is not JSON, or it has a duplicate key, a number that JSON does not have, or one
+            that is too large.
+        ValueError: The text is another value than an object, or nested too deeply.
+    """
     try:
         value = _SYNTAX.decode(text)
     except RecursionError:
@@ -59,10 +63,8 @@ def arguments_in(text: str) -> dict[str, JsonValue]:
 
 
 def _check(text: str) -> None:
-    """Check valid JSON for duplicate keys and bad numbers.
-
-    Raises JSONDecodeError for the first error."""
-    keys: list[set[str]] = []
+    """Raise JSONDecodeError for the first duplicate key or bad number in valid JSON."""
+    keys: list[set[str]] = []  # of each open bracket; an array has none
     for found in _TOKEN.finditer(text):
         token, string, is_key = found[0], found[1], found[2]
         wrong = None
@@ -72,7 +74,8 @@ def _check(text: str) -> None:
             keys.pop()
         elif is_key:
             key = json.loads(string)
-            wrong = "this key is already in the object" if key in keys[-1] else None
+            if key in keys[-1]:
+                wrong = "this key is already in the object"
             keys[-1].add(key)
         elif not string and token not in ("true", "false", "null"):
             wrong = _why_no_number(token)
@@ -84,18 +87,22 @@ def _why_no_number(token: str) -> str | None:
     if token in ("NaN", "Infinity", "-Infinity"):
         return f"there is no {token} in JSON"
     try:
-        fits = math.isfinite(float(token)) if set(token) & set(".eE") else int(token) is not None
-    except ValueError:  # Python only reads integers up to a few thousand digits
+        if not set(token).isdisjoint(".eE"):
+            fits = math.isfinite(float(token))
+        else:
+            int(token)
+            fits = True
+    except ValueError:  # Python reads integers only up to 4,300 digits
         fits = False
     return None if fits else "too large a number"
 
 
 @dataclass(frozen=True)
 class HeldText:
-    """A text to be typed.
+    """A text that the user edits for a held run.
 
-    `call` is the call it belongs to, and `hold` the hold at that call (`RunRecord.hold`). `original` is the initial
-    text, `tool` the definition of the call's tool."""
+    `original` is the initial text. `call` is the call that the text belongs to, `tool` the definition of its tool, and
+    `hold` the number of the hold at that call (`RunRecord.hold`)."""
 
     kind: HeldKind
     run: RunRecord
@@ -107,36 +114,34 @@ class HeldText:
 
     @property
     def key(self) -> tuple[str, HeldKind]:
-        """The key of its draft: a run has one of each kind."""
+        """The key of the draft; a run has at most one draft of each kind."""
         return self.run.run_id, self.kind
 
     @property
     def meant_for(self) -> int | None:
-        """The hold that the text can be sent at: only that of its call.
-
-        A message fits any hold."""
+        """The number of the hold at which the text can be sent: that of its call or, for a message, the present one."""
         if self.call is not None:
             return self.hold
         return self.run.hold
 
     @property
     def title(self) -> str:
-        """The title of the editor."""
+        """The title of the editor, such as `Arguments of search`."""
         if self.call is None:
             return "To the model"
-        what = {"arguments": "Arguments of", "result": "Result of", "answer": "Answer in place of"}[self.kind]
-        return f"{what} {one_line(self.call.tool)}"
+        of_kind = {"arguments": "Arguments of", "result": "Result of", "answer": "Answer in place of"}[self.kind]
+        return f"{of_kind} {one_line(self.call.tool)}"
 
     @property
     def file_name(self) -> str:
-        """The name of a file with this text."""
+        """The name of the file in which the user's own editor gets the text."""
         if self.kind == "arguments":
             return "arguments.json"
         return f"{self.kind}.txt"
 
     @property
     def too_large(self) -> str | None:
-        """Why the text is too large to be edited here, if it is."""
+        """Why the text is too large for this editor, `None` if it is not."""
         lines = self.original.split("\n")
         longest = max(map(len, lines))
         if len(lines) > MAX_SHOWN_LINES:
@@ -147,7 +152,7 @@ class HeldText:
 
     @property
     def why_gone(self) -> str | None:
-        """Why the text can no longer be sent, if so."""
+        """Why the text can no longer be sent, `None` if it can."""
         if self.run.result is not None:
             return "the run is over"
         if not self.run.held:
@@ -158,14 +163,12 @@ class HeldText:
 
     @property
     def gone_problems(self) -> tuple[Problem, ...]:
-        """Why the text can no longer be sent, and the way out."""
+        """The problem of a text that can no longer be sent, which tells how to keep the text."""
         text = f"{self.why_gone}: this was not sent, and stays here until Esc; F7 selects it, Ctrl+C copies it"
         return (_problem(None, text),)
 
     def problems(self, text: str) -> tuple[Problem, ...]:
-        """Return the problems of a text.
-
-        Errors prevent sending, warnings do not."""
+        """Return the problems of a text; errors prevent sending, warnings do not."""
         if self.kind == "message":
             if text.strip():
                 return ()
@@ -175,20 +178,20 @@ class HeldText:
         try:
             arguments = arguments_in(text)
         except ValueError as error:
-            at = error.lineno if isinstance(error, json.JSONDecodeError) else None
-            return (_problem(at, _message(error)),)
+            return (_invalid(error),)
         if self.tool is None:
             return ()
         try:
             refused = argument_problems(arguments, self.tool.parameters)
         except BrokenSchemaError as error:
             refused = (f"not checked, as the tool's schema is broken: {error}",)
-        return tuple(
-            Problem(Path(), None, "", message.removeprefix("args: "), severity="warning") for message in refused
-        )
+        warnings = []
+        for message in refused:
+            warnings.append(Problem(Path(), None, "", message.removeprefix("args: "), severity="warning"))
+        return tuple(warnings)
 
     def mistake_at(self, text: str) -> Place | None:
-        """Return the line and column, from 0, of a syntax error in arguments."""
+        """Return the line and column, from 0, of an error in arguments, `None` if it has no position."""
         if self.kind == "arguments":
             try:
                 arguments_in(text)
@@ -199,7 +202,8 @@ class HeldText:
         return None
 
     def is_unchanged(self, text: str, is_error: bool) -> bool:
-        """Return whether a text without errors changes nothing."""
+        """Return whether sending a text without errors would change nothing."""
+        # Two spellings of the same arguments are equal. `repr` tells 1 from 1.0 and True, which `==` does not.
         if self.kind == "arguments" and text != self.original:
             try:
                 return repr(arguments_in(text)) == repr(arguments_in(self.original))
@@ -209,7 +213,7 @@ class HeldText:
 
     @property
     def sent_notice(self) -> str:
-        """The notice after sending."""
+        """The notice after the text was sent."""
         tool = one_line(self.call.tool) if self.call is not None else ""
         return {
             "arguments": f"{tool} is called with these arguments when the run continues",
@@ -219,9 +223,7 @@ class HeldText:
         }[self.kind]
 
     def command(self, text: str, is_error: bool) -> EditArguments | EditResult | AnswerCall | AddMessage:
-        """Return the command for the run.
-
-        Raises ValueError for arguments that are not a JSON object."""
+        """Return the command that sends a text to the run; raises ValueError for invalid arguments."""
         match self.kind:
             case "arguments":
                 return EditArguments(arguments_in(text))
@@ -234,21 +236,20 @@ class HeldText:
 
 
 def in_words(problem: Problem) -> Problem:
-    """Return a problem with its line in the message."""
+    """Return a problem with its line as a part of the message."""
     if problem.line:
         return replace(problem, line=None, message=f"line {problem.line}, {problem.message}")
     return problem
 
 
 def text_for(run: RunRecord, kind: HeldKind) -> HeldText:
-    """Return the text to type where a run is held, for the given kind."""
-    call_id = run.paused.call_id if run.paused is not None else None
-    trajectory = run.trajectory
-    call = next((call for call in trajectory.calls if call.call.id == call_id), None)
+    """Return a text of a kind for the call where a run is held; without a call, the text is a message."""
+    call = _held_call(run)
     if kind == "message" or call is None:
         return HeldText("message", run)
-    tools = trajectory.start.tools if trajectory.start is not None else ()
-    tool = next((tool for tool in tools if tool.name == call.tool), None)
+    tool = None
+    if run.trajectory.start is not None:
+        tool = next((tool for tool in run.trajectory.start.tools if tool.name == call.tool), None)
     if kind == "arguments":
         return HeldText(kind, run, _written(call), False, call, tool, run.hold)
     if kind == "result" and call.result is not None:
@@ -256,17 +257,26 @@ def text_for(run: RunRecord, kind: HeldKind) -> HeldText:
     return HeldText("answer", run, "", False, call, tool, run.hold)
 
 
+def _held_call(run: RunRecord) -> CallRecord | None:
+    if run.paused is None:
+        return None
+    for call in run.trajectory.calls:
+        if call.call.id == run.paused.call_id:
+            return call
+    return None
+
+
 def _written(call: CallRecord) -> str:
-    """Return a call's arguments as JSON, or the model's own text if that is invalid."""
+    """Return the arguments of a call as JSON, or the model's own text if that is not valid JSON."""
     if call.edited is None and call.call.problem is not None:
         return call.call.raw or ""
     return json_text(dict(call.sent.arguments), indent=2)
 
 
-def _message(error: ValueError) -> str:
+def _invalid(error: ValueError) -> Problem:
     if isinstance(error, json.JSONDecodeError):
-        return f"column {error.colno}: {error.msg[:1].lower()}{error.msg[1:]}"
-    return str(error)
+        return _problem(error.lineno, f"column {error.colno}: {error.msg[:1].lower()}{error.msg[1:]}")
+    return _problem(None, str(error))
 
 
 def _problem(line: int | None, message: str) -> Problem:
@@ -274,13 +284,13 @@ def _problem(line: int | None, message: str) -> Problem:
 
 
 MIN_ROWS = 2
-"""The minimum rows of the text. The maximum is half of the pane."""
+"""The minimum number of rows of the text; the maximum is half of the pane."""
 
 
 class HeldEditor(Vertical):
-    """An editor with, for results, a switch for tool errors.
+    """The editor of a text for a held run, with a switch for tool errors if the text is a result.
 
-    It closes only on request: text stays, whatever the run does."""
+    It closes only at the user's request, so a text stays even if the run continues."""
 
     DEFAULT_CSS = """
     HeldEditor { height: auto; }
@@ -289,10 +299,10 @@ class HeldEditor(Vertical):
     """
 
     class Kept(Message):
-        """Posted to send the text."""
+        """Posted when the user sends the text."""
 
     class Ended(Message):
-        """Posted when typing ends without sending."""
+        """Posted when the user closes the editor without sending."""
 
     def __init__(self, stage: Workbench, held: HeldText, text: str, is_error: bool) -> None:
         super().__init__()
@@ -300,14 +310,14 @@ class HeldEditor(Vertical):
         self.held = held
         self.is_error = is_error
         self.is_sending = False
-        """Whether the text was sent and not answered yet."""
+        """Whether the text was sent and the run has not answered yet."""
         self.refused = ""
-        """Why the text was last refused."""
+        """The notice of the last refusal, until the text changes."""
         self._begun = text
         self._undoable: list[str] = []
         self._redoable: list[str] = []
         self._known = (text, 0)
-        """The last known text, and its undo step."""
+        """The last known text, and the number of its undo step."""
         self._gone: str | None = None
 
     def compose(self) -> ComposeResult:
@@ -327,7 +337,7 @@ class HeldEditor(Vertical):
 
     @property
     def editor(self) -> TextEditor:
-        """The text editor."""
+        """The text editor inside."""
         return self.query_one(TextEditor)
 
     @property
@@ -350,13 +360,15 @@ class HeldEditor(Vertical):
         return (self.text, self.is_error) != (self.held.original, self.held.is_error)
 
     def follow(self) -> None:
-        """Update the display if the text can no longer be sent."""
+        """Show whether the text can still be sent, after events of the run."""
         if self.is_mounted and self.held.why_gone != self._gone:
             self._say()
 
     def undo(self, *, again: bool = False) -> None:
-        """Undo or redo."""
-        source, target = (self._redoable, self._undoable) if again else (self._undoable, self._redoable)
+        """Undo the last step or, with `again`, redo it."""
+        source, target = self._undoable, self._redoable
+        if again:
+            source, target = target, source
         if source:
             target.append(self._known[0])
             self._known = (source.pop(), -1)
@@ -364,17 +376,17 @@ class HeldEditor(Vertical):
             self._say()
 
     def take(self, text: str) -> None:
-        """Replace the text by one from elsewhere."""
+        """Replace the text, such as by that of the user's own editor."""
         self.editor.take(text)
         self._tell(text, -1)
 
     def switch_error(self) -> None:
-        """Switch whether it is a tool error."""
+        """Mark the text as a tool error, or remove the mark."""
         self.is_error = not self.is_error
         self._say()
 
     def go_to_problem(self) -> None:
-        """Go to the error."""
+        """Move the cursor to the error in the text, if it has a position."""
         if (at := self.held.mistake_at(self.text)) is not None:
             self.editor.go_to(*at)
 
@@ -391,21 +403,23 @@ class HeldEditor(Vertical):
 
     def _say(self) -> None:
         self._gone = self.held.why_gone
-        problems = self.held.problems(self.text) if self._gone is None else self.held.gone_problems
-        self.editor.mark(marks([each for each in problems if each.line], 1, self.editor.line_count()), 1)
-        self.query_one(ProblemList).show([in_words(each) for each in problems])
+        problems = self.held.gone_problems
+        if self._gone is None:
+            problems = self.held.problems(self.text)
+        on_lines = [each for each in problems if each.line]
+        self.editor.mark(marks(on_lines, 1, self.editor.line_count()), 1)
+        self.query_one(ProblemList).show(list(map(in_words, problems)))
         self.query_one("#held-title", Bar).say(self._title)
         self.fit()
 
     def _title(self, width: int) -> Line:
-        sign = "x" if self.is_error else " "
         switch: Line = EMPTY
         if self.held.kind in ANSWERS:
-            switch = (Span(f"[{sign}] tool error ", "failed" if self.is_error else "muted"),)
+            switch = (Span("[x] tool error ", "failed") if self.is_error else Span("[ ] tool error ", "muted"),)
         return spread((Span(f" {self.held.title}", "strong"),), switch, width)
 
     def fit(self) -> None:
-        """Adjust the height to the text and the available room."""
+        """Adjust the height to the text, up to half of the pane."""
         assert isinstance(self.parent, Widget)
         most = max(self.parent.size.height // 2 - 1, MIN_ROWS)
         rows = min(max(self.editor.line_count(), MIN_ROWS), most)

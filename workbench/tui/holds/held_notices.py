@@ -1,4 +1,4 @@
-"""Notices about held runs that are not visible, shown once each, with the key that goes there."""
+"""Notices about held runs that are not visible, with the key that goes to them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
 from workbench.trajectory.events import Paused
+from workbench.tui.kit.actions import HELD_AT
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.tree.selection import Selection, go_to_run
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class HeldNotices:
-    """Checks for held runs that are not displayed, on news of runs and when the main screen is shown."""
+    """Announces held runs that are not displayed, each hold once."""
 
     def __init__(
         self,
@@ -36,9 +37,9 @@ class HeldNotices:
         self._key_name = key_name
         """Returns the names of an action's keys, empty if it has none."""
         self._goes_to_first = goes_to_first
-        """Whether to go to the first held run, not only announce it."""
+        """Whether to go to the first held run, as after a start with a breakpoint, instead of announcing it."""
         self._told: dict[str, Paused] = {}
-        """The hold of each run that was announced or seen."""
+        """The last hold of each run that was announced or seen, by run id."""
 
     def look(self) -> None:
         """Announce runs that are newly held and not visible."""
@@ -46,20 +47,19 @@ class HeldNotices:
         if not held and not self._told and not self._goes_to_first:
             return
         if not self._stage.shows_main:
-            return  # the notice would not be seen; this is repeated when the main screen is shown
+            return  # a notice would not be seen; the main screen calls this again when it is shown
         if self._goes_to_first:
             self._go_to_first(held)
-        fresh = []
-        for run in held:
-            if self._told.get(run.run_id) is not run.paused:
-                fresh.append(run)
-        self._told = {run.run_id: run.paused for run in held if run.paused is not None}
         shown = self._selection.run if "run" in self._panes.panes_in_sight else None
-        unseen = [run for run in fresh if run is not shown]
+        unseen = []
+        for run in held:
+            if run is not shown and self._told.get(run.run_id) is not run.paused:
+                unseen.append(run)
+        self._told = {run.run_id: run.paused for run in held if run.paused is not None}
         if unseen:
-            keys = self._key_name("step.held")
             who = _where(unseen[0]) if len(unseen) == 1 else f"{counted(len(held), 'run')} are held"
-            way = f"{keys} goes there" if keys else "'Go to the run that is held' is among all commands"
+            keys = self._key_name("step.held")
+            way = f"{keys} goes there" if keys else "'Go to the held run' is among all commands"
             self._stage.announce(f"{who}; {way}", "warned", GLYPHS.held)
 
     def _go_to_first(self, held: list[RunRecord]) -> None:
@@ -72,8 +72,10 @@ class HeldNotices:
 
 
 def _where(run: RunRecord) -> str:
-    paused = run.paused
-    at = {"request": "before a request", "call": "before a call", "result": "after a result"}
-    where = at.get(paused.at, "") if paused is not None else ""
-    why = f": {one_line(paused.why)}" if paused is not None and paused.why != "step by step" else ""
-    return f"{one_line(run.case_name)} is held {where}{why}"
+    name, paused = one_line(run.case_name), run.paused
+    if paused is None:
+        return f"{name} is held "
+    text = f"{name} is held {HELD_AT.get(paused.at, '')}"
+    if paused.why != "step by step":
+        text += f": {one_line(paused.why)}"
+    return text
