@@ -1,6 +1,4 @@
-"""The models to choose from, each with its endpoint and whether its key is set.
-
-They are the offline one, those in `workbench.toml` files, and those that suites name."""
+"""The models to choose from: the offline one, those in `workbench.toml` files, and those that suites name."""
 
 from __future__ import annotations
 
@@ -19,13 +17,12 @@ from workbench.suite.settings import models_named_by
 from workbench.suite.suite_file import SuiteFile
 
 MAX_SUITES_NAMED = 2
+"""The number of suites named in the description of a model; others are only counted."""
 
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """A model and a one-line description without secrets.
-
-    `short` is for narrow screens and begins with the host."""
+    """A model with a one-line description without secrets; `short` is for narrow screens and begins with the host."""
 
     name: str
     detail: str
@@ -34,7 +31,7 @@ class ModelChoice:
 
 @dataclass(frozen=True)
 class ModelChoices:
-    """All available models, and problems that prevented others."""
+    """The models to choose from, and the problems because of which others are missing."""
 
     choices: tuple[ModelChoice, ...]
     problems: tuple[str, ...]
@@ -43,9 +40,11 @@ class ModelChoices:
 def model_choices(
     program: Program, files: Sequence[SuiteFile], checked: Iterable[str], recorded: Iterable[str] = ()
 ) -> ModelChoices:
-    """Collect models from settings and suites.
+    """Return the models of settings and suites, each with its endpoint and whether its key is set.
 
-    Models that are `checked`, or that runs were `recorded` on, are always listed. Reads files only."""
+    Models that are `checked`, or that runs were `recorded` on, are always included. Reads files, but asks no
+    endpoint."""
+    # A model is described by its first source: offline, settings, suites, recordings, earlier choices.
     folders = list(dict.fromkeys(file.path.parent for file in files)) or [Path()]
     offline = next(model.description for model in built_in_models() if model.name == OFFLINE)
     found: dict[str, _Known] = {OFFLINE: _Known(offline, brief="not a language model")}
@@ -60,10 +59,12 @@ def model_choices(
             whose = "yours" if spec.origin == "user" else "named next to the suites"
             found.setdefault(spec.name, replace(_reached(program, spec, folder), whose=whose))
     for model, namers in _named_by_suites(files).items():
-        more = f" and {len(namers) - MAX_SUITES_NAMED} more" if len(namers) > MAX_SUITES_NAMED else ""
-        by = "named by " + ", ".join(file.path.stem for file in namers[:MAX_SUITES_NAMED]) + more
-        if model not in found:
-            found[model] = replace(_described(program, model, namers[0].path.parent, by_suite=True), whose=by)
+        if model in found:
+            continue
+        by = "named by " + ", ".join(file.path.stem for file in namers[:MAX_SUITES_NAMED])
+        if len(namers) > MAX_SUITES_NAMED:
+            by += f" and {len(namers) - MAX_SUITES_NAMED} more"
+        found[model] = replace(_described(program, model, namers[0].path.parent, by_suite=True), whose=by)
     for file in files:
         if file.suite is not None and (subject := file.suite.subject) is not None:
             found.setdefault(subject.name, _Known("runs its cases by itself", whose=f"the subject of {file.path.stem}"))
@@ -72,10 +73,9 @@ def model_choices(
         if model not in found:
             found[model] = replace(_described(program, model, folders[0], by_suite=False), whose=why)
     hide = program.secrets.redact
-    return ModelChoices(
-        tuple(ModelChoice(name, hide(known.detail), hide(known.short)) for name, known in found.items()),
-        tuple(one_line(hide(problem)) for problem in problems),
-    )
+    choices = [ModelChoice(name, hide(known.detail), hide(known.short)) for name, known in found.items()]
+    shown_problems = [one_line(hide(problem)) for problem in problems]
+    return ModelChoices(tuple(choices), tuple(shown_problems))
 
 
 def _named_by_suites(files: Sequence[SuiteFile]) -> dict[str, list[SuiteFile]]:
@@ -98,19 +98,21 @@ def _described(program: Program, model: str, folder: Path, *, by_suite: bool) ->
 
 
 def _reached(program: Program, spec: ModelSpec, folder: Path) -> _Known:
-    """Return whether the key of a model is set, and its endpoint."""
+    """Return the description of a model: whether its key is set, and the URL of its endpoint."""
     if spec.api_key_env is None:
         return _Known("no key needed", spec.base_url)
     try:
         there = program.environment.of(folder).get(spec.api_key_env)
     except ConfigError as error:
         return _Known(str(error), spec.base_url)
-    return _Known("key present" if there else f"key missing: set {spec.api_key_env}", spec.base_url)
+    if there:
+        return _Known("key present", spec.base_url)
+    return _Known(f"key missing: set {spec.api_key_env}", spec.base_url)
 
 
 @dataclass(frozen=True)
 class _Known:
-    """The description of a model: its state first, then its endpoint, and who names it."""
+    """The parts of a model's description: its state, the URL of its endpoint, and the place that names it."""
 
     state: str
     url: str = ""

@@ -1,9 +1,10 @@
-"""Opens the dialog for choosing models, and from it the form for a new one."""
+"""Opening the dialog that chooses models, with the form and the probes that the dialog leads to."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,17 +26,19 @@ if TYPE_CHECKING:
 
 
 def variants_of(suites: Sequence[OpenSuite]) -> dict[str, str]:
-    """Return the variants of suites, each with its description and the suites that have it."""
+    """Return the variants of suites by name, each described by its own text and the names of its suites."""
     found: dict[str, tuple[str, list[str]]] = {}
     for suite in suites:
-        for variant in suite.file.suite.variants if suite.file.suite is not None else ():
+        if suite.file.suite is None:
+            continue
+        for variant in suite.file.suite.variants:
             about = one_line(variant.description) or "a variant"
             found.setdefault(variant.name, (about, []))[1].append(suite.path.stem)
     return {name: f"{about} {GLYPHS.dot} of {one_line(', '.join(stems))}" for name, (about, stems) in found.items()}
 
 
 class ModelChooser:
-    """Chooses the models to run on, in a dialog, and adds models, in a form."""
+    """The choice of the models to run on, with everything that the dialog needs from the app."""
 
     def __init__(self, app: Workbench) -> None:
         self._app = app
@@ -44,10 +47,8 @@ class ModelChooser:
         self._endpoints, self._problems = known_endpoints(app.program, self._folders, presets.PRESETS)
 
     def choose(self, taken: Callable[[], object]) -> None:
-        """Ask for the models to run on.
-
-        Files are read at once, endpoints are asked once the dialog is shown. `taken` is called if the selection
-        changed."""
+        """Open the dialog; `taken` is called after the user has confirmed a choice."""
+        # Files are read before the dialog opens. The dialog itself asks endpoints for their models.
         selection = self._selection
         variants, run_as = variants_of(selection.open_suites.suites), selection.variants
         state = ModelsState(self._choices(), selection.models, self._endpoints, self._own, variants, run_as)
@@ -69,27 +70,22 @@ class ModelChooser:
         files = [suite.file for suite in self._selection.open_suites.suites]
         if row is not None and row.file is not None:
             files = [row.file]
-        suites = []
-        for file in files:
-            if file.suite is not None:
-                suites.append(file.suite)
+        suites = [file.suite for file in files if file.suite is not None]
         if row is not None and row.case is not None and suites:
             return models_of(suites[0], suites[0].cases[row.case.index])
-        return tuple(dict.fromkeys(model for suite in suites for model in models_of(suite)))
+        return tuple(dict.fromkeys(chain.from_iterable(map(models_of, suites))))
 
     @property
     def _folders(self) -> list[Path]:
         """The folders of the suites, that of the selected one first."""
-        selected = self._selection.suite
-        files = [suite.path for suite in self._selection.open_suites.suites]
-        first = [selected.path] if selected is not None else []
-        return list(dict.fromkeys(path.parent for path in (*first, *files))) or [Path()]
+        suites = list(self._selection.open_suites.suites)
+        if self._selection.suite is not None:
+            suites.insert(0, self._selection.suite)
+        return list(dict.fromkeys(suite.path.parent for suite in suites)) or [Path()]
 
     def _choices(self) -> ModelChoices:
         open_suites = self._selection.open_suites
-        recorded = []
-        for run in open_suites.workspace.recorded:
-            recorded.append(run.planned.asked_model)
+        recorded = [run.planned.asked_model for run in open_suites.workspace.recorded]
         files = [suite.file for suite in open_suites.suites]
         found = model_choices(self._program, files, self._selection.models, recorded)
         problems = dict.fromkeys((*found.problems, *self._problems))
@@ -110,9 +106,7 @@ class ModelChooser:
         self._app.show(AddModelScreen(endpoints, preset, model, adder), added)
 
     def _change(self, endpoints: Sequence[KnownEndpoint], name: str, changed: Callable[[Added | None], None]) -> str:
-        """Show the form for a model that a `workbench.toml` names.
-
-        Returns why not, if not."""
+        """Open the form for a model of a `workbench.toml`; returns why that is not possible, empty if it is."""
         for folder in self._folders:
             try:
                 known = named_model(name, folder, self._program)
@@ -125,16 +119,10 @@ class ModelChooser:
         return f"{model_label(name)} is in no workbench.toml, so there is nothing to change"
 
     def _probe(self, name: str) -> None:
-        files = []
-        for suite in self._selection.open_suites.suites:
-            if suite.file.suite is not None:
-                files.append(suite.file)
+        files = [suite.file for suite in self._selection.open_suites.suites if suite.file.suite is not None]
         self._app.show(ProbesScreen(Prober(self._program, self._app.services.trust, name, self._folders, files)))
 
     def _adder(self, folder: Path, known: ModelSpec | None = None) -> ModelAdder:
-        bundled = any(
-            self._app.services.is_bundled(suite.path)
-            for suite in self._selection.open_suites.suites
-            if suite.path.parent == folder
-        )
+        beside = [suite.path for suite in self._selection.open_suites.suites if suite.path.parent == folder]
+        bundled = any(map(self._app.services.is_bundled, beside))
         return ModelAdder(self._program, folder, bundled=bundled, known=known)

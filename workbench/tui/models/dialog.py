@@ -1,4 +1,4 @@
-"""The dialog of models: those that settings and suites name, then those that each reachable endpoint lists."""
+"""The dialog that chooses models: those of settings and suites, then those that each reachable endpoint lists."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from workbench.tui.models.form import Added
 from workbench.tui.terminal.theme import Ground
 
 MAX_UNFOLDED = 12
-"""The models of a local server are shown at once up to this number."""
+"""The number of models up to which those of a local server are shown without being asked for."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the list.
+    """A row of the dialog: a model, an endpoint, or a variant.
 
-    With `name`, a model that can be checked. With an endpoint and `model`, a model that the endpoint lists, without
-    `model` the endpoint itself. With `variant`, a variant of suites that can be checked."""
+    A model that can be checked has a `name`. A model that an endpoint lists has `endpoint` and `model`, the endpoint
+    itself no `model`. A variant of suites, which can be checked, has `variant`."""
 
     label: str
     detail: str = ""
@@ -48,7 +48,7 @@ class Row:
 
 
 class ModelsState:
-    """The choices, and the chosen ones."""
+    """The state of the dialog: the rows, the checked models and variants, and the answers of endpoints."""
 
     def __init__(
         self,
@@ -59,7 +59,9 @@ class ModelsState:
         variants: Mapping[str, str] = MappingProxyType({}),
         run_as: Variants = NO_VARIANTS,
     ) -> None:
-        """`variants` are those of the suites, each with a few words about it; `run_as` are those that are run."""
+        """Begin with the models and variants (`run_as`) that runs use at present.
+
+        `variants` are the descriptions of the suites' variants by name, `own` the models that the suites name."""
         self._variants = variants
         self._run_as = run_as
         self._checked_variants = set(variants) if run_as.all_of_them else set(run_as.names)
@@ -67,7 +69,7 @@ class ModelsState:
         self.choices = choices
         self._before = frozenset(checked)
         self._own = tuple(own)
-        """The models that the suite itself names."""
+        """The models that the suites themselves name."""
         self._checked = set(checked)
         self.endpoints = list(endpoints)
         self._unfolded: set[str] = set()
@@ -78,14 +80,17 @@ class ModelsState:
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """The checked models, in the order of the list, also those that are folded away."""
-        listed = (name for endpoint in self.endpoints for _, name in names_to_run(endpoint) if name is not None)
-        names = dict.fromkeys((*(choice.name for choice in self.choices.choices), *listed))
+        """The checked models in the order of the list, with those of folded endpoints."""
+        names = dict.fromkeys(choice.name for choice in self.choices.choices)
+        for endpoint in self.endpoints:
+            for _, name in names_to_run(endpoint):
+                if name is not None:
+                    names.setdefault(name)
         return tuple(name for name in names if name in self._checked)
 
     @property
     def chosen_variants(self) -> Variants:
-        """The checked variants, which run beside the suites as written; unchanged ones as before."""
+        """The checked variants, which run in addition to the suites as written."""
         if self._checked_variants == self._variants_before:
             return self._run_as
         return Variants(frozenset(self._checked_variants))
@@ -97,9 +102,7 @@ class ModelsState:
 
     @property
     def absent(self) -> Iterator[tuple[Role, str]]:
-        """Which endpoints cannot be reached, a sentence for each reason.
-
-        Those that refused to answer come first."""
+        """Sentences about endpoints without models in the list, one for each reason."""
         for each in self.endpoints:
             if each.problem:
                 yield "error", f"{each.preset.title}: {each.problem}"
@@ -109,42 +112,35 @@ class ModelsState:
         asking = [each.preset.title for each in self.local if each.preset.name in self._asked]
         if asking:
             yield "muted", f"Asking {', '.join(asking)} {GLYPHS.running}"
-        silent = [
-            f"{each.preset.title} ({each.preset.place})"
-            for each in self.local
-            if not (each.is_reachable or each.problem or each.preset.name in self._asked)
-        ]
+        silent = []
+        for each in self.local:
+            if not (each.is_reachable or each.problem or each.preset.name in self._asked):
+                silent.append(f"{each.preset.title} ({each.preset.place})")
         if silent:
             yield "muted", f"Nothing answers for {', '.join(silent)}."
 
     def is_checked(self, row: Row) -> bool:
-        """Return whether the model of a row is checked."""
+        """Return whether the model or variant of a row is checked."""
         if row.variant:
             return row.variant in self._checked_variants
         return row.name in self._checked
 
     def is_in_effect(self, row: Row) -> bool:
-        """Return whether runs use the model of a row at present: a checked one, or the suite's own.
-
-        So for a variant."""
+        """Return whether runs use the model or variant of a row at present, before the dialog is confirmed."""
         if row.variant:
             return row.variant in self._variants_before
         return row.name in (self._before or self._own)
 
     @property
     def in_effect(self) -> Iterator[tuple[Role, str]]:
-        """The model of runs at present, and the chosen one."""
+        """Sentences about the models of runs at present, and after the dialog is confirmed."""
         if self._before:
-            named = []
-            for choice in self.choices.choices:
-                if choice.name in self._before:
-                    named.append(choice.name)
+            named = [choice.name for choice in self.choices.choices if choice.name in self._before]
             yield "text", f"In use: {_listed(named)}, checked here in place of each suite's own."
+        elif self._own:
+            yield "text", f"In use: the suite's own, {_listed(self._own)}."
         else:
-            yield (
-                "text",
-                f"In use: the suite's own, {_listed(self._own)}." if self._own else "In use: each suite's own.",
-            )
+            yield "text", "In use: each suite's own."
         if self._checked == self._before:
             yield "muted", "Models that you check replace each suite's own; check none to use those."
         elif self._checked:
@@ -162,14 +158,13 @@ class ModelsState:
             self._checked ^= {row.name}
 
     def asks(self, endpoint: KnownEndpoint) -> None:
-        """Note that an endpoint is being asked for its models."""
+        """Take note that an endpoint is being asked for its models."""
         self._asked.add(endpoint.preset.name)
         self._build()
 
     def answered(self, endpoint: KnownEndpoint) -> None:
-        """Note an endpoint's answer.
-
-        Its models are shown if the user asked for them, or if they are few."""
+        """Take an endpoint's answer, and show its models."""
+        # Local servers are asked without a request of the user, so many models of theirs stay folded.
         name = endpoint.preset.name
         self._asked.discard(name)
         self.endpoints = [endpoint if each.preset == endpoint.preset else each for each in self.endpoints]
@@ -178,26 +173,27 @@ class ModelsState:
         self._build()
 
     def fold(self, endpoint: KnownEndpoint) -> None:
-        """Show the models of an endpoint, or hide them."""
+        """Show or hide the models of an endpoint."""
         self._unfolded ^= {endpoint.preset.name}
         self._build()
 
     def set_filter(self, text: str) -> None:
-        """Show only models with every word of a text.
-
-        Those of endpoints are then found also if they are hidden."""
+        """Show only models with every word of a text, those of folded endpoints included."""
         self.filter = text
         self._build()
 
     def added(self, choices: ModelChoices, name: str) -> int:
-        """Show a model that was added, check it, and return its row."""
+        """Show and check a model that was added, and return the index of its row."""
         self.choices = choices
         self._checked.add(name)
         self._build()
-        return next((at for at, row in enumerate(self.rows) if row.name == name), 0)
+        for at, row in enumerate(self.rows):
+            if row.name == name:
+                return at
+        return 0
 
     def changed(self, choices: ModelChoices) -> None:
-        """Show models that were read anew."""
+        """Show models that were read again, after a change of one of them."""
         self.choices = choices
         self._build()
 
@@ -221,7 +217,9 @@ class ModelsState:
             for model, name in names_to_run(endpoint):
                 if name not in named or name is None:
                     listed.append(Row(one_line(model), name=name, endpoint=endpoint, model=model))
-            fitting = list(filter(fits, listed)) if words or preset.name in self._unfolded else []
+            fitting = []
+            if words or preset.name in self._unfolded:
+                fitting = list(filter(fits, listed))
             if endpoint.is_reachable and (fitting or not words):
                 head = Row(preset.title, self._said(endpoint, preset.name in self._asked), endpoint=endpoint)
                 self.rows += [head, *fitting]
@@ -239,8 +237,8 @@ class ModelsState:
 
 
 def _named(variants: Sequence[str]) -> str:
-    names = ", ".join(map(one_line, variants))
-    return f"the {'variant' if len(variants) == 1 else 'variants'} {names}"
+    noun = "variant" if len(variants) == 1 else "variants"
+    return f"the {noun} {', '.join(map(one_line, variants))}"
 
 
 def _listed(models: Sequence[str]) -> str:
@@ -248,10 +246,10 @@ def _listed(models: Sequence[str]) -> str:
 
 
 MAX_LABEL_CELLS = 28
-"""Longer names are not aligned."""
+"""The length of names up to which they widen the column of names."""
 
 _MIN_ROWS = 5
-"""The rows that the list keeps, whatever there is to read."""
+"""The least rows of the list, for which texts around it are cut."""
 
 _ROWS_AROUND = 4
 """The rows of border, title and keys."""
@@ -259,11 +257,11 @@ _ROWS_AROUND = 4
 
 @dataclass(frozen=True)
 class ModelWays:
-    """The dialog's ways out.
+    """The functions of the app that the dialog calls.
 
-    `ask` asks an endpoint for its models, `add` opens the form of a model, beginning with one of an endpoint, and
-    calls back with the name, `change` opens the same form for a known one or returns why not, `probe` tests how one
-    handles tools, and `read` reads the `choices` anew."""
+    `ask` asks an endpoint for its models. `add` opens the form of a new model, filled with one of an endpoint, and
+    calls back. `change` opens the form of a known model, or returns why that is not possible. `probe` tests how a model
+    handles tools. `choices` reads the models again."""
 
     ask: Callable[[KnownEndpoint], Awaitable[KnownEndpoint]]
     add: Callable[[Sequence[KnownEndpoint], KnownEndpoint | None, str, Callable[[Added | None], None]], None]
@@ -273,9 +271,7 @@ class ModelWays:
 
 
 class ModelsScreen(Dialog[tuple[str, ...]]):
-    """Asks for models.
-
-    Closes with the checked ones, in the order of the list."""
+    """A dialog that asks for the models to run on, and closes with the checked ones in the order of the list."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     TITLE_LINE = "Models"
@@ -350,13 +346,16 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         self._show_keys()
 
     def _make_room(self, height: int) -> None:
-        """Limit the heights so that title, some rows and keys are always visible."""
+        """Limit the heights of the texts and of the list, so that title, some rows and keys are always visible."""
+        # The width of the text, as the style makes it: at most 130 cells, less border, padding and scroll thumb.
         width = max(min(130, self.app.size.width * 96 // 100) - 5, 1)
         room = height - _ROWS_AROUND - self._filter.display
         for name, build in (("#reading", self._explained), ("#absent", self._absent)):
             reading = self.query_one(name)
-            rows = len(build(width))
-            taken = rows if room - rows >= _MIN_ROWS else max(room - _MIN_ROWS, 0) if name == "#absent" else 0
+            taken = len(build(width))
+            if room - taken < _MIN_ROWS:
+                # The text above the list is shown as a whole or not at all; the one below it may be cut.
+                taken = max(room - _MIN_ROWS, 0) if name == "#absent" else 0
             reading.styles.max_height = taken
             reading.display = bool(taken)
             room -= taken
@@ -365,16 +364,17 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
     def _ask(self, endpoint: KnownEndpoint) -> None:
         async def ask() -> None:
             answered = await self._ways.ask(endpoint)
-            at = self._list.row
+            # The answer may add rows above the cursor, which stays on its row.
+            row = self._list.row
             self.state.answered(answered)
-            self._show(self.state.rows.index(at) if at in self.state.rows else None)
+            self._show(self.state.rows.index(row) if row in self.state.rows else None)
 
         self.state.asks(endpoint)
         self._show()
         self.run_worker(ask(), group="models", exit_on_error=True)
 
     def action_check(self) -> None:
-        """Check the model of the row, or show the models of its endpoint."""
+        """Check the row's model or variant; on an endpoint, list, show or hide its models."""
         row = self._list.row
         if row.endpoint is None or row.name is not None:
             self.state.check(row)
@@ -396,7 +396,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         return self.query_one(FilterField)
 
     def action_filter(self) -> None:
-        """Type words that the names of models must have."""
+        """Open the field that filters the models by words."""
         self._filter.value, self._filter.display = self.state.filter, True
         self.set_focus(self._filter)
         self._show()
@@ -424,7 +424,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
             super().action_leave()
 
     def action_add(self) -> None:
-        """Add a model to a `workbench.toml`, beginning with the one of the row."""
+        """Open the form that adds a model to a `workbench.toml`, filled with the model of the row."""
         row = self._list.row
 
         def added(model: Added | None) -> None:
@@ -435,13 +435,13 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         self._ways.add(self.state.endpoints, row.endpoint, row.model, added)
 
     def _tell_answer(self, model: Added) -> None:
-        """Say how quickly the endpoint answered, in place of the keys until the cursor moves."""
+        """Show how quickly the endpoint answered, in place of the keys until the cursor moves."""
         if model.answered:
             text = f" {GLYPHS.passed} {one_line(model.name)} {model.answered} "
             self.say_keys((Span(text, "passed"), *keys_line(("Enter", "use"), ("Esc", "leave"))))
 
     def action_change(self) -> None:
-        """Change the model of the row in its `workbench.toml`."""
+        """Open the form that changes the model of the row in its `workbench.toml`."""
 
         def changed(model: Added | None) -> None:
             if model is not None:
@@ -457,7 +457,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         self._refuse(why)
 
     def action_probe(self) -> None:
-        """Find out how the model of the row handles tools."""
+        """Test how the model of the row handles tools."""
         name = self._list.row.name
         if name is None:
             self._refuse("put the cursor on a model that has a name here")
@@ -467,16 +467,14 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
             self._ways.probe(name)
 
     def _refuse(self, why: str) -> None:
-        """Say why nothing is done, in place of the keys until the cursor moves."""
+        """Show why nothing is done, in place of the keys until the cursor moves."""
         if why:
             notice = (Span(f" {GLYPHS.warned} {one_line(why[:1].upper() + why[1:])}", "warned"),)
             self.query_one("#keys", Bar).say(lambda width: cut_line(notice, width))
 
 
 class _ModelList(LineView):
-    """The rows.
-
-    Enter and space are left to the dialog."""
+    """The rows of the dialog, which handles Enter and Space itself."""
 
     GROUND: ClassVar[Ground] = "panel"
 
@@ -499,14 +497,15 @@ class _ModelList(LineView):
         if row.endpoint is not None and not row.model:
             role: Role = "error" if row.endpoint.problem else "muted"
             return cut_line((Span(f" {row.label}", "strong"), Span(f"  {row.detail}", role)), self.text_width)
-        checked = self._state.is_checked(row)
-        can_check = row.name is not None or row.variant
-        mark = f"[{GLYPHS.passed if checked else ' '}] " if can_check else "    " if row.model else ""
-        head: Line = (
-            Span("   " if row.endpoint is not None else " "),
-            Span(mark, "passed" if checked else "muted"),
-        )
-        label = row.label if row.endpoint is not None else self._label(row.label)
+        mark = Span("    " if row.model else "", "muted")
+        if self._state.is_checked(row):
+            mark = Span(f"[{GLYPHS.passed}] ", "passed")
+        elif row.name is not None or row.variant:
+            mark = Span("[ ] ", "muted")
+        head: Line = (Span(" "), mark)
+        label = self._label(row.label)
+        if row.endpoint is not None:
+            head, label = (Span("   "), mark), row.label
         head = (*head, Span(cut_middle(label, self.text_width - cells(head))))
         gap = "  "
         if self._state.is_in_effect(row):
@@ -517,9 +516,11 @@ class _ModelList(LineView):
         return cut_line(line, self.text_width)
 
     def _label(self, label: str) -> str:
-        labels = (cell_len(row.label) for row in self._state.rows if row.endpoint is None)
-        width = max((length for length in labels if length <= MAX_LABEL_CELLS), default=0)
-        return padded(label, max(width, cell_len(label)))
+        width = cell_len(label)
+        for row in self._state.rows:
+            if row.endpoint is None and cell_len(row.label) <= MAX_LABEL_CELLS:
+                width = max(width, cell_len(row.label))
+        return padded(label, width)
 
     def get_content_height(self, container: object, viewport: object, width: int) -> int:
         return len(self._state.rows)

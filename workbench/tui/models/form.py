@@ -1,4 +1,4 @@
-"""The form for a model: looks for keys, asks the endpoint, writes the model into the settings."""
+"""The form of a model, which asks the model's endpoint and writes the model into a `workbench.toml`."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ from workbench.tui.terminal.theme import Ground
 
 @dataclass(frozen=True)
 class Added:
-    """A model that was added or changed, and how quickly its endpoint answered, if it did."""
+    """A model that was added or changed, with the notice about its endpoint's answer, if there was one."""
 
     name: str
     answered: str = ""
 
 
 class ModelAdder:
-    """Adds models for the suites in a folder; into the user's own `workbench.toml` only, if these are `bundled`.
+    """Adds a model for the suites in a folder, or changes the one that is `known`.
 
-    Or changes the one that is `known`."""
+    For `bundled` suites, only the user's own `workbench.toml` is offered."""
 
     def __init__(self, program: Program, folder: Path, *, bundled: bool, known: ModelSpec | None = None) -> None:
         self.known = known
@@ -67,39 +67,43 @@ class ModelAdder:
             self.owners, self.owner = (owner_of(known),), owner_of(known)
 
     def file(self, owner: Owner) -> Path:
-        """Return the `workbench.toml` of an owner, or that of the known model."""
+        """Return the path of the `workbench.toml` of an owner or, for a known model, of the file that has it."""
         if self.known is not None and self.known.file is not None:
             return self.known.file
         return settings_file(self._program, self._folder, owner)
 
     def key_is_found(self, variable: str) -> bool:
-        """Return whether a variable has a value, in the environment or in a `.env`.
+        """Return whether a variable has a value in the environment or in a `.env`.
 
-        Raises ConfigError."""
+        Raises:
+            ConfigError: A `.env` cannot be read.
+        """
         return bool(self._program.environment.of(self._folder).get(variable, "").strip())
 
     def check_name(self, name: str) -> None:
-        """Raise ConfigError when the name is taken by another model."""
+        """Raise ConfigError if another model has the name."""
         if self.known is None:
             check_name_is_free(name, self._folder, self._program)
 
     async def check(self, spec: ModelSpec) -> CheckResult:
-        """Ask the endpoint of a model whether it answers, accepts the key and has the model."""
+        """Ask the endpoint of a model whether it accepts the key and has the model."""
         try:
             return await in_background(lambda: check_typed_now(spec, self._folder, self._program))
         except ConfigError as error:
             return CheckResult(False, str(error))
 
     def add(self, spec: ModelSpec, owner: Owner) -> Path:
-        """Write a model down.
+        """Write a model into the `workbench.toml` of an owner, and return the path of the file.
 
-        Raises ConfigError."""
+        Raises:
+            ConfigError: The file cannot be changed.
+        """
         if self.known is not None:
             return change_model(self.known, spec)
         return add_model(spec, self._folder, self._program, owner)
 
     def shown(self, text: str) -> str:
-        """Return a text without secrets."""
+        """Return a text with its secrets redacted."""
         return self._program.secrets.redact(text)
 
 
@@ -128,17 +132,17 @@ _ROWS_AROUND = 5 + len(_LABELS)
 """The rows of border, title, keys, an empty line and fields."""
 
 _LABEL_CELLS = 15
-"""The width of the labels, as in the style."""
+"""The width of the labels, the same as in the style."""
 
 MAX_LISTED = 5
-"""The models of an endpoint that are named at most."""
+"""The maximum number of an endpoint's models that are named."""
 
 _MIN_KEY_CHARS = 20
-"""Shorter texts may become the name of a variable while they are typed."""
+"""The length from which a text that is no name of a variable counts as a key; a shorter one may be typed further."""
 
 
 class ChoiceField(Bar, can_focus=True):
-    """One of several values, changed with ← and →."""
+    """A field with one of several values, changed with ← and →."""
 
     DEFAULT_CSS = "ChoiceField { background: $background; }"
     GROUND: ClassVar[Ground] = "background"
@@ -159,16 +163,15 @@ class ChoiceField(Bar, can_focus=True):
         return self.values[self.at]
 
     def choose(self, at: int) -> None:
-        """Choose a value without telling the owner."""
+        """Choose the value at an index without calling `on_change`."""
         self.at = at
         self.show()
 
     def show(self) -> None:
-        """Draw the value, with arrows while it can be changed."""
-        arrow: Role = "accent" if self.has_focus else "muted"
-        self.say(
-            lambda _: (Span("‹ ", arrow), Span(self.value, "strong" if self.has_focus else "text"), Span(" ›", arrow))
-        )
+        """Draw the value between arrows, which are coloured while the keys change it."""
+        roles: tuple[Role, Role] = ("accent", "strong") if self.has_focus else ("muted", "text")
+        line: Line = (Span("‹ ", roles[0]), Span(self.value, roles[1]), Span(" ›", roles[0]))
+        self.say(lambda _: line)
 
     def on_mount(self) -> None:
         self.show()
@@ -184,15 +187,13 @@ class ChoiceField(Bar, can_focus=True):
         self.action_turn(1)
 
     def action_turn(self, by: int) -> None:
-        """Choose the next value, or the one before."""
+        """Choose the next (1) or previous (-1) value."""
         self.choose((self.at + by) % len(self.values))
         self._on_change()
 
 
 class AddModelScreen(Dialog[Added]):
-    """Asks for a model and adds it, or changes a known one, once its endpoint has confirmed it.
-
-    Closes with its name and the endpoint's answer."""
+    """The form that adds a model, or changes a known one, after the model's endpoint has confirmed it."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     TITLE_LINE = "Add a model"
@@ -227,7 +228,7 @@ class AddModelScreen(Dialog[Added]):
         self._problems: dict[Field, str] = {}
         self._outcome: tuple[Role, str] | None = None
         self._refused: tuple[TypedModel, Owner] | None = None
-        """The form that the endpoint did not confirm: it is added when Enter is pressed again."""
+        """The content of the form that the endpoint did not confirm; a second Enter adds it all the same."""
 
     @property
     def heading(self) -> str:
@@ -238,9 +239,10 @@ class AddModelScreen(Dialog[Added]):
 
     def body(self) -> ComposeResult:
         start, adder = self._start, self._adder
+        titles = [preset.title for preset in self._presets]
+        titles.append(_OTHER)
         at = self._presets.index(self._preset) if self._preset is not None else len(self._presets)
-        titles = [*(preset.title for preset in self._presets), _OTHER]
-        provider = next((at for at, known in enumerate(PROVIDERS) if known == start.provider), 0)
+        provider = PROVIDERS.index(start.provider) if start.provider in PROVIDERS else 0
         yield Bar("space")
         yield from self._row("preset", ChoiceField(titles, at, self._take_preset, "preset"))
         yield from self._row("base_url", self._input("base_url", start.base_url))
@@ -250,7 +252,7 @@ class AddModelScreen(Dialog[Added]):
         if adder.known is None:
             yield from self._row("name", self._input("name", start.name))
         yield from self._row("price", self._input("price", start.price))
-        thoughts = next((at for at, known in enumerate(THOUGHTS) if known == start.thoughts), 0)
+        thoughts = THOUGHTS.index(start.thoughts) if start.thoughts in THOUGHTS else 0
         yield from self._row("thoughts", ChoiceField(_THOUGHTS, thoughts, self._changed, "thoughts"))
         if adder.known is None:
             owners = [_OWNERS[owner] for owner in adder.owners]
@@ -262,10 +264,11 @@ class AddModelScreen(Dialog[Added]):
 
     def on_mount(self) -> None:
         self._suggest()
-        self._take_focus("model" if self._preset is not None or self._adder.known is not None else "preset")
+        is_filled = self._preset is not None or self._adder.known is not None
+        self._take_focus("model" if is_filled else "preset")
 
     def _row(self, name: str, field: ChoiceField | SafeInput) -> ComposeResult:
-        """Yield a field behind its label, and below it the place for its problem."""
+        """Yield a field with its label, and below it the line for its problem."""
         label = Bar()
         label.add_class("label")
         label.say(lambda _: (Span(f" {_LABELS[name]}", "muted"),))
@@ -287,20 +290,19 @@ class AddModelScreen(Dialog[Added]):
         self.set_class(height < _ROWS_AROUND + 2, "low")
         self.query_one("#told").styles.max_height = max(height - _ROWS_AROUND, 1)
 
-    # What is typed
-
     @property
     def _listed(self) -> tuple[str, ...]:
-        """The models that the chosen endpoint is known to list."""
+        """The models that the chosen endpoint lists, as far as it was asked."""
         if self._preset is not None:
             return self._models[self._preset]
         return ()
 
     def _suggest(self) -> None:
-        """Complete the model's name by those that the endpoint lists."""
-        self.query_one("#model", SafeInput).suggester = (
-            SuggestFromList(self._listed, case_sensitive=False) if self._listed else None
-        )
+        """Complete the name of the model while it is typed, by those that the endpoint lists."""
+        field = self.query_one("#model", SafeInput)
+        field.suggester = None
+        if self._listed:
+            field.suggester = SuggestFromList(self._listed, case_sensitive=False)
 
     def _text(self, name: str) -> str:
         return self.query_one(f"#{name}", SafeInput).value
@@ -316,21 +318,21 @@ class AddModelScreen(Dialog[Added]):
 
     @property
     def _owner(self) -> Owner:
-        return self._adder.owner if self._adder.known else self._adder.owners[self.query_one("#owner", ChoiceField).at]
+        if self._adder.known is not None:
+            return self._adder.owner
+        return self._adder.owners[self.query_one("#owner", ChoiceField).at]
 
     def _take_preset(self) -> None:
-        """Fill in an endpoint's known settings.
-
-        The key's variable never stays with another address."""
+        """Fill in the settings of the chosen endpoint."""
         at = self.query_one("#preset", ChoiceField).at
-        preset = self._presets[at] if at < len(self._presets) else None
-        typed = TypedModel.of_preset(preset) if preset is not None else TypedModel()
-        self._preset = preset
+        self._preset, typed, provider = None, TypedModel(), "openai"
+        if at < len(self._presets):
+            self._preset = self._presets[at]
+            typed, provider = TypedModel.of_preset(self._preset), self._preset.provider
+        # Another endpoint must not get the key of the one before, so the variable is always replaced, too.
         self.query_one("#base_url", SafeInput).value = typed.base_url
         self.query_one("#api_key_env", SafeInput).value = typed.api_key_env
-        self.query_one("#provider", ChoiceField).choose(
-            PROVIDERS.index(preset.provider if preset is not None else "openai")
-        )
+        self.query_one("#provider", ChoiceField).choose(PROVIDERS.index(provider))
         self._changed()
 
     @on(Input.Changed)
@@ -351,8 +353,6 @@ class AddModelScreen(Dialog[Added]):
         self._problems = {}
         self._tell(None)
 
-    # What is told
-
     def _tell(self, role: Role | None, text: str = "", keys: Line | None = None) -> None:
         self._outcome = (role, text) if role is not None else None
         told = self.query_one("#told", ReadLines)
@@ -364,16 +364,17 @@ class AddModelScreen(Dialog[Added]):
                 problem.show_anew(from_top=True)
                 problem.refresh(layout=True)
         if self.has_class("low") and self._outcome:
-            keys = next(iter(self._told(self.size.width)[1:]), None)  # the last row is all there is to tell it
+            # A low screen hides the text below the fields, so the row of keys shows its first line.
+            keys = self._told(self.size.width)[1]
         self.say_keys(keys or self._keys)
 
     def _problem_lines(self, name: str, width: int) -> list[Line]:
-        problem = next((text for field, text in self._problems.items() if field == name), "")
+        problem = {str(field): text for field, text in self._problems.items()}.get(name)
+        if not problem:
+            return []
         lead = " " * (_LABEL_CELLS + 1)
         text = one_line(self._adder.shown(f"{GLYPHS.error} {problem}"))
-        if problem:
-            return list(behind((Span(lead),), text, "error", max(width - len(lead), 10)))
-        return []
+        return list(behind((Span(lead),), text, "error", max(width - len(lead), 10)))
 
     def _told(self, width: int) -> list[Line]:
         room = max(width - 2, 10)
@@ -387,10 +388,10 @@ class AddModelScreen(Dialog[Added]):
         elif not self._problems and self.is_mounted:
             add(*self._of_key())
             if listed := self._listed:
-                add(
-                    "muted",
-                    f"The endpoint lists {', '.join(listed[:MAX_LISTED])}{', …' * (len(listed) > MAX_LISTED)}.",
-                )
+                names = ", ".join(listed[:MAX_LISTED])
+                if len(listed) > MAX_LISTED:
+                    names += ", …"
+                add("muted", f"The endpoint lists {names}.")
             add("muted", f"It is written to {self._adder.file(self._owner)}.")
         return lines
 
@@ -408,10 +409,8 @@ class AddModelScreen(Dialog[Added]):
             f"{GLYPHS.warned} {variable} is not set: put it into the environment, or into .env next to the suites.",
         )
 
-    # Keys
-
     def action_go(self, by: int) -> None:
-        """Go to the next field, or the one before."""
+        """Focus the next (1) or previous (-1) field."""
         if by > 0:
             self.focus_next()
         else:
@@ -419,7 +418,7 @@ class AddModelScreen(Dialog[Added]):
 
     @on(Input.Submitted)
     def action_submit(self) -> None:
-        """Ask the endpoint, and add the model; at once, if it was asked before and did not confirm the same model."""
+        """Ask the endpoint and add the model if it confirms; for a model it did not confirm before, add it at once."""
         typed, owner = self._typed, self._owner
         try:
             spec = typed.spec(owner)
@@ -446,7 +445,7 @@ class AddModelScreen(Dialog[Added]):
         async def check() -> None:
             checked = await self._adder.check(spec)
             if (self._typed, self._owner) != (typed, owner):
-                return  # changed meanwhile: what came is about something else
+                return  # the form was changed meanwhile, so the answer is about another model
             if checked.ok:
                 self._add(typed, owner, checked)
             else:
@@ -467,19 +466,19 @@ class AddModelScreen(Dialog[Added]):
             self._adder.add(spec, owner)
         except ConfigError as error:
             self._tell("error", f"{GLYPHS.error} {'; '.join(error.problems)}")
-        else:
-            took_ms = checked.took_ms if checked is not None else None
-            self.dismiss(Added(spec.name, f"answered in {duration_text(took_ms)}" if took_ms is not None else ""))
+            return
+        answered = ""
+        if checked is not None and checked.took_ms is not None:
+            answered = f"answered in {duration_text(checked.took_ms)}"
+        self.dismiss(Added(spec.name, answered))
 
 
-_KEYS, _CHANGING_KEYS = (
-    keys_line(("Enter", f"check and {doing}"), ("↑↓", "field"), ("←→", "choose"), ("Esc", "leave"))
-    for doing in ("add", "change")
-)
+_KEYS = keys_line(("Enter", "check and add"), ("↑↓", "field"), ("←→", "choose"), ("Esc", "leave"))
+_CHANGING_KEYS = keys_line(("Enter", "check and change"), ("↑↓", "field"), ("←→", "choose"), ("Esc", "leave"))
 
 
 def _may_be_a_key(text: str) -> bool:
-    """Return whether a text for the name of a variable is rather a key, or the beginning of one."""
+    """Return whether a text in the field for a variable's name looks like a key instead."""
     try:
         checked_key_variable(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The dialog that sends the probes of tool calling to a model, and shows each finding."""
+"""The dialog that probes how a model calls tools, and shows each finding as it comes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ROLES: dict[str, Role] = {"works": "passed", "repaired": "warned", "wrong": "fa
 
 
 class Prober:
-    """Probes one model, as it is reached from the first of some folders."""
+    """The probes of one model, which is resolved for the first of some folders."""
 
     def __init__(
         self, program: Program, trust: Trust, name: str, folders: Sequence[Path], files: Sequence[SuiteFile]
@@ -40,9 +40,11 @@ class Prober:
         self._files = files
 
     def model(self) -> ListedModel:
-        """Return how the model is reached.
+        """Return the model with the environment that has its key.
 
-        Raises ConfigError for one that is not to be asked."""
+        Raises:
+            ConfigError: The model is unknown, or an untrusted `workbench.toml` defines it.
+        """
         program, folder = self._program, self._folder
         spec = program.models.resolve(self.name, folder, by_suite=False)
         listed = ListedModel(spec, program.environment.of(folder))
@@ -53,7 +55,7 @@ class Prober:
         return listed
 
     async def check(self, listed: ListedModel, endpoints: Endpoints) -> CheckResult:
-        """Ask whether the endpoint answers."""
+        """Ask the endpoint whether it has the model; no answer within `CHECK_TIMEOUT_S` is a failed check."""
         try:
             async with asyncio.timeout(CHECK_TIMEOUT_S):
                 return await endpoints.check(listed.spec, listed.environment)
@@ -62,26 +64,25 @@ class Prober:
 
     async def send(self, listed: ListedModel, endpoints: Endpoints) -> AsyncGenerator[ProbeResult]:
         """Yield the result of each probe."""
+        # The module imports the engine, which takes long, so a thread imports it first.
         await in_background(lambda: importlib.import_module("workbench.evaluation.tool_probes"))
-        from workbench.evaluation.tool_probes import ToolProbes  # on use: it knows the engine
+        from workbench.evaluation.tool_probes import ToolProbes
 
         async with aclosing(ToolProbes(self._program, endpoints).send(listed.spec, listed.environment)) as results:
             async for result in results:
                 yield result
 
     def endpoints(self) -> Endpoints:
-        """Return the connections for one session of probes."""
+        """Return new connections to endpoints, for one series of probes; the caller closes them."""
         return Endpoints(self._program.secrets)
 
     def shown(self, text: str) -> str:
-        """Return a text on one line and without secrets."""
+        """Return a text on one line, with its secrets redacted."""
         return one_line(self._program.secrets.redact(text))
 
 
 class ProbesScreen(Dialog[None]):
-    """Shows the results of the probes as they come.
-
-    Closing it stops them."""
+    """A dialog that probes a model and shows the results as they come; closing it stops the probes."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     DEFAULT_CSS = "ProbesScreen > Vertical { width: 120; }"
@@ -133,9 +134,8 @@ class ProbesScreen(Dialog[None]):
         lines: list[Line] = [EMPTY]
 
         def add(head: str, text: str, role: Role, text_role: Role = "text") -> None:
-            lines.extend(
-                behind((Span(f" {head}", role),), self._prober.shown(text), text_role, max(room - len(head), 10))
-            )
+            shown = self._prober.shown(text)
+            lines.extend(behind((Span(f" {head}", role),), shown, text_role, max(room - len(head), 10)))
 
         if self._problem:
             add(f"{GLYPHS.error} ", self._problem, "error")
