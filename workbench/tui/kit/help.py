@@ -196,7 +196,8 @@ def _section(title: str, found: Sequence[_Found], now: Situation | None, width: 
     def entry(found: _Found, column: int) -> list[Line]:
         action, matched = found
         why, keys = reasons[action.id], keymap.names(action)
-        of_key, of_title = ("accent", "text") if why is None else ("muted", "muted")
+        of_key: Role = "accent" if why is None else "muted"
+        of_title: Role = "text" if why is None else "muted"
         head = Span(f"   {keys}{' ' * max(key_cells - cell_len(keys), 1)}", of_key)
         room = max(column - cell_len(head.text) - 1, 10)
         first, *others = wrap_line(tuple(marked_spans(action.title, matched, 0, of_title, "heading")), room)

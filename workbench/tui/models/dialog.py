@@ -167,7 +167,8 @@ class ModelsState:
         # Local servers are asked without a request of the user, so many models of theirs stay folded.
         name = endpoint.preset.name
         self._asked.discard(name)
-        self.endpoints = [endpoint if each.preset == endpoint.preset else each for each in self.endpoints]
+        at = [each.preset for each in self.endpoints].index(endpoint.preset)
+        self.endpoints[at] = endpoint
         if endpoint.models is not None and not (endpoint.preset.is_local and len(endpoint.models) > MAX_UNFOLDED):
             self._unfolded.add(name)
         self._build()

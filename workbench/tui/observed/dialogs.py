@@ -1,4 +1,4 @@
-"""The dialogs of a recording: its address, the requests, the destination of its cases, and whether it ends."""
+"""The dialogs of recording a program and its model, and the making of cases from recorded conversations."""
 
 from __future__ import annotations
 
@@ -46,16 +46,14 @@ if TYPE_CHECKING:
 
 
 class Wanted(NamedTuple):
-    """The recording as it was typed: the endpoint, and where the program reaches the proxy."""
+    """The recording that the user typed: the endpoint, and the address at which the proxy listens."""
 
     upstream: str
     listen: str
 
 
 class ObserveScreen(_Naming[Wanted]):
-    """Asks for the endpoint to record.
-
-    `problem` is why the last attempt failed."""
+    """Asks for the endpoint and the address of a recording; `problem` is why the last attempt failed."""
 
     def __init__(self, before: Wanted, problem: str = "") -> None:
         super().__init__(
@@ -77,11 +75,13 @@ class ObserveScreen(_Naming[Wanted]):
 
     def on_mount(self) -> None:
         for texts in self.query(ReadLines):
-            texts.can_focus = False  # Tab goes from field to field
+            texts.can_focus = False  # so that Tab goes from field to field
 
     def _lines(self, width: int) -> list[Line]:
-        problem = with_margin(f"{GLYPHS.warned} {self._problem}", width, "warned") if self._problem else []
-        return [*super()._lines(width), *problem]
+        lines = super()._lines(width)
+        if self._problem:
+            lines += with_margin(f"{GLYPHS.warned} {self._problem}", width, "warned")
+        return lines
 
     def submit(self) -> None:
         try:
@@ -108,14 +108,14 @@ def _why_not_upstream(text: str) -> str | None:
 
 
 class WhereScreen(WhichSuiteScreen):
-    """Asks for the suite of a new case, by index."""
+    """Asks for the suite that gets a new case, and closes with its index."""
 
     TITLE_LINE = "Add the case to"
     VERB = "show what changes"
 
 
 class EndScreen(AskScreen[Literal["end", "no"]]):
-    """Asks before something is broken off or lost."""
+    """Asks before a recording ends, if that drops requests under way or conversations without a case."""
 
     TITLE_LINE = "End the recording?"
 
@@ -129,15 +129,22 @@ class EndScreen(AskScreen[Literal["end", "no"]]):
             else:
                 lost = f"{count_text(unused)} conversations are no cases yet"
             texts.append(f"{lost}, and will be forgotten.")
-        super().__init__(
-            lambda width: [EMPTY, *(line for text in texts for line in with_margin(text, width)), EMPTY],
-            [("end", Option("end it", "")), ("no", Option("no", "keep recording"))],
-            leaving="keep recording",
-        )
+
+        def lines(width: int) -> list[Line]:
+            shown: list[Line] = [EMPTY]
+            for text in texts:
+                shown += with_margin(text, width)
+            return [*shown, EMPTY]
+
+        answers: list[tuple[Literal["end", "no"], Option]] = [
+            ("end", Option("end it", "")),
+            ("no", Option("no", "keep recording")),
+        ]
+        super().__init__(lines, answers, leaving="keep recording")
 
 
 class CaseMaker:
-    """Makes cases of conversations, each in one step that can be undone, with the conversation as its run."""
+    """Makes cases of recorded conversations, each in one undo step, with the conversation as the case's first run."""
 
     def __init__(self, stage: Workbench, selection: Selection, new_suites: NewSuites, secrets: Secrets) -> None:
         self._stage = stage
@@ -146,9 +153,9 @@ class CaseMaker:
         self._secrets = secrets
 
     async def make(self, seen: Seen, announce: Announce) -> str | None:
-        """Make a case of a conversation.
+        """Make a case of a conversation, after the user chose a suite and agreed to the change.
 
-        Returns where it is, `None` if there is none."""
+        Returns the place of the case as text, `None` if no case was made."""
         try:
             return await self._made(seen, announce)
         except (RefusedError, NotEditableError, SpliceError) as error:
@@ -166,9 +173,9 @@ class CaseMaker:
         which = await self._stage.ask(WhereScreen(options))
         if which is None:
             return None
-        return await (
-            self._into(suites[which].path, seen, announce) if which < len(suites) else self._into_new(seen, announce)
-        )
+        if which == len(suites):
+            return await self._into_new(seen, announce)
+        return await self._into(suites[which].path, seen, announce)
 
     async def _into(self, path: Path, seen: Seen, announce: Announce) -> str | None:
         made = await in_background(lambda: self._alone(seen, path))
@@ -176,8 +183,9 @@ class CaseMaker:
         change = _change(suite, made, seen)
         if not await self._agreed(path, suite.document.text, change.document.text, made):
             return None
+        # The suite may have changed during the question, so the change is made anew.
         suite = self._selection.open_suites.editable(path)
-        change = _change(suite, made, seen)  # it may have changed meanwhile
+        change = _change(suite, made, seen)
         self._selection.open_suites.change(suite, change.document, change.summary, case=change.case)
         return await self._added(suite, change.case, made, announce, f"{key_for('edit.undo')} takes it back")
 
@@ -197,7 +205,7 @@ class CaseMaker:
     async def _added(
         self, suite: OpenSuite, key: str | None, made: MadeSuite, announce: Announce, then: str
     ) -> str | None:
-        """Select a new case, and show the conversation as its run."""
+        """Select a new case, show the conversation as its run, and return the place of the case as text."""
         self._selection.select(suite.path, key)
         file, outline = suite.file, next(each for each in suite.cases if each.key == key)
         if file.suite is not None:
@@ -210,12 +218,17 @@ class CaseMaker:
         return where
 
     def _alone(self, seen: Seen, path: Path) -> MadeSuite:
-        """Return a suite of the conversation alone, in which nothing that looks like a key stands.
+        """Return a suite of the conversation alone, without text that looks like a key.
 
-        Raises RefusedError."""
+        Raises:
+            RefusedError: No case can be made of the conversation.
+        """
         case = case_of(seen.conversation)
-        said = [text for run in case.runs for each in run.rounds for text in (each.text, each.reasoning)]
-        learn_keys([cast("JsonValue", case.table), *said], f"RECORDED_KEY_{seen.number}", self._secrets)
+        said: list[JsonValue] = [cast("JsonValue", case.table)]
+        for run in case.runs:
+            for each in run.rounds:
+                said += (each.text, each.reasoning)
+        learn_keys(said, f"RECORDED_KEY_{seen.number}", self._secrets)
         return made_suite(Imported((case,), suite=RULE_OF_NEW_SUITES), suite_name(path), path, self._secrets)
 
     async def _agreed(self, path: Path, before: str, after: str, made: MadeSuite) -> bool:
@@ -232,9 +245,11 @@ class CaseMaker:
 
 
 def _change(suite: OpenSuite, made: MadeSuite, seen: Seen) -> Restructured:
-    """Return a suite with the case at its end.
+    """Return the change that adds a case at the end of a suite.
 
-    Raises RefusedError where it could not be read then."""
+    Raises:
+        RefusedError: The suite would have more errors than before.
+    """
     document = suite.document
     table = fitted(made.cases[0].table, document.table(HEAD))
     change = with_new_cases(document, [table], f"Case of conversation {seen.number}")

@@ -1,4 +1,4 @@
-"""A recording in progress: the proxy on a thread of its own, and its observations as values for the screen."""
+"""A recording in progress: the proxy, on a thread of its own, and the conversations that it has observed."""
 
 from __future__ import annotations
 
@@ -30,15 +30,16 @@ from workbench.exchange.observed.proxy import Listen, RecordingProxy
 from workbench.trajectory.events import Event, EventPayload, JsonValue, RequestStarted, RunStarted, ToolDefinition
 
 _CLOSING_S = 5.0
-"""How long the proxy may take to close before its thread is ended, in seconds."""
+"""The time for the proxy to close before its thread is ended."""
 
 State = Literal["asking", "calling", "whole", "broken off"]
-"""Whether the model is being asked, its calls are being answered, it has answered, or there is no whole answer."""
+"""The state of a conversation: the model is asked, the program answers its calls, it has answered, or no whole answer
+came."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """A conversation as far as it is.
+    """An observed conversation up to now, as an unchanging value that other threads may use.
 
     `problem` is why it broke off, `why_no_case` why no case can be made of it."""
 
@@ -52,7 +53,7 @@ class Seen:
 
     @property
     def request(self) -> str:
-        """The user's last message."""
+        """The last message of the user, empty if there is none."""
         asked = last_request(self.conversation.messages)
         if asked is not None:
             return self.conversation.messages[asked].content
@@ -60,15 +61,18 @@ class Seen:
 
     @property
     def calls(self) -> int:
-        """How many calls the model made."""
+        """The number of calls that the model made."""
         return sum(len(message.tool_calls) for message in self.conversation.messages)
 
     def events(self) -> Sequence[Event]:
         """Return the conversation as events of a run that has not ended."""
         conversation = self.conversation
+        # Messages up to the user's last request are the start of the run; the rounds of the model follow.
         asked = last_request(conversation.messages)
         first = len(conversation.messages) if asked is None else asked + 1
-        tools = (ToolDefinition(str(tool["name"]), str(tool.get("description", ""))) for tool in conversation.tools)
+        tools = []
+        for tool in conversation.tools:
+            tools.append(ToolDefinition(str(tool["name"]), str(tool.get("description", ""))))
         rounds = rounds_of(conversation, first, len(conversation.messages))
         payloads: list[EventPayload] = [
             RunStarted(
@@ -88,9 +92,9 @@ class Seen:
 
 
 def seen_of(observed: ObservedConversation) -> Seen:
-    """Return the conversation so far. Called on the proxy's thread."""
+    """Return the present state of a conversation; only the proxy's thread may call this."""
     last = observed.steps[-1]
-    why = ""
+    why = problem = ""
     try:
         conversation = observed.conversation()
     except RefusedError as error:
@@ -99,22 +103,21 @@ def seen_of(observed: ObservedConversation) -> Seen:
     if last.answer is None:
         state, why = "asking", "the model is being asked: wait for its answer, or stop recording"
     elif last.answer.problem:
-        state = "broken off"
+        state, problem = "broken off", last.answer.problem
     elif last.answer.calls:
         state = "calling"
-    problem = last.answer.problem if last.answer is not None else ""
     return Seen(observed.number, observed.wire, state, conversation, len(observed.steps), problem, why)
 
 
 class LiveRecording:
-    """The proxy before an endpoint.
+    """A recording proxy in front of an endpoint.
 
-    `wake` is called, on a thread of its own, when there is something to `take`."""
+    `wake` is called on the proxy's thread when there are observations to `take`."""
 
     def __init__(self, upstream: str, secrets: Secrets, wake: Callable[[], None]) -> None:
         self.upstream = upstream
         self.address = ""
-        """The base URL for the program, once it listens."""
+        """The base URL of the proxy for the observed program, empty until it listens."""
         self.stopped = False
         self._secrets = secrets
         self._inbox: Inbox[Seen | str] = Inbox(wake)
@@ -123,9 +126,7 @@ class LiveRecording:
         self._engine = EngineThread()
 
     async def start(self, listen: Listen) -> None:
-        """Begin to listen.
-
-        Raises ListenError."""
+        """Begin to listen; raises ListenError if the address cannot be used."""
         try:
             self.address = await asyncio.wrap_future(self._engine.submit(self._proxy.start(listen)))
         except BaseException:
@@ -133,22 +134,25 @@ class LiveRecording:
             raise
 
     def stop(self) -> None:
-        """Stop listening, break off requests under way, and return at once."""
+        """Stop listening and drop requests under way, in the background."""
         if not self.stopped:
             self.stopped = True
             threading.Thread(target=self._end, name="end of a recording", daemon=True).start()
 
     def take(self) -> list[Seen | str]:
-        """Return new observations: conversations, and lines about errors outside of them."""
+        """Return new observations: conversations in their present state, and sentences about other errors."""
         return self._inbox.take()
 
     def _end(self) -> None:
-        with suppress(Exception):  # whatever it is, the thread ends with all that it holds
+        # Whatever fails here, the end of the thread closes all that the proxy holds.
+        with suppress(Exception):
             self._engine.submit(self._proxy.close()).result(_CLOSING_S)
         self._engine.close(timeout_s=1.0)
 
     def _observed(self, what: Observation) -> None:
-        """Pass on an event, once anything like a key in it is known as a secret."""
+        """Pass on an observation."""
+        # Text that looks like a key must be known as a secret before anything shows it. Only the new part of a step is
+        # searched: its messages behind those of the step before, and once the head of the request.
         if isinstance(what, RequestUnread):
             self._inbox.put(str(what.note))
         if not isinstance(what, StepBegan | StepEnded):
@@ -159,6 +163,8 @@ class LiveRecording:
             new: list[JsonValue] = [what.answer.message]
         else:
             before = observed.steps[-2].messages if len(observed.steps) > 1 else []
-            new = [*last.messages[len(before) :], *([] if before else last.head.values())]
+            new = [*last.messages[len(before) :]]
+            if not before:
+                new += last.head.values()
         learn_keys(new, f"RECORDED_KEY_{what.number}_{len(observed.steps)}", self._secrets)
         self._inbox.put(seen_of(observed))

@@ -1,8 +1,9 @@
-"""Opens the screen of a program and its model: asks for the endpoint, and starts recording."""
+"""The start of a recording: the question for the endpoint, the proxy, and the screen."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,12 +18,11 @@ if TYPE_CHECKING:
 
 
 _LISTEN = "127.0.0.1:0"
+"""The proposed address of the proxy: this machine, at a free port."""
 
 
 class Observer:
-    """Asks for the endpoint to record, and starts.
-
-    The last input is proposed again until the program ends."""
+    """Starts recordings, and proposes the user's last input for the next one."""
 
     def __init__(self, app: Workbench) -> None:
         self._stage = app
@@ -31,7 +31,7 @@ class Observer:
         self._typed: Wanted | None = None
 
     def ask(self, problem: str = "") -> None:
-        """Ask for the endpoint to record, naming the problem with the last input."""
+        """Ask for the endpoint and start recording; `problem` is why the last attempt failed."""
         from workbench.tui.observed.dialogs import ObserveScreen, Wanted
 
         def take(wanted: Wanted | None) -> None:
@@ -43,11 +43,15 @@ class Observer:
         self._stage.show(ObserveScreen(proposed, problem), take)
 
     def _endpoint(self) -> tuple[str, Provider | None]:
-        """Return the endpoint of the chosen model, or of the suite's own, and its API."""
+        """Return the base URL and the provider of the chosen model, or else of the suite's own model."""
+        folder = Path()
+        wanted: list[tuple[Sequence[str], bool]] = [(self._selection.models, False)]
         suite = self._selection.suite
-        now = suite.file.suite if suite is not None else None
-        folder = suite.path.parent if suite is not None else Path()
-        for models, by_suite in ((self._selection.models, False), (now.models if now is not None else (), True)):
+        if suite is not None:
+            folder = suite.path.parent
+            if suite.file.suite is not None:
+                wanted.append((suite.file.suite.models, True))
+        for models, by_suite in wanted:
             for model in models:
                 with suppress(ConfigError):
                     spec = self._program.models.resolve(model, folder, by_suite=by_suite)
@@ -56,7 +60,7 @@ class Observer:
         return "openai", None
 
     async def _begin(self, wanted: Wanted) -> None:
-        """Listen, and show the screen; ask again, with the reason, where that is impossible."""
+        """Start the proxy and show the screen; if the proxy cannot listen, ask again."""
         await in_background(_imported)
         from workbench.exchange.observed.proxy import ListenError, listen_at, upstream_at
         from workbench.tui.observed.dialogs import CaseMaker
@@ -70,7 +74,7 @@ class Observer:
                 screen.take_news()
 
         def wake() -> None:
-            with suppress(RuntimeError):  # the app has ended
+            with suppress(RuntimeError):  # raised after the app has ended
                 loop.call_soon_threadsafe(self._stage.call_later, take_news)
 
         live = LiveRecording(upstream_at(wanted.upstream), self._program.secrets, wake)
@@ -79,7 +83,7 @@ class Observer:
         except ListenError as error:
             self.ask(str(error))
             return
-        if not self._stage.shows_main:  # the user has gone elsewhere
+        if not self._stage.shows_main:  # the user has opened another screen meanwhile
             live.stop()
             return
         url, provider = self._endpoint()
@@ -90,7 +94,7 @@ class Observer:
 
 
 def _imported() -> None:
-    """Import the slow modules in a thread, so that the screen does not stand still."""
+    """Import modules that take long, on a thread, so that the app still reacts to keys."""
     import aiohttp.web  # noqa: F401
 
     import workbench.tui.observed.screen  # noqa: F401

@@ -1,4 +1,4 @@
-"""The screen of a program and its model: conversations as they go on, their steps, and the way to cases."""
+"""The screen of a recording: the conversations of a program with its model, and their steps."""
 
 from __future__ import annotations
 
@@ -29,18 +29,16 @@ if TYPE_CHECKING:
 
 
 class Conversations(ListState[Seen]):
-    """The conversations in the order in which they began.
-
-    The cursor stays on its own, whatever comes."""
+    """The recorded conversations, in the order in which they began."""
 
     def __init__(self) -> None:
         super().__init__()
         self._seen: dict[int, Seen] = {}
         self.made: dict[int, str] = {}
-        """Where the case is that was made of a conversation, by its number."""
+        """The place of the case made of a conversation, by the number of the conversation."""
 
     def take(self, news: Sequence[Seen]) -> None:
-        """Take over conversations that are new, or have changed."""
+        """Add new conversations, and replace those that went on."""
         for seen in news:
             self._seen[seen.number] = seen
             self._texts.pop(seen.number, None)
@@ -48,32 +46,34 @@ class Conversations(ListState[Seen]):
 
     @property
     def count(self) -> int:
-        """How many conversations there are, whether the filter shows them or not."""
+        """The number of conversations, those hidden by the filter included."""
         return len(self._seen)
 
     @property
     def under_way(self) -> int:
-        """In how many conversations the model is being asked."""
+        """The number of conversations in which the model is being asked."""
         return sum(seen.state == "asking" for seen in self._seen.values())
 
     @property
     def unused(self) -> int:
-        """How many conversations could be cases, and are none."""
+        """The number of conversations of which a case can be made, and was not."""
         return sum(not seen.why_no_case and number not in self.made for number, seen in self._seen.items())
 
     def _key(self, row: Seen) -> int:
         return row.number
 
     def _found(self) -> list[Seen]:
-        """Return the conversations that match the filter, which searches requests, model and tools called."""
+        # The filter searches requests, model, called tools and state.
         return [seen for number, seen in self._seen.items() if self._fits(number, partial(_text, seen))]
 
 
 def _text(seen: Seen) -> str:
-    messages = seen.conversation.messages
-    called = " ".join(call.tool for message in messages for call in message.tool_calls)
-    asked = " ".join(message.content for message in messages if message.role == "user")
-    return f"{asked} {seen.conversation.model} {called} {seen.state}"
+    words = []
+    for message in seen.conversation.messages:
+        if message.role == "user":
+            words.append(message.content)
+        words += [call.tool for call in message.tool_calls]
+    return " ".join((*words, seen.conversation.model, seen.state))
 
 
 _SIGNS: dict[State, tuple[str, Role, str]] = {
@@ -85,15 +85,17 @@ _SIGNS: dict[State, tuple[str, Role, str]] = {
 
 
 def environment_line(address: str, provider: Provider | None, upstream: str) -> str:
-    """Return the line that tells a program where the proxy is.
+    """Return the environment variable that makes a program use the proxy, such as `OPENAI_BASE_URL=http://…`.
 
-    `provider` is that of the endpoint, if it is known."""
-    speaks_messages = upstream == ANTHROPIC_URL if provider is None else provider == "anthropic"
-    return f"{'ANTHROPIC' if speaks_messages else 'OPENAI'}_BASE_URL={address}"
+    `provider` is that of the endpoint `upstream`, if it is known."""
+    speaks_messages = provider == "anthropic" or (provider is None and upstream == ANTHROPIC_URL)
+    if speaks_messages:
+        return f"ANTHROPIC_BASE_URL={address}"
+    return f"OPENAI_BASE_URL={address}"
 
 
 def head_lines(live: LiveRecording, line: str, width: int) -> list[Line]:
-    """Return how the program is told of the proxy, and where that passes requests on to."""
+    """Return the lines above the list: the environment variable for the program, and the endpoint."""
     if live.stopped:
         return paragraph(
             "Recording has stopped: nothing listens any more. Conversations can still become cases.", width
@@ -106,7 +108,7 @@ def head_lines(live: LiveRecording, line: str, width: int) -> list[Line]:
 
 
 def list_message(state: Conversations, live: LiveRecording) -> Message:
-    """Return the message of an empty list."""
+    """Return the message of the list if it is empty."""
     if state.filter:
         return ((f"No conversation matches {one_line(state.filter)}", "muted"),)
     if live.stopped:
@@ -118,13 +120,17 @@ def row_line(seen: Seen, made: bool, width: int) -> Line:
     """Return the row of a conversation: its state, request, calls and model."""
     sign, role, _ = _SIGNS[seen.state]
     head: Line = (Span(f" {sign} ", role), Span(one_line(seen.request[:width]) or "(no request of a user)"))
-    calls = f"{counted(seen.calls, 'call')}  " if seen.calls else ""
-    case: Line = (Span(f"{GLYPHS.marked} case  ", "accent"),) if made else EMPTY
-    return spread(head, (Span("  "), *case, Span(f"{calls}{one_line(seen.conversation.model)} ", "muted")), width)
+    right: list[Span] = [Span("  ")]
+    if made:
+        right.append(Span(f"{GLYPHS.marked} case  ", "accent"))
+    if seen.calls:
+        right.append(Span(f"{counted(seen.calls, 'call')}  ", "muted"))
+    right.append(Span(f"{one_line(seen.conversation.model)} ", "muted"))
+    return spread(head, tuple(right), width)
 
 
 class _Steps(LazyLines):
-    """The steps of a conversation, laid out as those of a run."""
+    """The lines of a conversation's steps, laid out like those of a run."""
 
     def __init__(self, events: Iterable[Event], width: int) -> None:
         view = RunView()
@@ -141,9 +147,7 @@ class _Steps(LazyLines):
 
 
 def detail_lines(seen: Seen, where: str | None, secrets: Secrets, width: int) -> Sequence[Line]:
-    """Return the state of a conversation and its steps.
-
-    `where` is the case that was made of it, if there is one."""
+    """Return the details of a conversation: its state and its steps; `where` is the place of its case, if any."""
     sign, role, words = _SIGNS[seen.state]
     text = f"{words}: {seen.problem}" if seen.problem else words
     facts = f"conversation {seen.number} {GLYPHS.dot} {seen.wire} {GLYPHS.dot} {counted(seen.requests, 'request')}"
@@ -154,7 +158,7 @@ def detail_lines(seen: Seen, where: str | None, secrets: Secrets, width: int) ->
 
 
 MakeCase = Callable[[Seen, Announce], Awaitable[str | None]]
-"""Makes a case of a conversation, if the user agrees to the change, and returns its place."""
+"""Makes a case of a conversation, and returns the place of the case, `None` if the user declined."""
 
 
 def _add(now: Situation) -> str | None:
@@ -166,9 +170,7 @@ def _stop(now: Situation) -> str | None:
 
 
 class LiveScreen(ListScreen[None, Conversations]):
-    """The conversations of a recording.
-
-    The recording ends with the screen. `line` tells the program where the proxy is."""
+    """The screen of a recording, which ends with the screen; `line` is the environment variable for the program."""
 
     LIST_SHARES = (0.35, 0.5)
     TWO_COLUMNS_CELLS = 110
@@ -187,7 +189,7 @@ class LiveScreen(ListScreen[None, Conversations]):
         self._secrets = secrets
         self._make_case = make_case
         self._missed = False
-        """Whether there is something that is not displayed yet."""
+        """Whether observations arrived while this screen was covered."""
 
     def on_mount(self) -> None:
         self.take_news()
@@ -196,7 +198,7 @@ class LiveScreen(ListScreen[None, Conversations]):
         self._live.stop()
 
     def take_news(self) -> None:
-        """Take over new observations."""
+        """Show new observations of the recording."""
         if not self.is_mounted:
             return
         news = self._live.take()
@@ -218,8 +220,6 @@ class LiveScreen(ListScreen[None, Conversations]):
         super()._show_state(moved=moved)
         self._list.repaint()
 
-    # Content
-
     def _row_line(self, index: int, width: int) -> Line:
         seen = self.state.rows[index]
         return row_line(seen, seen.number in self.state.made, width)
@@ -239,13 +239,11 @@ class LiveScreen(ListScreen[None, Conversations]):
     def _title(self) -> tuple[Line, Sequence[Line]]:
         what = "Recorded" if self._live.stopped else "Recording"
         left: Line = (Span(f" {what} ", "badge"), Span(f" {one_line(self._live.upstream)}{self._filter_text}"))
-        count = self.state.count
-        going: Line = (
-            (Span(f"{count_text(self.state.under_way)} under way  ", "running"),) if self.state.under_way else EMPTY
-        )
-        return left, ((*going, Span(f"{counted(count, 'conversation')} ", "muted")), going)
-
-    # Actions
+        count = Span(f"{counted(self.state.count, 'conversation')} ", "muted")
+        if not self.state.under_way:
+            return left, ((count,), EMPTY)
+        going = Span(f"{count_text(self.state.under_way)} under way  ", "running")
+        return left, ((going, count), (going,))
 
     def _refusals(self) -> Mapping[str, str]:
         seen, why = self.state.selected, {}
@@ -259,12 +257,12 @@ class LiveScreen(ListScreen[None, Conversations]):
 
     @action("enter right", "Go to the steps of the conversation")
     def do_open(self) -> None:
-        """Go to the steps."""
+        """Focus the steps of the conversation."""
         self._go_to("detail")
 
     @action("y", "Copy the environment variable for the program", label="copy")
     def do_copy(self) -> None:
-        """Copy the line for the program's environment."""
+        """Copy the environment variable for the program."""
         self.stage.copy(self._line, "the line for the program", self.announce)
 
     @action("a", "Add a case made from the conversation", label="make a case", needs=_add, changes=True)
@@ -283,7 +281,7 @@ class LiveScreen(ListScreen[None, Conversations]):
 
     @action("x", "Stop recording; what was recorded stays", label="stop", needs=_stop, changes=True)
     def do_stop(self) -> None:
-        """Stop recording, after a question if something is under way."""
+        """Stop recording, after a question if requests are under way."""
         self._ask_to_end(self.state.under_way, 0, self._stop)
 
     def do_back(self) -> None:

@@ -1,4 +1,4 @@
-"""The screen of two runs, opened at their first difference."""
+"""The screen of two runs side by side, which opens at their first difference."""
 
 from __future__ import annotations
 
@@ -33,9 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PairNow(Situation):
-    """The situation of the screen.
-
-    `differ` is whether the runs differ."""
+    """The situation of the screen; `differ` is whether the runs differ."""
 
     differ: bool = False
 
@@ -47,7 +45,7 @@ def _differ(now: PairNow) -> str | None:
 
 
 class PairHead(Widget):
-    """The rows above the lines."""
+    """The rows above the comparison: its first difference, and the names and results of the runs."""
 
     ALLOW_SELECT = False
 
@@ -56,7 +54,7 @@ class PairHead(Widget):
         self._rows: list[Line] = []
 
     def show(self, rows: list[Line]) -> None:
-        """Replace the rows."""
+        """Replace the rows, and adjust the height to their number."""
         if rows != self._rows:
             self._rows = rows
             self.styles.height = len(rows)
@@ -68,25 +66,28 @@ class PairHead(Widget):
 
 
 class PairList(LineView):
-    """The lines of two runs."""
+    """The view with the lines of two runs, in columns or stacked."""
+
+    # Lines are laid out up to `_reach` beyond the window; the number of the others is estimated. `settle` lays out more
+    # and returns the new index of a line.
 
     def __init__(self, state: PairState, widget_id: str) -> None:
         super().__init__(widget_id)
         self.above: bool | None = None
-        """Whether the runs are stacked. `None` stacks them if there is little room."""
+        """The user's choice: stacked (`True`) or in columns; `None` lets the width decide."""
         self._lines = PairLines(state, self.text_width, stacked=False)
         self._begun = False
-        """Whether the view already had its first size."""
+        """Whether the view has had its first size."""
 
     @property
     def stacked(self) -> bool:
-        """Whether the runs are stacked."""
+        """Whether the runs are stacked at present."""
         if self.above is None:
             return self.size.width < TWO_COLUMNS_CELLS
         return self.above
 
     def show(self, state: PairState) -> None:
-        """Show a comparison, starting at its first difference."""
+        """Show a comparison from its first difference on."""
         self._lines = PairLines(state, self.text_width, stacked=self.stacked)
         self._begin()
 
@@ -95,9 +96,7 @@ class PairList(LineView):
         self._go_to(self._lines.state.entry_of(first) if first is not None else 0)
 
     def to_difference(self, step: int) -> int | None:
-        """Go to the next or previous difference.
-
-        Returns its index."""
+        """Go to the next (1) or previous (-1) difference, and return its index, `None` if there is none."""
         found = self._lines.state.difference_from(self._entry, step)
         if found is None:
             return None
@@ -105,9 +104,7 @@ class PairList(LineView):
         return found[1]
 
     def fold(self, folded: bool | None) -> None:
-        """Fold or unfold the entry under the cursor, or the fold that it belongs to.
-
-        `None` toggles."""
+        """Fold or unfold the entry at the cursor (`None`: the other way), or fold the group that it belongs to."""
         entry = self._entry
         if not self._lines.turn(entry, folded) and folded:
             around = self._lines.state.fold_at(entry)
@@ -118,7 +115,7 @@ class PairList(LineView):
         self._go_to(entry, max(offset, 0))
 
     def place(self) -> None:
-        """Lay out again after a change of width or arrangement."""
+        """Lay out again after a change of width or arrangement; the cursor stays on its entry."""
         entry, offset = self._entry, self.cursor - self.top
         self._lines.arrange(self.text_width, stacked=self.stacked)
         if self._begun:
@@ -132,13 +129,11 @@ class PairList(LineView):
         return self._lines.item_at(min(self.cursor, max(self._lines.count - 1, 0))) or 0
 
     def _go_to(self, entry: int, offset: int | None = None) -> None:
-        """Put the cursor on the first line of an entry, `offset` rows below the top."""
+        """Put the cursor on the first line of an entry, `offset` rows (default: a third) below the top."""
         rows = self.size.height // 3 if offset is None else offset
         self.cursor = self._lines.settle(self._lines.start_of(entry), self._reach)
         self.top = max(self.cursor - rows, 0)
         self.move_cursor(self.cursor)
-
-    # Lines
 
     def line_count(self) -> int:
         return self._lines.count
@@ -147,7 +142,7 @@ class PairList(LineView):
         return self._lines.line(index)
 
     def lay_out_all(self) -> None:
-        # Lines are estimated as too few or too many until they are laid out.
+        # Laying out changes the number of lines above the cursor, so cursor and window move with them.
         at = self._lines.settle(self.cursor, sys.maxsize)
         self.top += at - self.cursor
         self.cursor = at
@@ -165,22 +160,22 @@ class PairList(LineView):
 
     @property
     def _reach(self) -> int:
-        """Lines are laid out this far beyond the visible ones."""
+        """The number of lines beyond the visible ones that are laid out."""
         return 2 * max(self.size.height, 1)
 
 
 _SAID_ROWS = 2
-"""Rows for the first difference in words, which is also in the lines."""
+"""The maximum number of rows for the sentence about the first difference, which the lines show, too."""
 
 
 async def compare_runs(left: RunRecord, right: RunRecord) -> PairState:
-    """Compare the current state of two runs in a thread."""
+    """Compare the present state of two runs in a thread."""
     now = Snapshot.of(left, right)
     return await in_background(lambda: PairState(left, right, snapshot=now))
 
 
 class PairScreen(SearchedScreen[None]):
-    """Compares two runs when opened, and again when one of them ends."""
+    """The screen of two runs, which compares them when it opens, and again when one of them ends."""
 
     NAME = "pair"
     FIRST = ("next", "previous", "expand", "copy", "first", "second")
@@ -215,7 +210,7 @@ class PairScreen(SearchedScreen[None]):
         self._follow()
 
     def _follow(self) -> None:
-        """Compare again if a run has ended since."""
+        """Compare again if a run has ended since the last comparison."""
         if under_way(*self.state.runs) != self._going:
             self._going = under_way(*self.state.runs)
             self.run_worker(self._compare_again(), group="pair", exclusive=True)
@@ -234,20 +229,18 @@ class PairScreen(SearchedScreen[None]):
         state, width = self.state, self.app.size.width
         names = dict.fromkeys(one_line(run.case_name) for run in state.runs)
         left: Line = (Span(" Side by side ", "badge"), Span(f" {' and '.join(names)}"))
-        count = len(state.differences)
-        role: Role = "warned" if count else "passed"
-        text = counted(count, "difference") if count else "no difference"
-        right: Line = (Span(f"{text} ", role),)
+        right: Line = (Span("no difference ", "passed"),)
+        role: Role = "muted"
+        if state.differences:
+            right, role = (Span(f"{counted(len(state.differences), 'difference')} ", "warned"),), "warned"
         self.query_one("#pair-title", Bar).say(lambda width: title_line(left, (right,), width))
-        sentence = wrap_line((Span(f" {one_line(state.sentence)}", role if count else "muted"),), width, 1)
+        sentence = wrap_line((Span(f" {one_line(state.sentence)}", role),), width, 1)
         self.query_one(PairHead).show([*sentence[:_SAID_ROWS], *header_lines(state, width, stacked=self._list.stacked)])
         super()._show_bars()
 
     @property
     def situation(self) -> PairNow:
         return PairNow(has_text=True, differ=bool(self.state.differences))
-
-    # Actions
 
     @action("]", "Next difference", label="next", needs=_differ)
     def do_next(self) -> None:
@@ -266,34 +259,34 @@ class PairScreen(SearchedScreen[None]):
 
     @action("enter", "Show all of it, or fold it", label="expand")
     def do_expand(self) -> None:
-        """Fold or unfold the entry under the cursor."""
+        """Fold the entry at the cursor, or unfold it."""
         self._list.fold(None)
 
     @action("left", "Fold")
     def do_fold(self) -> None:
-        """Fold the entry under the cursor."""
+        """Fold the entry at the cursor."""
         self._list.fold(True)
 
     @action("right", "Unfold")
     def do_unfold(self) -> None:
-        """Unfold the entry under the cursor."""
+        """Unfold the entry at the cursor."""
         self._list.fold(False)
 
     @action("tab", "Side by side, or one above the other")
     def do_layout(self) -> None:
-        """Switch between columns and stacked runs."""
+        """Arrange the runs in columns, or one above the other."""
         self._list.above = not self._list.stacked
         self._list.place()
         self._show_bars()
 
     @action("1", "Open the first run", label="first run")
     def do_first(self) -> None:
-        """Show only the first run."""
+        """Open the screen of the first run."""
         self._show_alone(self.state.runs[0])
 
     @action("2", "Open the second run", label="second run")
     def do_second(self) -> None:
-        """Show only the second run."""
+        """Open the screen of the second run."""
         self._show_alone(self.state.runs[1])
 
     def _show_alone(self, run: RunRecord) -> None:
@@ -308,9 +301,7 @@ class PairScreen(SearchedScreen[None]):
 async def pair_screen(
     app: Workbench, left: RunRecord, right: RunRecord, batches: tuple[str, ...] | None = None
 ) -> PairScreen:
-    """Compare the current state of two runs in a thread and return their screen.
-
-    `batches` names the batch of each."""
+    """Compare two runs in a thread, and return their screen; `batches` are the names of their batches, if stored."""
     state = await compare_runs(left, right)
     if batches is not None:
         state.batches = batches
@@ -318,7 +309,7 @@ async def pair_screen(
 
 
 def open_pair(app: Workbench) -> None:
-    """Compare the displayed run with its origin, or else with the next run of the case."""
+    """Open the comparison of the displayed run with its origin or, without one, with the next run of the case."""
     runs, shown = app.selection.runs, app.selection.run
     if shown is None or len(runs) < 2:
         return
@@ -328,7 +319,7 @@ def open_pair(app: Workbench) -> None:
 
     async def show() -> None:
         screen = await pair_screen(app, left, right)
-        if app.shows_main:  # otherwise the user has gone elsewhere
+        if app.shows_main:  # the user may have opened another screen meanwhile
             app.show(screen)
 
     app.work(show(), "pair", exclusive=True)

@@ -1,4 +1,4 @@
-"""The state of comparing two runs: aligned rows, folds and differences, and which lines they take at a width."""
+"""The comparison of two runs: aligned rows, folds and differences, and their lines at a width."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from workbench.tui.trajectory.headline import headline, run_name
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Equal rows from `first` up to `end`: whole rounds, or everything before the first one."""
+    """Rows from `first` up to `end` that are equal in both runs: whole rounds, or all before the first round."""
 
     first: int
     end: int
     rounds: tuple[int, int] | None
-    """The first and last round on the left, `None` for the beginning."""
+    """The numbers of the first and last round in the left run, `None` for the rows before the first round."""
 
     @property
     def summary(self) -> str:
-        """The description of the equal parts."""
+        """The text of the folded line, such as `3 rounds alike`."""
         if self.rounds is None:
             return "the same beginning"
         first, last = self.rounds
@@ -44,39 +44,35 @@ _KINDS: dict[What, Kind] = {
     "result": "result",
     "end": "end",
 }
-"""The kind of row for each kind of difference."""
+"""The kind of row that shows a kind of difference."""
 
 Entry = Fold | int
-"""A displayed entry: a fold, or the index of a row."""
+"""An entry of the view: a fold, or the index of a row."""
 
 
 def under_way(left: RunRecord, right: RunRecord) -> int:
-    """Return how many of two runs are active."""
+    """Return the number of active runs among two."""
     return sum(run.stage != "done" for run in (left, right))
 
 
 class Snapshot(NamedTuple):
-    """The state of two runs at the time of comparing."""
+    """The trajectories of two runs at one moment; active runs go on changing."""
 
     trajectories: tuple[Trajectory, Trajectory]
     going: int
-    """How many of them were active then."""
+    """The number of runs that were active at that moment."""
 
     @classmethod
     def of(cls, left: RunRecord, right: RunRecord) -> Snapshot:
-        """Capture the current state of two runs."""
+        """Return the present trajectories of two runs."""
         return cls((left.shown_trajectory, right.shown_trajectory), under_way(left, right))
 
 
 class PairState:
-    """The comparison of two runs.
-
-    Equal rounds are folded at first."""
+    """The comparison of two runs, in which equal rounds are folded at first."""
 
     def __init__(self, left: RunRecord, right: RunRecord, *, snapshot: Snapshot | None = None) -> None:
-        """Compare two runs.
-
-        With `taken`, the runs themselves are not read, so this can happen on any thread; long runs take a while."""
+        """Compare two runs, which takes a while for long ones; with a `snapshot`, any thread may do it."""
         self.runs = (left, right)
         self.batches: tuple[str, ...] = ()
         """The name of each batch, for runs from a history."""
@@ -84,47 +80,44 @@ class PairState:
         self.rows = aligned(*trajectories)
         found = first_difference(*trajectories)
         self.differences = [index for index in range(len(self.rows)) if self._is_difference(index)]
-        """The rows that differ, except headings of rounds and results of unmatched calls."""
+        """The indices of differing rows, without headings of rounds and results of unmatched calls."""
         self.sentence = f"In 2, {found.sentence}" if found is not None else self._other_difference()
-        """The first difference, from the side of the second run."""
+        """A sentence on the first difference, from the side of the second run."""
         self.first = self._row_of(found)
-        """The row of that difference, `None` if there is none."""
+        """The index of the row with the first difference, `None` if there is none."""
         self.entries: list[Entry] = self._folded()
         self.unfolded: set[Fold] = set()
         self.expanded: set[int] = set()
-        """Rows that are shown in full."""
+        """The indices of rows that are shown in full."""
 
     def _is_difference(self, index: int) -> bool:
         row = self.rows[index]
         if row.how == "same" or row.part.kind == "round":
             return False
+        # A call without a counterpart is a difference already; its result behind it is not a second one.
         return row.part.kind != "result" or row.how == "differs" or self.rows[index - 1].how != row.how
 
     def _row_of(self, found: Difference | None) -> int | None:
-        for index in self.differences if found is not None else ():
-            row = self.rows[index]
-            rounds = []
-            for part in (row.left, row.right):
-                if part is not None:
-                    rounds.append(part.round)
-            if found is not None and found.round in rounds and row.part.kind == _KINDS[found.what]:
-                return index
-        if self.differences:
-            return self.differences[0]
-        return None
+        if not self.differences:
+            return None
+        if found is not None:
+            for index in self.differences:
+                row = self.rows[index]
+                rounds = [part.round for part in (row.left, row.right) if part is not None]
+                if found.round in rounds and row.part.kind == _KINDS[found.what]:
+                    return index
+        return self.differences[0]
 
     def _other_difference(self) -> str:
         if not self.differences:
             return "both runs say and do the same"
-        kind = self.rows[self.differences[0]].part.kind
-        return f"both do the same after a different {'system prompt' if kind == 'system' else 'message'}"
+        if self.rows[self.differences[0]].part.kind == "system":
+            return "both do the same after a different system prompt"
+        return "both do the same after a different message"
 
     def _folded(self) -> list[Entry]:
-        """Return the rows, with those of equal rounds folded."""
-        starts = []
-        for index, row in enumerate(self.rows):
-            if row.part.kind in ("round", "end"):
-                starts.append(index)
+        """Return the entries of the view, with equal rounds folded, neighbouring ones into one fold."""
+        starts = [index for index, row in enumerate(self.rows) if row.part.kind in ("round", "end")]
         entries: list[Entry] = []
         for first, end in zip([0, *starts], [*starts, len(self.rows)], strict=True):
             rows, last = self.rows[first:end], entries[-1] if entries else None
@@ -138,10 +131,8 @@ class PairState:
                 entries.append(Fold(first, end, (rows[0].part.round, rows[0].part.round)))
         return entries
 
-    # Folding
-
     def fold_at(self, entry: int) -> int | None:
-        """Return the entry of the fold that an entry is or belongs to, even if unfolded."""
+        """Return the index of the fold that an entry is or, if it is unfolded, belongs to; `None` if there is none."""
         shown = self.entries[entry]
         if isinstance(shown, Fold):
             return entry
@@ -154,27 +145,26 @@ class PairState:
     def turn(self, entry: int, folded: bool | None) -> tuple[int, int] | None:
         """Fold (`True`), unfold (`False`) or toggle (`None`) the fold at an entry.
 
-        Returns the entry after which entries were added or removed, and their number, negative if removed. Returns
-        `None` if nothing changed."""
+        Returns the index from which entries were added, and their number, negative if they were removed; `None` if
+        nothing changed."""
         fold = self.entries[entry]
         assert isinstance(fold, Fold)
         is_folded = fold not in self.unfolded
         if folded is is_folded:
             return None
+        count = fold.end - fold.first
         if is_folded:
             self.unfolded.add(fold)
             self.entries[entry + 1 : entry + 1] = range(fold.first, fold.end)
-        else:
-            self.unfolded.remove(fold)
-            del self.entries[entry + 1 : entry + 1 + fold.end - fold.first]
-        return entry + 1, (fold.end - fold.first) * (1 if is_folded else -1)
-
-    # Differences
+            return entry + 1, count
+        self.unfolded.remove(fold)
+        del self.entries[entry + 1 : entry + 1 + count]
+        return entry + 1, -count
 
     def difference_from(self, entry: int, step: int) -> tuple[int, int] | None:
-        """Return the entry of the next (1) or previous (-1) difference, wrapping around, and its index.
+        """Return the entry and the index of the next (1) or previous (-1) difference; `None` if there is none.
 
-        Returns `None` if there is none."""
+        After the last difference comes the first, and the other way round."""
         if not self.differences:
             return None
         row = self._first_row(self.entries[entry])
@@ -186,7 +176,7 @@ class PairState:
         return self.entry_of(self.differences[number]), number
 
     def entry_of(self, row: int) -> int:
-        """Return the entry that shows a differing row."""
+        """Return the index of the entry that shows a differing row."""
         return bisect_left(self.entries, row, key=self._first_row)
 
     @staticmethod
@@ -197,10 +187,11 @@ class PairState:
 
 
 _COPIED_CELLS = 160
+"""The width of a comparison that is copied as text."""
 
 
 class PairLines(LaidOut):
-    """The lines of two runs at one width."""
+    """The lines of a comparison at one width, laid out when they are needed."""
 
     def __init__(self, state: PairState, width: int, *, stacked: bool, whole: bool = False) -> None:
         super().__init__(width)
@@ -222,18 +213,17 @@ class PairLines(LaidOut):
         return JoinedLines([lines(sides, width) for sides in row_sides(row, width, whole=whole)])
 
     def arrange(self, width: int, *, stacked: bool) -> None:
-        """Set the width and the arrangement."""
-        self.stacked, before = stacked, self.stacked
-        if stacked is not before:
-            self.width = 0
+        """Set the width and the arrangement of the runs."""
+        if stacked is not self.stacked:
+            self.stacked = stacked
+            self.width = 0  # `resize` lays out again only at a new width
         self.resize(width)
 
     def turn(self, item: int, folded: bool | None) -> bool:
-        """Fold or unfold an entry; `None` toggles.
-
-        Returns whether that changed anything."""
+        """Fold or unfold an entry (`None`: the other way), and return whether that changed anything."""
         entry = self.state.entries[item]
         if isinstance(entry, Fold):
+            # The known heights of the other entries are kept, so that they need not be laid out again.
             heights = [self._heights[at] for at in range(len(self._heights))]
             found = self.state.turn(item, folded)
             if found is None:
@@ -250,7 +240,8 @@ class PairLines(LaidOut):
 
     @property
     def _side_width(self) -> int:
-        return max(self.width - GUTTER if self.stacked else (self.width - GUTTER) // 2, NARROWEST)
+        room = self.width - GUTTER
+        return max(room if self.stacked else room // 2, NARROWEST)
 
     def _rough_height(self, entry: Entry) -> int:
         if isinstance(entry, Fold):
@@ -264,26 +255,25 @@ class PairLines(LaidOut):
 
 
 def header_lines(state: PairState, width: int, *, stacked: bool) -> list[Line]:
-    """Return the names and results of the runs, on one line or two."""
-    others = state.runs if len(set(state.batches)) < len(state.runs) else ()  # otherwise the batches tell them apart
+    """Return the names and results of the runs: on two lines if they are `stacked`, otherwise side by side on one."""
+    side = width - 1 if stacked else max((width - GUTTER) // 2, NARROWEST)
+    # Runs of two batches are told apart by those, otherwise by their own names.
+    others = state.runs if len(set(state.batches)) < len(state.runs) else ()
     batches = [f"{batch} " for batch in state.batches] or ["", ""]
-    names = []
-    for number, run in enumerate(state.runs, 1):
-        names.append(f"{number} {batches[number - 1]}{run_name(run, others)}")
+    heads = []
+    for number, (run, batch) in enumerate(zip(state.runs, batches, strict=True), 1):
+        heads.append(headline(f"{number} {batch}{run_name(run, others)}", run, side))
     if stacked:
-        return [(Span(" "), *headline(name, run, width - 1)) for name, run in zip(names, state.runs, strict=True)]
-    side = max((width - GUTTER) // 2, NARROWEST)
-    left, right = (headline(name, run, side) for name, run in zip(names, state.runs, strict=True))
+        return [(Span(" "), *head) for head in heads]
+    left, right = heads
     return [cut_line(beside(left, Span(" │ ", "border"), right, side), width)]
 
 
 def copied_pair(state: PairState) -> str:
-    """Return the comparison as text without cuts.
-
-    Folds stay folded."""
+    """Return the comparison as text, with every row in full and folds as they are."""
     lines = PairLines(state, _COPIED_CELLS, stacked=True, whole=True)
-    head = []
-    for line in header_lines(state, _COPIED_CELLS, stacked=True):
-        head.append(plain(line).strip())
-    body = (plain(line).rstrip() for entry in range(len(state.entries)) for line in lines.lay_out(entry))
-    return "\n".join([*head, state.sentence, "", *body, ""])
+    text = [plain(line).strip() for line in header_lines(state, _COPIED_CELLS, stacked=True)]
+    text += [state.sentence, ""]
+    for entry in range(len(state.entries)):
+        text += [plain(line).rstrip() for line in lines.lay_out(entry)]
+    return "\n".join([*text, ""])

@@ -1,4 +1,4 @@
-"""Saving suites, and reloading them from disk."""
+"""Actions that save suites and reload them from disk."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def _save_as(now: MainSituation) -> str | None:
 
 
 class FileActions(MainActions):
-    """Saves the selected suite or all suites, and reloads files that others changed."""
+    """The actions that save the selected suite or all suites, and reload suites from disk."""
 
     GROUP = "Files"
 
     @action("f5 ctrl+r", "Reload the suites from disk", name="reload", label="reload", words="refresh import open")
     def reload(self) -> None:
-        """Read the suites, and the last results, from disk."""
+        """Reload the suites, and the last results of their cases, from disk."""
         services = self.app.services
         services.saver.put_off.clear()
         services.reader.read_soon()
@@ -61,11 +61,11 @@ class FileActions(MainActions):
 
     @action("S", "Save all suites", name="save.all", needs=_save_all, changes=True, words="write store")
     def save_all(self) -> None:
-        """Save every suite with changes."""
+        """Save every suite with unsaved changes."""
         self.app.services.saver.save_soon(self.app.open_suites.dirty)
 
     @action("", "Save the suite under another name", name="save.as", needs=_save_as, changes=True, words="export copy")
     def save_as(self) -> None:
-        """Save the selected suite under another name."""
+        """Save the selected suite under a name that the user types."""
         if (suite := self.app.selection.suite) is not None:
             self.app.services.saver.save_as_soon(suite)

@@ -1,4 +1,4 @@
-"""The dialogs about a suite that changed on disk, or that saving would change more than expected."""
+"""The dialogs about files of suites: changes on disk, lost formatting, drafts, unsaved changes, another name."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _LATER: _Choice = ("later", Option("later", "both stay as they are; saving asks 
 
 
 class ChangedScreen(AskScreen[ChangedAnswer]):
-    """Asks about a suite that changed here and on disk, or was deleted (`gone`).
+    """Asks about a suite that was changed here, and changed or deleted (`gone`) on disk.
 
-    `found` is the difference of the text on disk to that here. With `part`, a sentence without its end, it is that of
-    one part, and the rest was merged."""
+    `found` is the difference from the text on disk to that here. `part` names the one part of the suite that the
+    question is about, if all others could be merged."""
 
     TITLE_LINE = "Changed here and on disk"
     REST_S = 0.4
@@ -63,7 +63,7 @@ RewrittenAnswer = Literal["save", "no"]
 
 
 class RewrittenScreen(AskScreen[RewrittenAnswer]):
-    """Asks before saving changes more of a suite than was edited."""
+    """Asks before a suite is saved of which comments or formatting would be lost."""
 
     TITLE_LINE = "Saving writes more than you changed"
 
@@ -77,7 +77,7 @@ class RewrittenScreen(AskScreen[RewrittenAnswer]):
 
 
 def difference_lines(path: Path, texts: Sequence[tuple[str, Role]], found: Difference, width: int) -> list[Line]:
-    """Return a suite's path, remarks, and a difference."""
+    """Return the lines of a question about a suite: its path, texts, and a difference."""
     lines: list[Line] = [EMPTY]
     lines += with_margin(str(path), width, "strong")
     for text, role in texts:
@@ -89,7 +89,7 @@ LeftAnswer = Literal["take", "away", "later"]
 
 
 class LeftScreen(AskScreen[LeftAnswer]):
-    """Asks about unsaved changes of an earlier session: the suite, the time, and the difference."""
+    """Asks about unsaved changes of an earlier session; `when` is the time of the last change, as text."""
 
     TITLE_LINE = "Unsaved changes from an earlier session"
     REST_S = 0.4
@@ -114,9 +114,7 @@ UnsavedAnswer = Literal["save", "drafts", "discard", "stay"]
 
 
 class UnsavedScreen(AskScreen[UnsavedAnswer]):
-    """Asks at the end about unsaved changes.
-
-    `trouble` is why they cannot be stored as drafts."""
+    """Asks at the end of the app about unsaved changes; `trouble` is why drafts cannot be stored."""
 
     TITLE_LINE = "Not everything is saved"
 
@@ -149,13 +147,11 @@ def _unsaved_lines(paths: Sequence[Path], trouble: str | None, width: int) -> li
 
 
 _OTHER_ROWS = 5
-"""The rows of the border, title, name and keys."""
+"""The rows of border, title, field and keys."""
 
 
 class SaveAsScreen(Dialog[Path]):
-    """Asks for a path where nothing exists yet.
-
-    `refusal` returns why a path cannot be used, or `None`."""
+    """Asks for the path of a new file; `refusal` returns why a path cannot be used, `None` if it can."""
 
     TITLE_LINE = "Save under another name"
     DEFAULT_CSS = """

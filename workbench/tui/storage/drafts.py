@@ -1,4 +1,4 @@
-"""Drafts: each change is written to a journal at once, drafts of earlier sessions are offered, and the end asks."""
+"""Drafts of unsaved changes: written to a journal at each change, and offered again at the next start."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Drafting:
-    """The journals of this session and of earlier ones."""
+    """The drafts of this session and of earlier ones."""
 
     def __init__(self, stage: Workbench, open_suites: OpenSuites, selection: Selection, folder: Path) -> None:
         self._stage = stage
@@ -30,19 +30,18 @@ class Drafting:
         self._selection = selection
         self._drafts = Drafts(folder)
         self._trouble: str | None = None
-        """Why changes cannot be stored at the moment, if so."""
+        """Why drafts cannot be written at the moment, `None` if they can."""
 
     def follow(self, change: SuitesChanged) -> None:
-        """Store a change.
-
-        Suites that were read come from disk and are not stored."""
-        for suite in change.suites if change.how != "read" else ():
+        """Store the drafts of suites that were changed in the app."""
+        if change.how == "read":
+            return  # their text comes from disk
+        for suite in change.suites:
             self.keep(suite)
 
     def keep(self, suite: OpenSuite) -> None:
-        """Store the current text of a suite.
-
-        A failure is announced once and blocks nothing."""
+        """Store the present text of a suite as its draft, or remove the draft of a saved suite."""
+        # A failure is announced once and does not stop the user, who can still save.
         try:
             if suite.dirty:
                 self._drafts.keep(suite.path, suite.disk.text, suite.on_disk, suite.document.text)
@@ -57,7 +56,7 @@ class Drafting:
 
     @property
     def drafts_text(self) -> str:
-        """Describe where unsaved changes are."""
+        """The end of a sentence that tells whether unsaved changes are stored as a draft."""
         if self._trouble is None:
             return "your text is kept as a draft"
         return "and it cannot be kept as a draft either"
@@ -67,15 +66,11 @@ class Drafting:
         self._drafts.forget(suite.path)
 
     def close(self) -> None:
-        """Close all journals.
-
-        Their content is offered at the next start."""
+        """Close all journals, whose content is offered at the next start."""
         self._drafts.close()
 
-    # Start
-
     async def recover(self) -> None:
-        """Offer the drafts of earlier sessions, for open suites and for deleted ones."""
+        """Offer the drafts of earlier sessions, also those of files that were deleted since."""
         if is_read_only():
             return
         workspace = self._open_suites.workspace
@@ -95,8 +90,7 @@ class Drafting:
         from workbench.show.difference import difference
         from workbench.tui.storage.dialogs import LeftScreen
 
-        suites = self._open_suites.suites
-        suite = next((open_ for open_ in suites if self._drafts.known_as(open_.path) == draft.path), None)
+        suite = self._open_suite_of(draft)
         when = datetime.fromtimestamp(draft.changed_at).strftime("on %Y-%m-%d at %H:%M")
         found = difference(draft.base_text, draft.text)
         answer = await self._stage.ask(LeftScreen(draft.path, when, found, notice=_notice(draft, suite)))
@@ -110,10 +104,16 @@ class Drafting:
                 f"{draft.path.name} has its unsaved changes again; {key_for('save')} saves", "passed", GLYPHS.passed
             )
 
-    def _take_over(self, draft: LeftDraft, suite: OpenSuite | None) -> None:
-        """Restore the state of the earlier session, on its base.
+    def _open_suite_of(self, draft: LeftDraft) -> OpenSuite | None:
+        for suite in self._open_suites.suites:
+            if self._drafts.known_as(suite.path) == draft.path:
+                return suite
+        return None
 
-        If the file on disk differs from that, it counts as changed."""
+    def _take_over(self, draft: LeftDraft, suite: OpenSuite | None) -> None:
+        """Restore the text of an earlier session as unsaved changes."""
+        # The suite gets the text from which the draft was made as its text on disk. If the file differs from that, the
+        # next look at the disk finds a change and merges both.
         if suite is None and draft.base_state is None:
             suite = OpenSuite.new(self.path_here(draft.path), draft.text)
             self._open_suites.add(suite)
@@ -135,17 +135,13 @@ class Drafting:
                     return root / known.relative_to(place)
         return path
 
-    # End
-
     async def may_leave(self, save: Callable[[Sequence[OpenSuite]], Awaitable[bool]]) -> bool:
-        """Ask about unsaved changes, and `save` them if wanted.
-
-        Returns whether the program may end."""
+        """Ask about unsaved changes, and return whether the program may end; `save` saves suites."""
         dirty = self._open_suites.dirty
         if not dirty:
             return True
         for suite in dirty:
-            self.keep(suite)  # the disk may have space again
+            self.keep(suite)  # a full disk may have space again
         from workbench.tui.storage.dialogs import UnsavedScreen
 
         answer = await self._stage.ask(UnsavedScreen([suite.path for suite in dirty], self._trouble))

@@ -1,4 +1,4 @@
-"""Reloading suites from disk, on request and because files changed; a long search is shown, and stops at a key."""
+"""Reloading suites from disk, on request and after changes of files, and the searches for suites."""
 
 from __future__ import annotations
 
@@ -29,15 +29,16 @@ if TYPE_CHECKING:
 
 
 SHOWN_AFTER_S = 1.0
+"""The time after which a search is announced with its progress."""
+
 _SHOWN_EVERY_S = 0.5
+"""The interval at which the progress of a search is updated."""
 
 Found = TypeVar("Found")
 
 
 class Searches:
-    """Runs searches in threads.
-
-    At most one of them is shown, which `stop` ends."""
+    """Searches for suites in threads; one that takes long is announced, and `stop` ends it."""
 
     def __init__(self, stage: Workbench) -> None:
         self._stage = stage
@@ -45,12 +46,12 @@ class Searches:
         self._notice = ""
 
     async def run(self, search: Search, find: Callable[[], Found]) -> Found:
-        """Return the result of `find`, which uses a search, from a thread."""
+        """Run `find`, which uses `search`, in a thread, and return its result."""
         showing = asyncio.create_task(self._show(search))
         try:
             found = await asyncio.to_thread(find)
         except asyncio.CancelledError:
-            search.stop()  # otherwise the end of the app would wait for the thread
+            search.stop()  # the end of the app waits for the thread
             raise
         finally:
             showing.cancel()
@@ -58,9 +59,9 @@ class Searches:
         return found
 
     def stop(self) -> bool:
-        """Stop the search that is shown, and return whether there was one: its result may already be read."""
+        """Stop the announced search, and return whether there was one."""
         if self._shown is None or self._shown.folder is None:
-            return False
+            return False  # without a folder, the search is over and its suites are being read
         self._shown.stop()
         return True
 
@@ -78,11 +79,11 @@ class Searches:
 
 
 class StoppedError(Exception):
-    """The user stopped the search for suites."""
+    """Raised when the user stopped the search for suites."""
 
 
 class Reader:
-    """Reloads the open suites in a thread."""
+    """Reloads the open suites, in a thread."""
 
     def __init__(
         self,
@@ -100,11 +101,11 @@ class Reader:
         self._models = models
         self._searches = searches
         self._is_typing = is_typing
-        """Returns whether letters are text now, so that no question may appear."""
+        """Returns whether the user is typing, so that no question may appear."""
         self._waiting: set[Path] = set()
-        """Suites that changed here and on disk, and cannot be merged during typing."""
+        """The paths of suites that changed here and on disk, and wait for the end of typing to be merged."""
         self._left: tuple[Path, str, RowKey] | None = None
-        """The case that had the cursor before its file lost it, and the row that has it since."""
+        """The path and key of the case that lost the cursor when it vanished from its file, and the row that has it."""
 
     def read_soon(
         self,
@@ -113,15 +114,16 @@ class Reader:
         notice: str | Callable[[], str] = "Reloaded from disk",
         gently: bool = False,
     ) -> None:
-        """Reload all suites and announce it, or the given failure.
+        """Reload all suites in the background, and announce `notice` or a `failure`.
 
-        A notice that has to be made is made in a thread after reading. With `gently`, it does not replace a different
-        one. Does nothing before the first reading."""
+        A `notice` that is a function is called in a thread after reading. With `gently`, the notice does not replace a
+        warning. Does nothing before the suites were read for the first time."""
         open_suites = self._open_suites
         if not open_suites.workspace.roots:
             return
 
-        async def again() -> None:  # not a coroutine yet, because a newer request may replace it before it starts
+        # Given to `work` as a function: a newer request may replace it before it starts.
+        async def again() -> None:
             gone = await asyncio.to_thread(lost, open_suites.workspace)
             try:
                 conflicts = await self.read()
@@ -139,16 +141,17 @@ class Reader:
         self._stage.work(again, group="read", exclusive=True)
 
     def add_samples(self) -> None:
-        """Open the bundled samples beside everything else."""
+        """Open the bundled samples in addition to the open suites."""
         workspace = self._open_suites.workspace
         self._open_suites.workspace = replace(workspace, roots=(*workspace.roots, bundled("sample_suites")))
         self.read_soon(notice="These are the samples. r runs the case, R its suite")
 
     async def read(self) -> tuple[OpenSuite, ...]:
-        """Reload all suites and show them.
+        """Reload and show all suites, and return those that were changed both here and on disk.
 
-        Returns those that were edited here and changed on disk. Raises StoppedError if the user stopped the search for
-        them."""
+        Raises:
+            StoppedError: The user stopped the search for suites.
+        """
         open_suites = self._open_suites
         while True:
             before = open_suites.workspace
@@ -164,7 +167,8 @@ class Reader:
                 return conflicts
 
     def _return_to(self, before: Row | None) -> None:
-        """Move the cursor back to the case that a file had lost, for example while it was being written."""
+        """Move the cursor back to its case if the case had vanished and is there again."""
+        # A program that writes a file may empty it first, and the cursor then moves to another row.
         now = self._selection.row
         if now is None:
             return
@@ -178,26 +182,24 @@ class Reader:
             self._left = (before.key.path, before.case.key, now.key)
 
     async def catch_up(self) -> None:
-        """Reload all suites, and ask about those that were edited here and changed on disk.
+        """Reload all suites, and ask about those that were changed both here and on disk.
 
-        If the user stops the search for suites, all stay as they are."""
+        If the user stops the search for suites, all of them stay as they are."""
         with suppress(StoppedError):
             await self._saver.settle(await self.read())
 
     def settle_soon(self, suites: Sequence[OpenSuite]) -> Worker[object] | None:
-        """Merge suites that changed here and on disk, or ask about them.
+        """Merge suites that were changed both here and on disk, or ask about them.
 
-        During typing, and while their text here is not TOML, this waits."""
-        ready = []
+        Suites wait while the user types, and while their text here is not TOML."""
+        ready, waiting = [], []
         for suite in suites:
             if suite.document.is_sound and not self._is_typing():
                 ready.append(suite)
-        self._waiting.difference_update(suite.path for suite in ready)
-        waiting = []
-        for suite in suites:
-            if suite not in ready and suite.path not in self._waiting:
+                self._waiting.discard(suite.path)
+            elif suite.path not in self._waiting:
                 waiting.append(suite)
-        self._waiting.update(suite.path for suite in waiting)
+                self._waiting.add(suite.path)
         if waiting:
             until = "you stop typing" if self._is_typing() else "your text is TOML"
             text = f"{waiting[0].path.name} changed on disk too: it is merged once {until}"
@@ -208,13 +210,15 @@ class Reader:
 
 
 def _outcome(workspace: Workspace, gone: Sequence[Path], made: Sequence[Path], notice: str) -> tuple[str, Role, str]:
-    """Return the notice after reloading: `notice` if all is well.
+    """Return the announcement after reloading: `notice`, or that suites are `gone` or have errors.
 
-    Suites `made` here are not on disk yet."""
+    Suites `made` here, which are not on disk yet, are not counted."""
     broken = sum(file.suite is None and file.path not in (*gone, *made) for file in workspace.files)
     if gone:
-        are_gone = f"{gone[0].name} no longer exists" if len(gone) == 1 else f"{len(gone)} suites no longer exist"
-        return are_gone + (f"; {broken} cannot run" if broken else ""), "warned", GLYPHS.warned
+        text = f"{gone[0].name} no longer exists" if len(gone) == 1 else f"{len(gone)} suites no longer exist"
+        if broken:
+            text += f"; {broken} cannot run"
+        return text, "warned", GLYPHS.warned
     if broken:
         return f"{notice}; {broken} cannot run", "error", GLYPHS.error
     return notice, "passed", GLYPHS.passed

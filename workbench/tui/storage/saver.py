@@ -1,4 +1,7 @@
-"""Saving suites: exactly the checked text is written, and nothing on disk is overwritten without a question."""
+"""Saving suites, and merging them with changes on disk."""
+
+# Only text that was parsed again as a whole is written, and a file that changed on disk is overwritten only after a
+# question. While a text is written, the user may type on: such changes stay unsaved.
 
 from __future__ import annotations
 
@@ -28,9 +31,7 @@ if TYPE_CHECKING:
 
 
 class Saver:
-    """Saves suites.
-
-    Questions are asked one at a time."""
+    """Saves and merges suites, one at a time, with all questions that this needs."""
 
     def __init__(
         self,
@@ -47,25 +48,23 @@ class Saver:
         self._is_bundled = is_bundled
         self._busy = asyncio.Lock()
         self._rewritten: set[Path] = set()
-        """Suites for which the loss of formatting was already shown."""
+        """The paths of suites for which the user accepted the loss of formatting."""
         self._wanted: frozenset[Path] = frozenset()
-        """Suites about to be saved, which asks all questions."""
+        """The paths of suites about to be saved; saving asks about them, so nothing else has to."""
         self.put_off: dict[Path, str] = {}
-        """Suites to ask about later, with the hash of the file on disk, empty if it is gone."""
+        """The hash of the file on disk (empty: deleted) about which the user was asked or told, by path."""
 
     def save_soon(self, suites: Sequence[OpenSuite]) -> None:
-        """Save suites and announce where."""
+        """Save suites in the background, and announce the result."""
         self._wanted = frozenset(suite.path for suite in suites)
         self._stage.work(self.save(suites), group="ask")
 
     def save_as_soon(self, suite: OpenSuite) -> None:
-        """Save a suite under a different name, after asking for it."""
+        """Ask for a name and save a suite under it, in the background."""
         self._stage.work(self._save_as_asked(suite), group="ask")
 
     async def save(self, suites: Sequence[OpenSuite]) -> bool:
-        """Save suites.
-
-        Returns whether all of them are on disk now."""
+        """Save suites, and return whether all of them are on disk now."""
         async with self._busy:
             saved = [suite for suite in suites if await self._save(suite)]
             self._wanted = frozenset()
@@ -77,12 +76,12 @@ class Saver:
         return len(saved) == len(suites)
 
     async def settled(self) -> None:
-        """Wait until saving is done."""
+        """Wait until no suite is being saved."""
         async with self._busy:
             pass
 
     async def settle(self, suites: Sequence[OpenSuite]) -> None:
-        """Merge suites that changed here and on disk, or ask about them, except those put off."""
+        """Merge suites that were changed both here and on disk, or ask about them unless that was put off."""
         async with self._busy:
             for suite in suites:
                 if suite.dirty:
@@ -117,15 +116,16 @@ class Saver:
         return await self._write(suite, document, text, suite.on_disk)
 
     async def _checked(self, suite: OpenSuite, document: Document) -> SuiteText | None:
-        """Return the text to write, parsed again as a whole.
-
-        Announces why it cannot be saved."""
+        """Return the text to write, parsed again as a whole, or announce why it cannot be saved."""
         if not document.is_sound or document.parts is None:
-            errors = suite.file.errors  # which one keeps it from being written, and not only from being run
-            first = next((each for each in errors if each.message.startswith("is not TOML")), next(iter(errors), None))
-            where = f"line {first.line} " if first is not None and first.line else "its text "
-            why = first.message if first is not None else "is not TOML"
-            self._refuse(suite, f"{where}{why}: correct it, or undo it with {key_for('edit.undo')}")
+            where, why = "its text", "is not TOML"
+            # Other errors keep a suite from being run; only invalid TOML keeps it from being written.
+            errors = sorted(suite.file.errors, key=lambda error: not error.message.startswith("is not TOML"))
+            if errors:
+                why = errors[0].message
+                if errors[0].line:
+                    where = f"line {errors[0].line}"
+            self._refuse(suite, f"{where} {why}: correct it, or undo it with {key_for('edit.undo')}")
             return None
         try:
             return await asyncio.to_thread(document.parts.checked)
@@ -149,14 +149,16 @@ class Saver:
         except SavingError as error:
             self._stage.announce(f"{error}; {self._drafting.drafts_text}", "error", GLYPHS.error)
             if not await asyncio.to_thread(suite.path.exists):
-                self.put_off[suite.path] = ""  # that it is gone is part of the message
+                self.put_off[suite.path] = ""  # the message says already that the file is gone
             return False
         if suite.document is document:
             if text.text != document.text:
                 suite.change(Document.of(text.text), "Rewritten for saving")
             suite.saved(state)
-        else:  # more was typed during writing
-            suite.reloaded(await asyncio.to_thread(lambda: _taken_apart(parse_suite(text.text, suite.path))), state)
+        else:
+            # The user typed on during writing, so the written text is the new base of unsaved changes.
+            written = await asyncio.to_thread(lambda: _taken_apart(parse_suite(text.text, suite.path)))
+            suite.reloaded(written, state)
         self._follow(suite)
         if errors := len(suite.file.errors):
             message = f"Saved in {suite.path}; {counted(errors, 'error')} to correct before all of it can run"
@@ -166,9 +168,9 @@ class Saver:
         return True
 
     async def _ask(self, suite: OpenSuite, *, again: bool) -> bool:
-        """Merge a suite with the file on disk, or ask about it, and return whether nothing is left to be saved.
+        """Merge a suite with the file on disk, or ask about it, and return whether nothing is left to save.
 
-        `again` saves it even if the question was put off."""
+        `again` asks even if the question was put off, since the user wants to save."""
         from workbench.show.difference import difference
         from workbench.tui.storage.dialogs import ChangedScreen
 
@@ -180,8 +182,9 @@ class Saver:
             return False
         if self._open_suites.at(path) is not suite:  # deleted meanwhile
             return True
-        if not again and theirs.hash in (self.put_off.get(path), suite.on_disk.hash if suite.on_disk else None):
-            return False  # put off, or saved from here since the change was noticed
+        known_hash = suite.on_disk.hash if suite.on_disk else None
+        if not again and theirs.hash in (self.put_off.get(path), known_hash):
+            return False  # the question was put off, or the suite was saved since the change was noticed
         if theirs.hash and theirs.text == suite.document.text:
             suite.reloaded(theirs, FileState(theirs.hash))
             self._follow(suite)
@@ -195,7 +198,8 @@ class Saver:
         if merged is not None:
             return await self._take(suite, theirs, merged, again=again)
         found = await asyncio.to_thread(difference, theirs.text, suite.document.text)
-        self.put_off[path] = theirs.hash  # until it is settled, whatever the answer
+        # Put off until it is settled: looks at the disk must not ask a second time, whatever the answer.
+        self.put_off[path] = theirs.hash
         answer = await self._stage.ask(ChangedScreen(path, found, gone=gone))
         if answer == "mine":
             document = suite.document
@@ -222,7 +226,7 @@ class Saver:
         return False
 
     def _tell(self, suite: OpenSuite, theirs: SuiteFile) -> None:
-        """Announce that there is nothing on disk to merge with: the file is gone, or not TOML at the moment."""
+        """Announce that the file on disk, with which the suite would be merged, is gone or not TOML."""
         self.put_off[suite.path] = theirs.hash
         kept = "your changes are kept"
         if not theirs.hash:
@@ -233,12 +237,12 @@ class Saver:
             what = f"is empty on disk: {kept}"
         self._stage.announce(f"{suite.path.name} {what}", "warned", GLYPHS.warned)
 
-    # Merging
-
     async def _merged(self, suite: OpenSuite, theirs: SuiteFile, chosen: Mapping[Key, Side]) -> Merged | None:
-        """Return the merge of a suite with the text on disk, `None` if they can only be compared as a whole."""
-        if suite.is_behind or not _can_be_merged(theirs):  # or: what was read last is not what the text was made from
+        """Return the merge of a suite with the text on disk, `None` if only one of them can be kept."""
+        # If the suite is behind, the text read last is not the common base of both, which a merge needs.
+        if suite.is_behind or not _can_be_merged(theirs):
             return None
+        # The user may type on during a merge, which is then repeated.
         while True:
             document, base = suite.document, suite.disk.parts
             if not document.is_sound or document.parts is None or base is None or theirs.parts is None:
@@ -248,9 +252,7 @@ class Saver:
                 return merged
 
     async def _take(self, suite: OpenSuite, theirs: SuiteFile, merged: Merged, *, again: bool) -> bool:
-        """Take over a merge, after asking about each conflict.
-
-        Returns whether nothing is left to be saved."""
+        """Take over a merge, after asking about each conflict, and return whether nothing is left to save."""
         from workbench.show.difference import difference
         from workbench.tui.storage.dialogs import ChangedScreen
 
@@ -258,8 +260,10 @@ class Saver:
         for number, conflict in enumerate(merged.conflicts, 1):
             self.put_off[path] = theirs.hash
             found = await asyncio.to_thread(difference, conflict.theirs or "", conflict.mine or "")
-            of_all = f" ({number} of {len(merged.conflicts)})" if len(merged.conflicts) > 1 else ""
-            answer = await self._stage.ask(ChangedScreen(path, found, part=_what_happened(conflict) + of_all))
+            part = _what_happened(conflict)
+            if len(merged.conflicts) > 1:
+                part += f" ({number} of {len(merged.conflicts)})"
+            answer = await self._stage.ask(ChangedScreen(path, found, part=part))
             if answer != "mine" and answer != "theirs":
                 return await self._not_saved(suite, answer)
             chosen[conflict.key] = answer
@@ -267,8 +271,9 @@ class Saver:
         if decided is None or base is None or theirs.parts is None:
             return await self._not_saved(suite, None)
         what = await asyncio.to_thread(news, base, theirs.parts)
-        row = self._selection.row
-        case = row.case.key if row is not None and row.open is suite and row.case is not None else None
+        row, case = self._selection.row, None
+        if row is not None and row.open is suite and row.case is not None:
+            case = row.case.key
         suite.merged(theirs, decided.text, "Merged with the file on disk", asked=bool(chosen), case=case)
         self._follow(suite)
         text = f"{path.name} changed on disk: {what}; merged with your changes, {key_for('edit.undo')} undoes it"
@@ -292,13 +297,13 @@ class Saver:
         proposed = free_path(place, (other.path for other in self._open_suites.suites if other is not suite))
         refusal = partial(self._why_not_there, suite)
         path = await self._stage.ask(SaveAsScreen(proposed, message, refusal))
+        if path is None:
+            notice = f"{suite.path.name} was not saved; {self._drafting.drafts_text}"
+            self._stage.announce(notice, "warned", GLYPHS.warned)
+            return False
         document = suite.document
-        text = await self._checked(suite, document) if path is not None else None
-        if path is None or text is None:
-            if path is None:
-                self._stage.announce(
-                    f"{suite.path.name} was not saved; {self._drafting.drafts_text}", "warned", GLYPHS.warned
-                )
+        text = await self._checked(suite, document)
+        if text is None:
             return False
         path = self._drafting.path_here(path)
         try:
@@ -318,7 +323,7 @@ class Saver:
         return True
 
     def _let_go(self, suite: OpenSuite, disk: SuiteFile, path: Path) -> None:
-        """Reset a suite to the file on disk after its changes were saved to a different file."""
+        """Reset a suite to its file on disk, or close it without one, after its changes were saved elsewhere."""
         if disk.hash and suite.path != path:
             suite.reloaded(disk, FileState(disk.hash))
             suite.take_disk(f"Saved as {path.name}")
@@ -328,7 +333,7 @@ class Saver:
             self._open_suites.close(suite)
 
     def _why_not_there(self, suite: OpenSuite, path: Path) -> str | None:
-        """Return why a suite cannot be saved under a name, if so."""
+        """Return why a suite cannot be saved at a path, `None` if it can."""
         other = self._open_suites.at(self._drafting.path_here(path))
         if path.exists():
             return f"{path.name} already exists"
@@ -339,35 +344,36 @@ class Saver:
         return f"there is no folder {path.parent}"
 
     def _follow(self, suite: OpenSuite) -> None:
-        """Update a suite whose file on disk changed."""
+        """Report that the text of a suite and its file on disk belong together again."""
         self.put_off.pop(suite.path, None)
-        if self._open_suites.at(suite.path) is suite:  # otherwise it was deleted during writing
+        if self._open_suites.at(suite.path) is suite:  # it may have been deleted during writing
             self._open_suites.disk_changed(suite)
 
 
 def _what_happened(conflict: Conflict) -> str:
     if conflict.mine is None:
         return f"{conflict.what} was deleted here and changed on disk"
-    return f"{conflict.what} was changed here and {'changed' if conflict.theirs is not None else 'deleted'} on disk"
+    there = "changed" if conflict.theirs is not None else "deleted"
+    return f"{conflict.what} was changed here and {there} on disk"
 
 
 def _can_be_merged(theirs: SuiteFile) -> bool:
-    """Return whether there is a suite on disk.
-
-    A file that is being written may be gone, empty or not TOML."""
+    # A file that is just being written may be gone, empty or not TOML.
     return bool(theirs.text.strip()) and theirs.parts is not None
 
 
 def _taken_apart(file: SuiteFile) -> SuiteFile:
-    """Return a suite file with its text parsed for editing, so that long ones are parsed in the thread."""
-    _ = file.parts
+    """Return a suite file after parsing its text for editing; call this in a thread, since long ones take a while."""
+    _ = file.parts  # parsed at the first use, then kept
     return file
 
 
 def _make_folder(path: Path, roots: Sequence[Path]) -> None:
-    """Create the folders in a new suite's path, below an existing one.
+    """Create the missing folders of a new suite's path, if it is below one of `roots`.
 
-    Raises SavingError."""
+    Raises:
+        SavingError: A folder cannot be created.
+    """
     folder = absolute(path).parent
     if any(root.is_dir() and folder.is_relative_to(absolute(root)) for root in roots):
         try:

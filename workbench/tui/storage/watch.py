@@ -1,4 +1,4 @@
-"""Notices changes of files while the app runs, without a key."""
+"""Watching the files of suites for changes by other programs."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 
 
 LOOK_S = 1.0
-"""The time between two looks. Unlike events of the system, looks also notice changes on network file systems."""
+"""The time between two looks at the files. Looks, unlike events of the system, work on network file systems, too."""
 
 REST_SHARE = 200
-"""The pause between two looks is at least so many times the duration of the last one, however many files there are."""
+"""The least pause between two looks, as a multiple of the duration of the last one: a look costs at most 0.5 %."""
 
 STABLE_S = 0.15
-"""A file that is the same after this time is complete: programs empty, write and rename it in several steps."""
+"""The time without a change after which a file is complete; programs empty, write and rename it in several steps."""
 
 
 @dataclass(frozen=True)
 class _Seen:
-    """Differences between disk and app: suites, the states of their files, and suite files that are not open."""
+    """The result of a look: changed suites, the states of their files, and suite files that are not open."""
 
     changed: tuple[OpenSuite, ...] = ()
     states: tuple[FileState | None, ...] = ()
@@ -45,9 +45,7 @@ class _Seen:
 
 
 class Watch:
-    """Looks at the files of open suites, and for new ones in their folders.
-
-    A look costs one `stat` for each."""
+    """The watch over the files of open suites and, for new suites, over their folders; a look costs a `stat` each."""
 
     def __init__(self, stage: Workbench, selection: Selection, reader: Reader, saver: Saver) -> None:
         self._stage = stage
@@ -58,21 +56,21 @@ class Watch:
         self._seen: dict[Path, FileState | None] = {}
         self._folders = FolderWatch()
         self._passed: dict[Path, Stamp] = {}
-        """TOML files that are not open: other programs' settings, and suites that were announced."""
+        """TOML files that are not opened: those of other programs, and suites that were announced."""
         self._settling: Worker[object] | None = None
 
     def begin(self) -> None:
-        """Look again and again, until the app ends."""
+        """Begin to look at the files at intervals, until the app ends."""
         self._stage.work(self._keep_looking, group="watch")
 
     def at_key(self) -> None:
-        """Check the selected suite."""
+        """Check the file of the selected suite, after a key."""
         suite = self._selection.suite
         if suite is not None and self._may_act and self._is_changed(suite):
             self._found(_Seen((suite,)))
 
     def at_return(self) -> None:
-        """Check everything now, because the terminal has the focus again."""
+        """Check all files now, since the terminal has the focus again."""
         self._stage.work(self._look_once, group="look")
 
     async def _keep_looking(self) -> None:
@@ -82,7 +80,7 @@ class Watch:
             took_s = await self._look_once()
 
     async def _look_once(self) -> float:
-        """Look, act on a finding once it is stable, and return how long a look took."""
+        """Look at the files, act on changes when they are stable, and return the duration of a look in seconds."""
         began = time.perf_counter()
         seen = await self._look()
         took_s = time.perf_counter() - began
@@ -107,31 +105,31 @@ class Watch:
         try:
             return await asyncio.to_thread(self._all_seen, suites, roots)
         except asyncio.CancelledError:
-            self._folders.stop()  # the app ends, which would wait for the thread
+            self._folders.stop()  # the end of the app waits for the thread
             raise
 
     def _all_seen(self, suites: Sequence[OpenSuite], roots: Sequence[Path]) -> _Seen:
         changed = tuple(suite for suite in suites if self._is_changed(suite))
         files, known = self._folders.look(roots), {suite.path for suite in suites}
+        # A file that was passed over is looked at again after it changed, since it may be a suite now.
         self._passed = {path: stamp for path, stamp in self._passed.items() if files.get(path) == stamp}
-        new = {}
+        come = []
         for path, stamp in files.items():
-            if path not in known and path not in self._passed:
-                new[path] = stamp
-        suite_files = frozenset(path for path in new if path.is_file() and is_suite(path))
-        self._passed |= {path: stamp for path, stamp in new.items() if path not in suite_files}
-        come = tuple((path, stamp) for path, stamp in new.items() if path in suite_files)
-        return _Seen(changed, tuple(self._seen.get(suite.path) for suite in changed), come)
+            if path in known or path in self._passed:
+                continue
+            if path.is_file() and is_suite(path):
+                come.append((path, stamp))
+            else:
+                self._passed[path] = stamp
+        states = tuple(self._seen.get(suite.path) for suite in changed)
+        return _Seen(changed, states, tuple(come))
 
     def _found(self, seen: _Seen) -> None:
-        """Reload unedited suites and open new ones, and merge edited suites."""
+        """Reload unedited suites and open new ones; if there are none, merge edited suites."""
         touched = [suite for suite in seen.changed if suite.dirty]
         if seen.new or len(touched) < len(seen.changed):
             self._passed |= dict(seen.new)
-            before = []
-            for suite in seen.changed:
-                if not suite.dirty:
-                    before.append((suite, suite.disk))
+            before = [(suite, suite.disk) for suite in seen.changed if not suite.dirty]
             self._reader.read_soon(notice=lambda: _notice(before, [path for path, _ in seen.new]), gently=True)
         elif touched:
             self._settling = self._reader.settle_soon(touched)
@@ -142,7 +140,7 @@ class Watch:
         try:
             state = state_of(suite.path, self._seen.get(suite.path, suite.on_disk))
         except OSError:
-            return False  # whatever uses the file next reports this
+            return False  # the next use of the file reports the error
         self._seen[suite.path] = state
         found = state.hash if state is not None else ""
         before = suite.on_disk.hash if suite.on_disk is not None else ""
@@ -150,12 +148,12 @@ class Watch:
 
 
 def _notice(before: Sequence[tuple[OpenSuite, SuiteFile]], new: Sequence[Path]) -> str:
-    """Return the changes on disk, as read by now."""
+    """Return the notice about suites that were reloaded, each with its file before, and about new ones."""
+    others = len(before) + len(new) - 1
+    more = f" and {others} more" if others else ""
     if not before:
-        more = f" and {len(new) - 1} more" if len(new) > 1 else ""
         return f"{new[0].name}{more} new on disk: opened"
     suite, file = before[0]
-    others = len(before) + len(new) - 1
     if others or file.parts is None or suite.disk.parts is None:
-        return f"{suite.path.name}{f' and {others} more' if others else ''} changed on disk: reloaded"
+        return f"{suite.path.name}{more} changed on disk: reloaded"
     return f"{suite.path.name} changed on disk: {news(file.parts, suite.disk.parts)}"

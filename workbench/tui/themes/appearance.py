@@ -1,4 +1,4 @@
-"""The look of the app: available themes, the current one, and the user's own, reloaded when their files change."""
+"""The appearance of the app: the available themes, the one to begin with, and changes of the user's own themes."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ DARK_THEME, PLAIN_THEME, PLAIN_LIGHT_THEME = "graphite", "sixteen", "sixteen-lig
 class Appearance:
     """The themes of one app.
 
-    `wanted` is the theme from the command line. Otherwise it is the one chosen last, if the terminal has the colours
-    for it."""
+    The app begins with the theme `wanted` (of the command line), or else with the one chosen last, if the terminal has
+    the colours for it."""
 
     def __init__(self, folders: Folders, terminal: TerminalEnvironment, memory: Memory, wanted: str | None) -> None:
         self._own = folders.config / "themes"
@@ -40,16 +40,21 @@ class Appearance:
         plain = terminal.colours == "standard" or terminal.no_colour
         remembered = memory.read().theme
         chosen = self._themes.by_name.get(remembered or "")
-        self.first = (PLAIN_LIGHT_THEME if terminal.light else PLAIN_THEME) if plain else DARK_THEME
-        """The theme to begin with."""
+        self.first = DARK_THEME
+        """The name of the theme to begin with."""
+        if plain:
+            # With at most 16 colours, only themes with the terminal's own colours are sure to be readable.
+            self.first = PLAIN_LIGHT_THEME if terminal.light else PLAIN_THEME
         if wanted is not None and wanted in self._themes.by_name:
             self.first = wanted
         elif chosen is not None and (chosen.is_ansi or not plain):
             self.first = chosen.name
-        self.unknown = wanted if wanted is not None and wanted not in self._themes.by_name else None
-        """The requested theme, if it does not exist."""
+        self.unknown: str | None = None
+        """The theme of the command line, if it does not exist."""
+        if wanted is not None and wanted not in self._themes.by_name:
+            self.unknown = wanted
         self.problems_at_start = self._themes.problems
-        """Why the app does not look as the user's files and last choice say."""
+        """Problems with the user's theme files and last choice, found at the start."""
         if remembered is not None and chosen is None and wanted is None:
             gone = f"The theme {remembered}, chosen last time, no longer exists: this is {self.first}"
             self.problems_at_start = (gone, *self.problems_at_start)
@@ -60,18 +65,18 @@ class Appearance:
         return tuple(self._themes.by_name.values())
 
     def palette(self, name: str) -> Palette:
-        """Return the styles of a theme."""
+        """Return the styles of the theme with a name."""
         return Palette(self._fitted(self._themes.by_name[name]), no_colour=self._no_colour)
 
     def dress(self, app: Workbench) -> None:
-        """Register exactly these themes with the app."""
+        """Register these themes with the app, and no others."""
         for name in set(app.available_themes) - self._themes.by_name.keys():
             app.unregister_theme(name)
         for theme in self.themes:
             app.register_theme(textual_theme(self._fitted(theme)))
 
     def recolour(self, app: Workbench) -> None:
-        """Redraw everything with the current theme."""
+        """Draw all screens in the current theme."""
         app.palette = self.palette(app.theme)
         for screen in app.screen_stack:
             for view in screen.query(LineView):
@@ -79,7 +84,7 @@ class Appearance:
             screen.refresh()
 
     def choose(self, app: Workbench) -> None:
-        """Ask for a theme, with a preview of the one under the cursor."""
+        """Open the list of themes, which previews the one at the cursor."""
         from workbench.tui.themes.dialog import ThemesScreen
 
         self.look_again(app)
@@ -92,17 +97,14 @@ class Appearance:
         app.show(ThemesScreen(self.themes, app.theme, lambda name: self._preview(app, name)), keep)
 
     def look_again(self, app: Workbench) -> bool:
-        """Reload the user's themes if their files changed, and show the changes.
+        """Reload the user's themes if their files changed, and return whether they did.
 
-        Returns whether there were any. If the current theme is no longer valid, it stays as it was."""
+        A current theme that is no longer valid stays as it was."""
         if stamp_of(self._own) == self._stamp:
             return False
         before = self._themes
         self._read(keeping=app.theme)
-        new = []
-        for problem in self._themes.problems:
-            if problem not in before.problems:
-                new.append(problem)
+        new = [problem for problem in self._themes.problems if problem not in before.problems]
         if new:
             app.say_problems(new)
         if self._themes.by_name != before.by_name:
@@ -119,7 +121,7 @@ class Appearance:
         self._themes = themes
 
     def _fitted(self, theme: ThemeFile) -> ThemeFile:
-        """Return a theme with colours that the terminal has."""
+        """Return a theme with its colours replaced by those that the terminal has."""
         if theme.is_ansi or self._colours == "truecolor":
             return theme
         if self._colours == "256":
@@ -128,7 +130,8 @@ class Appearance:
         return replace(theme, colours=plain.colours)
 
     def _preview(self, app: Workbench, name: str) -> None:
-        """Preview a theme, reloading its file."""
+        """Show the app in a theme without remembering it."""
+        # The user may be editing a theme file, so it is read again.
         self.look_again(app)
         if name in self._themes.by_name:
             app.theme = name

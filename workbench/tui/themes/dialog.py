@@ -1,4 +1,4 @@
-"""The dialog for choosing a theme, previewed on the screen behind it."""
+"""The dialog that chooses a theme, with a preview on the screen behind it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from workbench.tui.terminal.theme import ThemeFile
 
 
 class ThemesScreen(Dialog[str]):
-    """Asks for a theme.
-
-    Closes with its name."""
+    """A dialog that asks for a theme and closes with its name; without an answer, the former theme returns."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     TITLE_LINE: ClassVar[str] = "Themes"

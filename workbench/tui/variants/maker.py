@@ -1,4 +1,4 @@
-"""Makes variants of suites, of a tool's description or the system prompt, and runs them beside the suite as written."""
+"""Making variants of suites, with another system prompt or tool description, and running them for comparison."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 
 Cases = Sequence[tuple[OpenSuite, tuple[str, ...]]]
-"""Keys of cases by suite."""
+"""Suites, each with the keys of some of its cases."""
 
 
 class VariantMaker:
-    """Makes variants, and runs them in the comparison."""
+    """Makes variants of suites, and runs them next to the suite as written."""
 
     def __init__(self, app: Workbench) -> None:
         self._stage = app
@@ -47,28 +47,29 @@ class VariantMaker:
         self._run_cases = app.services.starter.run_soon
 
     def run_all(self) -> None:
-        """Run the selected cases as written and as all variants."""
+        """Run the selected cases as written and as all variants, and open the comparison."""
         cases = self._selection.runnable_below(self._selection.tree.whole or self._selection.row)
         self._run_cases(cases, variants=Variants(all_of_them=True))
         self._stage.perform("compare")
 
     def of_prompt(self) -> None:
-        """Try another system prompt, on the selected case or on the whole suite."""
+        """Make a variant with another system prompt, and offer to run it on the selected case or all cases."""
         suite, outline = self._selection.suite, self._selection.outline
         if suite is None:
             return
         read = suite.file.suite
         if read is None:
             return
-        case = read.cases[outline.index] if outline is not None else None
-        present = settings_of(read, case).system if case is not None else read.system
-        where = f"of {one_line(case.name)}" if case is not None else f"of {one_line(suite.path.stem)}"
-        keys = (outline.key,) if outline is not None else tuple(each.key for each in suite.cases)
+        present, name = read.system, suite.path.stem
+        keys = tuple(each.key for each in suite.cases)
+        if outline is not None:
+            case = read.cases[outline.index]
+            present, name, keys = settings_of(read, case).system, case.name, (outline.key,)
         self._stage.work(
             self._make(
                 suite.path,
                 keys,
-                f"Another system prompt {where}",
+                f"Another system prompt of {one_line(name)}",
                 "Change the prompt. The suite keeps this one; the variant uses yours in all cases.",
                 present or "",
                 lambda text: {"system": text},
@@ -78,11 +79,11 @@ class VariantMaker:
         )
 
     def of_tool(self, path: Path, tool: ToolDefinition, announce: Announce, changed: Callable[[], object]) -> None:
-        """Try another description of a tool, on all cases of its suite.
-
-        `changed` is called once it is written."""
+        """Make a variant with another description of a tool; `changed` is called when the dialogs are over."""
+        keys: tuple[str, ...] = ()
         suite = self._selection.open_suites.at(path)
-        keys = tuple(each.key for each in suite.cases) if suite is not None else ()
+        if suite is not None:
+            keys = tuple(each.key for each in suite.cases)
 
         async def make() -> None:
             await self._make(
@@ -123,7 +124,8 @@ class VariantMaker:
 
             asked = "A short name; runs are shown as MODEL × NAME."
             typed, name = present, ""
-            while True:  # whoever goes back finds what was typed
+            # Three dialogs: the text, the name, and the change. Each leads back to the text, with all input kept.
+            while True:
                 text = await self._stage.ask(VariantTextScreen(self._stage, title, explanation, present, typed))
                 if text is None:
                     return
@@ -138,6 +140,7 @@ class VariantMaker:
                 next_ = await self._stage.ask(VariantScreen(name, title, texts, documents, path.name))
                 if next_ in ("run", "write"):
                     break
+            # The suite may have changed during the questions, so the change is made anew.
             suite = self._selection.open_suites.editable(path)
             document = _with_variant(suite, {"name": name, **table(text)})
         except (SpliceError, ValueError) as error:
@@ -153,9 +156,12 @@ class VariantMaker:
 
 
 def _with_variant(suite: OpenSuite, variant: Table) -> Document:
-    """Return a suite's document with one more variant.
+    """Return the document of a suite with one more variant.
 
-    Raises SpliceError, and ValueError if the suite then has errors."""
+    Raises:
+        SpliceError: The variant cannot be written into the text.
+        ValueError: The suite would have errors with the variant.
+    """
     present = suite.document.table(HEAD).get("variants")
     if present is not None and not isinstance(present, list):
         raise ValueError("the suite's `variants` are no list: correct them first")
@@ -172,9 +178,7 @@ _AROUND = 11
 
 
 class VariantTextScreen(Dialog[str]):
-    """Asks for another text in place of the present one, beginning with `text`.
-
-    Closes with it once it differs."""
+    """A dialog that asks for a text that differs from the `present` one; it begins with `text`."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     DEFAULT_CSS = """
@@ -202,13 +206,13 @@ class VariantTextScreen(Dialog[str]):
         self._fit()
 
     def _assist(self, key: str) -> bool:
-        # Not a binding, which would come before letters of the same burst.
+        # Not a binding: Textual would run that before letters that were typed earlier in the same burst.
         if key == "ctrl+s":
             self._take()
         return key == "ctrl+s"
 
     def _take(self) -> None:
-        """Close with the text, or say why it cannot be taken."""
+        """Close with the text, or show why it cannot be used."""
         text = self.query_one(TextEditor).typed.text.strip()
         if not text:
             self._say("Write a text: an empty one looks like none", "warned", GLYPHS.warned)
@@ -245,7 +249,7 @@ WhatNext = Literal["run", "write", "no"]
 
 
 class VariantScreen(AskScreen[WhatNext]):
-    """Shows a variant as the difference of a text, and the suite's new lines, before they are written."""
+    """Asks whether to write a variant, and shows the changes of its text and of the suite's file."""
 
     DEFAULT_CSS = "VariantScreen > Vertical { width: 110; }"
     HAS_SUBJECT: ClassVar[bool] = False
