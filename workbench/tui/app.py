@@ -1,6 +1,4 @@
-"""Opens the app.
-
-Textual is imported only here, once the terminal is known to fit."""
+"""Opening the app: checks of the terminal, and the settings that Textual reads when it is imported."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
     from workbench.analysis.side_by_side import WhenLeft
 
 OFFLINE_PACE_MS = 15.0
-"""The offline model is slowed down so that a person can follow it."""
+"""The pace of the offline model, in milliseconds for each piece of its answer, slow enough to be followed."""
 
 
 _WITHOUT_TERMINAL: Mapping[Opened, str] = {
@@ -48,35 +46,43 @@ def open_app(
     left: WhenLeft | None = None,
     look_on: int | None = None,
 ) -> int:
-    """Open the app on suite files and folders and return its exit code.
+    """Open the app on suite files and folders, and return its exit code after it was left.
 
     Without a path, it opens the current folder if that has suites, otherwise the bundled samples.
 
     `trust` trusts every suite. `theme` is the initial theme. Runs are recorded in the existing folder `record`, and
-    batches stored in the file `history`. `begin` starts runs. If they are a comparison, `left` receives the results.
-    `look_on` is a batch of the history that is shown at once. With `read_only`, the process only shows from then on.
+    batches stored in the file `history`. `begin` starts runs; if they are a comparison, `left` receives the results.
+    `look_on` is the number of a batch that is shown at once. With `read_only`, the process can change nothing.
     """
     reason = obstacle(os.environ, reads=_is_terminal(sys.stdin), writes=_is_terminal(sys.stderr))
     if reason is not None:
         if sys.stderr is not None:
-            without = _WITHOUT_TERMINAL[begin.opens] if begin is not None else "'workbench run'"
-            without = "'workbench attach' without --app" if look_on is not None else without
+            without = "'workbench run'"
+            if look_on is not None:
+                without = "'workbench attach' without --app"
+            elif begin is not None:
+                without = _WITHOUT_TERMINAL[begin.opens]
             _warn(f"the app cannot be shown: {reason}; {without} needs no terminal", program)
         return NO_TERMINAL
     terminal = terminal_environment(os.environ, only_ascii=only_ascii)
+    # Textual reads these variables once, when it is imported below.
     os.environ.setdefault("TEXTUAL_FPS", str(frames_per_second(os.environ)))
     os.environ.setdefault("TEXTUAL_COLOR_SYSTEM", terminal.colours)
     if terminal.served:
-        from workbench.tui.terminal.served_driver import take_pipes  # on use: most apps are in a terminal
+        from workbench.tui.terminal.served_driver import take_pipes
 
         take_pipes()
-        del os.environ[SERVED]  # programs that this one starts are in no browser
+        del os.environ[SERVED]  # programs that the app starts are not in the browser
 
     from workbench.tui.runs.runner import AppRuntime
     from workbench.tui.shell.workbench import Workbench
 
+    # Imported modules live until the end, so the garbage collector need not look at their objects again.
     gc.freeze()
     gc.enable()
+
+    # A comparison shows latencies, which the pace would distort.
+    pace_ms = OFFLINE_PACE_MS if begin is None or begin.opens == "run" else 0
 
     def open_runtime(listener: BatchListener) -> AppRuntime:
         from workbench.evaluation.runtime import Runtime
@@ -84,8 +90,7 @@ def open_app(
         return Runtime(
             listener,
             program,
-            # A comparison shows latencies, which the pace would distort.
-            pace_ms=OFFLINE_PACE_MS if begin is None or begin.opens == "run" else 0,
+            pace_ms=pace_ms,
             own_pace=begin is None or begin.options.own_pace,
             asks=True,
             judge_anew=begin is not None and begin.options.judge_anew,
@@ -93,7 +98,7 @@ def open_app(
         )
 
     if read_only:
-        from workbench.config.read_only import become_read_only  # on use: for the rest of this process
+        from workbench.config.read_only import become_read_only
         from workbench.remote.records import socket_places
 
         become_read_only(program.folders.log, socket_places(program.folders))
@@ -128,9 +133,8 @@ def open_app(
 
 
 def let_go(stream: TextIO) -> None:
-    """Flush a stream, or discard its content if nobody reads it.
-
-    Otherwise Python would fail to flush it at exit, and change the exit code."""
+    """Flush a stream, or discard its content if its reader is gone."""
+    # Python flushes the standard streams at its exit, and a failure would change the exit code.
     try:
         stream.flush()
     except OSError:

@@ -1,4 +1,4 @@
-"""Accepting a model's calls as the expectation of its case."""
+"""Accepting the calls of a run as the expectations of its case, after a dialog that shows the change."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class RunAccepter:
         self._secrets = app.program.secrets
 
     def accept(self, *, whole: bool) -> None:
-        """Show what accepting would change, and apply it if confirmed.
+        """Show the change that accepting makes, and apply it if the user confirms.
 
-        Accepts the selected call or, with `whole` or without a selected call, all calls."""
+        Accepts the selected call or, with `whole` or without a selected call, all calls of the run."""
         suite, run, outline = self._selection.suite, self._selection.run, self._selection.outline
         if suite is None or run is None or outline is None:
             return
@@ -67,11 +67,13 @@ class RunAccepter:
         result = run.result
         if result is None or run.broke_off:
             raise AcceptError(f"only a finished run can be accepted; {key_for('run.case')} runs the case again")
+        # A redacted argument is not the one that the model gave, so it must not become an expectation.
         if any(place.call is not None for place in result.redacted):
             raise AcceptError(
                 f"secrets in its calls are not stored with this run; {key_for('run.case')} runs the case again"
             )
         variant = run.planned.variant
+        # The calls of such a run have names that the suite does not know.
         if variant is not None and (variant.names or any(each.name or each.arguments for each in variant.changes)):
             raise AcceptError(
                 "this run is of a variant that renames tools or arguments: accept one of the suite as written"
@@ -81,7 +83,10 @@ class RunAccepter:
             raise AcceptError("this case has errors: correct them first")
         _, now, case = read
         unchanged = graded_alike(run.planned, now, case)
-        pairings = result.grade.pairings if unchanged and result.grade is not None else pairings_of(now, case, result)
+        if unchanged and result.grade is not None:
+            pairings: Sequence[CallPairing] = result.grade.pairings
+        else:
+            pairings = pairings_of(now, case, result)
         table = suite.document.table(outline.index)
         item, before = self._stage.main.run_pane.run_list.item_and_before
         call = before if isinstance(item, ResultItem) else item
@@ -103,22 +108,23 @@ class RunAccepter:
             self._stage.announce(f"Nothing was accepted: {error}", "error", GLYPHS.error)
             return
         if self._selection.open_suites.change(suite, document, proposal.summary, case=outline.key):
-            dropped = 0 if proposal.only_drops else proposal.drops
-            them = "it" if dropped == 1 else "them"
-            if dropped:
-                and_lost = f", {counted(dropped, 'expectation')} dropped: {key_for('edit.undo')} brings {them} back"
-            else:
-                and_lost = ""
+            text = proposal.summary
+            if proposal.drops and not proposal.only_drops:
+                them = "it" if proposal.drops == 1 else "them"
+                lost = counted(proposal.drops, "expectation")
+                text += f", {lost} dropped: {key_for('edit.undo')} brings {them} back"
             now = f"{_status_now(suite, outline, run)}{self._selection.open_suites.and_moved}"
-            self._stage.announce(f"{proposal.summary}{and_lost}; {now}", "passed", GLYPHS.passed)
+            self._stage.announce(f"{text}; {now}", "passed", GLYPHS.passed)
         else:
             self._stage.announce("The case already says all of that")
 
 
 def pairings_of(suite: Suite, case: Case, result: RunResult) -> Sequence[CallPairing]:
-    """Return how the calls of a run are paired with the case's expectations of now.
+    """Return the pairings of a run's calls with the present expectations of its case.
 
-    Raises AcceptError."""
+    Raises:
+        AcceptError: The run cannot be graded by the present case.
+    """
     if case.steps:
         return ()
     try:
@@ -130,7 +136,7 @@ def pairings_of(suite: Suite, case: Case, result: RunResult) -> Sequence[CallPai
 
 
 def _status_now(suite: OpenSuite, outline: CaseOutline, run: RunRecord) -> str:
-    """Describe the run's status under the changed case."""
+    """Return a clause about the status of a run by its changed case, such as `the run now passes`."""
     now, result = read_now(suite, outline), run.result
     if now is None or result is None:
         return "the case has errors now"
@@ -138,22 +144,31 @@ def _status_now(suite: OpenSuite, outline: CaseOutline, run: RunRecord) -> str:
         return "the run is being regraded"
     if result.status == Status.PASSED:
         return "the run now passes"
+    return f"the run is still {result.status}: {_why(result)}"
+
+
+def _why(result: RunResult) -> str:
     grade = result.grade
-    reason = grade.reason if grade is not None else result.error or ""
-    why = next((issue.why for issue in (grade.issues if grade is not None else ()) if issue.decides), reason)
-    return f"the run is still {result.status}: {why}"
+    if grade is None:
+        return result.error or ""
+    for issue in grade.issues:
+        if issue.decides:
+            return issue.why
+    return grade.reason
 
 
 MAX_NAME_CELLS = 18
+"""The maximum width of the column of argument names."""
+
 _KIND_CELLS = 11
+"""The width of the column with the kinds of checks."""
+
 _FRAME_ROWS = 4
 """The rows of border, title and keys."""
 
 
 class AcceptScreen(Dialog[Proposal]):
-    """Asks for confirmation.
-
-    Closes with the accepted proposal."""
+    """A dialog that shows a proposal, lets the user choose other checks, and closes with the confirmed proposal."""
 
     DEFAULT_CSS = "AcceptScreen > Vertical { width: 100; }"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -163,8 +178,10 @@ class AcceptScreen(Dialog[Proposal]):
     ]
 
     def __init__(self, proposal: Proposal) -> None:
-        others = (("←→", "other check"),) if any(call.arguments for call in proposal.calls) else ()
-        super().__init__(keys_line(("Enter", "accept"), *others, ("Esc", "cancel")))
+        keys = [("Enter", "accept"), ("Esc", "cancel")]
+        if any(call.arguments for call in proposal.calls):
+            keys.insert(1, ("←→", "other check"))
+        super().__init__(keys_line(*keys))
         self._proposal = proposal
 
     @property
@@ -185,16 +202,16 @@ class AcceptScreen(Dialog[Proposal]):
         self.query_one("#accepted").styles.max_height = max(height - _FRAME_ROWS, 1)
 
     def action_other(self, step: int) -> None:
-        """Select a different check for the argument under the cursor."""
+        """Choose the next (1) or previous (-1) check for the argument at the cursor."""
         self.query_one("#accepted", AcceptLines).other_check(step)
 
     def action_accept(self) -> None:
-        """Close with the displayed proposal."""
+        """Close with the proposal as it is shown."""
         self.dismiss(self.query_one("#accepted", AcceptLines).proposal)
 
 
 class AcceptLines(LineView):
-    """The calls of a proposal, with a row for each call and argument."""
+    """The lines of a proposal: its calls, each with its arguments, then expectations that are removed."""
 
     GROUND: ClassVar[Ground] = "panel"
 
@@ -202,10 +219,11 @@ class AcceptLines(LineView):
         super().__init__(widget_id)
         self.proposal = proposal
         self._rows: list[tuple[int, int | None]] = []
-        """The call of each row and the argument it shows, dropped ones last. Calls that go come after these rows."""
+        """The call of each row, and the argument that the row shows (`None`: the call itself), dropped ones last."""
         for number, call in enumerate(proposal.calls):
             self._rows.append((number, None))
             self._rows += [(number, at) for at in range(len(call.arguments) + len(call.lost))]
+        # The cursor begins on the first argument with a choice of checks.
         self.cursor = next((row for row in range(len(self._rows)) if self._argument_at(row)), 0)
 
     @property
@@ -217,19 +235,14 @@ class AcceptLines(LineView):
 
     @property
     def _others(self) -> list[Line]:
-        """The lines after the calls."""
-        gone = []
-        for tool in self.proposal.gone:
-            gone.append(
-                (
-                    Span(f"  {GLYPHS.missing} ", "muted"),
-                    Span(one_line(tool), "tool"),
-                    Span("  no longer expected", "muted"),
-                )
-            )
+        """The lines behind the calls: expectations that are removed."""
+        lines: list[Line] = []
         if self.proposal.whole and not self.proposal.calls:
-            return [(Span(" The model called nothing, and nothing will be expected."),), *gone]
-        return [*gone]
+            lines.append((Span(" The model called nothing, and nothing will be expected."),))
+        sign, end = Span(f"  {GLYPHS.missing} ", "muted"), Span("  no longer expected", "muted")
+        for tool in self.proposal.gone:
+            lines.append((sign, Span(one_line(tool), "tool"), end))
+        return lines
 
     def get_content_height(self, container: object, viewport: object, width: int) -> int:
         return self.line_count()
@@ -238,18 +251,19 @@ class AcceptLines(LineView):
         return cut_line(self._line(index), self.text_width)
 
     def other_check(self, step: int) -> None:
-        """Select the next or previous check of the argument under the cursor."""
+        """Choose the next (1) or previous (-1) check for the argument at the cursor."""
         if (argument := self._argument_at(self.cursor)) is not None:
             self.proposal = self.proposal.with_other_check(*argument, step)
             self.repaint()
 
     def _argument_at(self, row: int) -> tuple[int, int] | None:
-        """Return the call and argument of a row with a choice of checks."""
-        number, at = self._rows[row] if row < len(self._rows) else (0, None)
-        is_argument = at is not None and at < len(self.proposal.calls[number].arguments)
-        if at is not None and is_argument:
-            return (number, at)
-        return None
+        """Return the call and the argument of a row, `None` for a row without a choice of checks."""
+        if row >= len(self._rows):
+            return None
+        number, at = self._rows[row]
+        if at is None or at >= len(self.proposal.calls[number].arguments):
+            return None
+        return (number, at)
 
     def chosen(self, index: int) -> None:
         self.other_check(1)
@@ -260,7 +274,8 @@ class AcceptLines(LineView):
         number, at = self._rows[index]
         call = self.proposal.calls[number]
         if at is not None:
-            names = (*(each.name for each in call.arguments), *(name for name, _ in call.lost))
+            names = [each.name for each in call.arguments]
+            names += [name for name, _ in call.lost]
             widest = min(max(cell_len(one_line(name)) for name in names), MAX_NAME_CELLS)
             if at < len(call.arguments):
                 return self._argument_line(call.arguments[at], widest)

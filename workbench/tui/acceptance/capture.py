@@ -1,9 +1,10 @@
-"""Capturing the common part of runs as the expectations of every case that the filter shows."""
+"""Capturing: the common part of a case's runs becomes its expectations, for all cases that the filter shows."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -15,7 +16,7 @@ from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.proposal import AcceptError
 from workbench.dataclasses import dataclass
 from workbench.engine.plan import plan_runs, same_question
-from workbench.grading.grade import RunResult
+from workbench.grading.grade import CallPairing, RunResult
 from workbench.grading.run_summary import RunSummary
 from workbench.numerals import count_text, counted
 from workbench.providers.built_in import is_built_in
@@ -38,17 +39,17 @@ if TYPE_CHECKING:
 
 
 Cases = Sequence[tuple[OpenSuite, tuple[str, ...]]]
-"""Keys of cases by suite."""
+"""Suites, each with the keys of some of its cases."""
 
 REPEATS = 3
-"""How often cases are run to be captured, as by `workbench capture`."""
+"""The number of runs of each case for a capture, the same as for `workbench capture`."""
 
 CaptureAnswer = Literal["use", "missing", "all", "no"]
 
 
 @dataclass(frozen=True)
 class _Found:
-    """The runs that a suite can be captured from, by the keys of its cases."""
+    """Some cases of a suite, each with the runs from which it can be captured."""
 
     suite: OpenSuite
     keys: tuple[str, ...]
@@ -56,18 +57,19 @@ class _Found:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The keys of the cases that could be run, and have no run to capture."""
+        """The keys of the cases that can run and have no run to capture."""
         pairs = zip(self.keys, self.cases, strict=True)
         return tuple(key for key, each in pairs if not each.runs and each.case.skip is None)
 
     @property
     def runnable(self) -> tuple[str, ...]:
-        """The keys of the cases that could be run."""
-        return tuple(key for key, each in zip(self.keys, self.cases, strict=True) if each.case.skip is None)
+        """The keys of the cases that can run."""
+        pairs = zip(self.keys, self.cases, strict=True)
+        return tuple(key for key, each in pairs if each.case.skip is None)
 
 
 class Capturer:
-    """Captures everything that the filter shows: asks which runs to take, shows the difference, and applies it."""
+    """Captures the cases that the filter shows: asks which runs to take, shows the difference, and applies it."""
 
     def __init__(self, app: Workbench) -> None:
         self._stage = app
@@ -78,25 +80,23 @@ class Capturer:
         app.services.runs_delivered.append(self._delivered.set)
 
     def begin(self) -> None:
-        """Ask which runs to take, and go on from there."""
+        """Begin a capture with the question which runs to take."""
         self._stage.work(self._capture(), group="start")
 
     async def _capture(self) -> None:
         shown = self._shown()
         found = list(self._found(shown))
-        whys = ((suite.path.name, _why_not_captured(suite)) for suite, _ in shown)
-        left = "; ".join(f"{one_line(name)}: {why}" for name, why in whys if why is not None)
+        reasons = []
+        for suite, _ in shown:
+            why = _why_not_captured(suite)
+            if why is not None:
+                reasons.append(f"{one_line(suite.path.name)}: {why}")
+        left = "; ".join(reasons)
         if not found:
             self._stage.announce(f"Nothing is captured: {left or 'no case is shown'}", "warned", GLYPHS.warned)
             return
-        missing = []
-        for each in found:
-            if each.missing:
-                missing.append((each.suite, each.missing))
-        everything = []
-        for each in found:
-            if each.runnable:
-                everything.append((each.suite, each.runnable))
+        missing = [(each.suite, each.missing) for each in found if each.missing]
+        everything = [(each.suite, each.runnable) for each in found if each.runnable]
         if not everything:
             self._stage.announce("Nothing is captured: every case shown is skipped", "warned", GLYPHS.warned)
             return
@@ -110,26 +110,30 @@ class Capturer:
             if not self._stage.shows_main:
                 self._stage.announce("The runs to capture are done: Capture, among all commands, shows what they share")
                 return
-            found = list(self._found(shown))  # as was asked for, whatever the filter shows by now
+            # The cases of the question, even if the filter shows others by now.
+            found = list(self._found(shown))
         await self._propose(found)
 
     def _shown(self) -> Cases:
-        tops = [row for row in self._selection.tree.rows if row.depth == 0]
-        below = (each for row in tops for each in self._selection.tree.cases_below(row))
-        return tuple({id(suite): (suite, keys) for suite, keys in below}.values())
+        # Each suite counts once, wherever it is in the tree.
+        below: dict[int, tuple[OpenSuite, tuple[str, ...]]] = {}
+        for row in self._selection.tree.rows:
+            if row.depth == 0:
+                for suite, keys in self._selection.tree.cases_below(row):
+                    below[id(suite)] = (suite, keys)
+        return tuple(below.values())
 
     def _found(self, shown: Cases) -> Iterator[_Found]:
-        """Yield the runs at hand of each suite that can be captured."""
+        """Yield the cases, with their present runs, of each suite that can be captured."""
         for suite, wanted in shown:
             now = suite.file.suite
             if now is None or _why_not_captured(suite) is not None:
                 continue
-            cases = {}
-            for outline in suite.cases:
-                cases[outline.key] = now.cases[outline.index]
+            cases = {outline.key: now.cases[outline.index] for outline in suite.cases}
             there = tuple(key for key in wanted if key in cases)
             if there:
-                yield _Found(suite, there, tuple(self._to_capture(suite, now, key, cases[key]) for key in there))
+                to_capture = [self._to_capture(suite, now, key, cases[key]) for key in there]
+                yield _Found(suite, there, tuple(to_capture))
 
     def _to_capture(self, suite: OpenSuite, now: Suite, key: str, case: Case) -> CaseToCapture:
         runs, others = [], []
@@ -145,8 +149,10 @@ class Capturer:
                 others.append(left_out(result, why))
             else:
                 try:
-                    unchanged = graded_alike(run.planned, now, case) and result.grade is not None
-                    pairings = result.grade.pairings if unchanged and result.grade else pairings_of(now, case, result)
+                    if result.grade is not None and graded_alike(run.planned, now, case):
+                        pairings: Sequence[CallPairing] = result.grade.pairings
+                    else:
+                        pairings = pairings_of(now, case, result)
                 except AcceptError as error:
                     others.append(left_out(result, str(error)))
                 else:
@@ -154,7 +160,7 @@ class Capturer:
         return CaseToCapture(case, tuple(runs), tuple(others))
 
     def _estimate(self, cases: Cases) -> Estimate:
-        """Return the estimated cost of running cases for a capture."""
+        """Return the estimate of running cases for a capture, each `REPEATS` times."""
         planned: dict[CellKey, int] = {}
         for suite, keys in cases:
             for run in plan_runs([suite.file], models=self._selection.models, case_ids=keys, repeats=REPEATS):
@@ -163,21 +169,17 @@ class Capturer:
         return estimate(planned.items(), {cell: self._before(cell) for cell in planned}, is_free=is_built_in)
 
     def _before(self, cell: CellKey) -> Sequence[RunSummary]:
-        """Return the runs of a cell at hand, otherwise those in the history."""
-        case = Path(cell[0]), cell[1]
-        here = []
-        for run in self._selection.book.finished(case):
-            if run.model == cell[2]:
-                here.append(run.figures)
-        last = self._selection.tree.remembered.of(case)
-        runs = last.runs if last is not None else ()
-        there = [run.figures for run in runs if run.model == cell[2]]
-        return [figures for figures in here or there if figures is not None]
+        """Return the finished runs of a case with a model: those of this session or, without any, of the history."""
+        case, model = (Path(cell[0]), cell[1]), cell[2]
+        runs = [run.figures for run in self._selection.book.finished(case) if run.model == model]
+        if not runs:
+            last = self._selection.tree.remembered.of(case)
+            if last is not None:
+                runs = [run.figures for run in last.runs if run.model == model]
+        return [figures for figures in runs if figures is not None]
 
     async def _ran(self, cases: Cases) -> bool:
-        """Run cases and wait until they ended.
-
-        Returns whether any was run."""
+        """Run cases, wait until all runs have ended, and return whether any was started."""
         wanted = []
         for suite, keys in cases:
             for key in keys:
@@ -192,12 +194,16 @@ class Capturer:
 
     async def _propose(self, found: Sequence[_Found]) -> None:
         files = [each.suite.file for each in found]
-        captured = await in_background(
-            lambda: [captured_suite(file, each.cases, self._secrets) for file, each in zip(files, found, strict=True)]
-        )
+
+        def capture() -> list[CapturedSuite]:
+            pairs = zip(files, found, strict=True)
+            return [captured_suite(file, each.cases, self._secrets) for file, each in pairs]
+
+        captured = await in_background(capture)
         count = sum(len(suite.proposed) for suite in captured)
-        verb = f"take {counted(count, 'case')}" if count else None
-        title = "What the runs share" if count else "Nothing to take from these runs"
+        title, verb = "Nothing to take from these runs", None
+        if count:
+            title, verb = "What the runs share", f"take {counted(count, 'case')}"
         if not await self._stage.ask(PreviewScreen(title, lambda width: captured_lines(captured, width), verb)):
             return
         self._take(found, captured)
@@ -208,6 +214,7 @@ class Capturer:
             if not suite.proposed:
                 continue
             name = one_line(each.suite.path.name)
+            # The user confirmed the change of the text as it was then.
             if each.suite.document.text != suite.before or self._selection.open_suites.at(each.suite.path) is None:
                 changed.append(name)
                 continue
@@ -238,48 +245,51 @@ def _why_not(result: RunResult) -> str | None:
 
 
 class CaptureScreen(AskScreen[CaptureAnswer]):
-    """Asks which runs to capture: those at hand, or new ones, with their estimated cost."""
+    """Asks which runs to capture: the present ones, or new ones, whose cost is estimated."""
 
     TITLE_LINE = "Capture what the filter shows"
 
     def __init__(self, found: Sequence[_Found], left: str, missing: Estimate, everything: Estimate) -> None:
-        cases = [case for each in found for case in each.cases]
+        cases = list(chain.from_iterable(each.cases for each in found))
         having = sum(bool(case.runs) for case in cases)
         runs = sum(len(case.runs) for case in cases)
         lacking = sum(len(each.missing) for each in found)
+        skipped = len(cases) - sum(len(each.runnable) for each in found)
         text = "Each case then expects what all of its runs share. You see the difference first."
-        with_runs = f"{having} of them with {counted(runs, 'current run')}"
-        at_hand = with_runs if having else "there is no current run"
-        skipped = sum(len(each.cases) - len(each.runnable) for each in found)
-        without = f", {count_text(skipped)} of them skipped" if skipped else ""
-        shown = f"{counted(len(cases), 'case')} shown{without}; {at_hand}."
+        shown = f"{counted(len(cases), 'case')} shown"
+        if skipped:
+            shown += f", {count_text(skipped)} of them skipped"
+        if having:
+            shown += f"; {having} of them with {counted(runs, 'current run')}."
+        else:
+            shown += "; there is no current run."
+
+        def lines(width: int) -> list[Line]:
+            said: list[Line] = [EMPTY, *with_margin(text, width), *with_margin(shown, width)]
+            if left:
+                said += with_margin(f"Left out: {left}", width, "warned")
+            return [*said, EMPTY]
+
         answers: list[tuple[CaptureAnswer, Option]] = []
         if having:
             answers.append(("use", Option("use these runs", "nothing is run")))
         if lacking and having:
             answers.append(("missing", Option(f"run the other {lacking}", _takes(missing))))
         answers.append(("all", Option("run all of them", _takes(everything))))
-        super().__init__(
-            lambda width: [
-                EMPTY,
-                *with_margin(text, width),
-                *with_margin(shown, width),
-                *(with_margin(f"Left out: {left}", width, "warned") if left else ()),
-                EMPTY,
-            ],
-            [*answers, ("no", Option("no", "nothing is captured"))],
-            leaving="leave",
-            harmless=frozenset({"use"}),
-        )
+        answers.append(("no", Option("no", "nothing is captured")))
+        super().__init__(lines, answers, leaving="leave", harmless=frozenset({"use"}))
 
 
 def _takes(wanted: Estimate) -> str:
-    said = estimate_text(wanted)
-    return f"{counted(wanted.runs, 'run')}, {REPEATS} of each{f': {said}' if said else ''}"
+    text = f"{counted(wanted.runs, 'run')}, {REPEATS} of each"
+    cost = estimate_text(wanted)
+    if cost:
+        text += f": {cost}"
+    return text
 
 
 def captured_lines(suites: Sequence[CapturedSuite], width: int) -> list[Line]:
-    """Return the outcome of each case, and the difference of each suite."""
+    """Return the lines of a capture: the outcome of each case, and the difference of each suite's text."""
     lines: list[Line] = []
     for suite in suites:
         lines += [EMPTY, *with_margin(suite.path, width, "strong")]

@@ -1,4 +1,4 @@
-"""The screen of the audit: cases that ask too little, expectations that can never be met, and uncovered tools."""
+"""The screen of the audit: cases that check too little, expectations that can never be met, and uncovered tools."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workbench.analysis.audit.unmeetable import AuditFinding
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Span, cut_line, plain, title_line, wrap
+from workbench.show.spans import EMPTY, Line, Role, Span, cut_line, plain, title_line, wrap
 from workbench.show.views.audit import coverage_texts
 from workbench.show.visible import one_line
 from workbench.suite.problems import written
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
 
 Target = tuple[Path, str | None]
-"""The target of a row: a suite, and the id of a case or `None` for its settings."""
+"""The place in a suite that a row leads to: the path of the suite, and the id of a case (`None`: the settings)."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """One line and its target."""
+    """One line of the audit, and the place in a suite that it leads to."""
 
     line: Line
     target: Target
@@ -55,7 +55,7 @@ class AuditedSuite:
 
 
 def audit_rows(audited: Sequence[AuditedSuite], width: int) -> list[AuditRow]:
-    """Return all rows, at most `width` cells wide, including suites without findings."""
+    """Return the rows of audited suites, those without findings included, at most `width` cells wide."""
     rows: list[AuditRow] = []
     for each in audited:
         if rows:
@@ -65,22 +65,23 @@ def audit_rows(audited: Sequence[AuditedSuite], width: int) -> list[AuditRow]:
 
 
 def finding_count(audited: Sequence[AuditedSuite]) -> int:
-    """Return the total number of findings."""
+    """Return the number of findings in all audited suites."""
     return sum(len(each.audit.findings) for each in audited)
 
 
 def audit_text(audited: Sequence[AuditedSuite]) -> str:
-    """Return everything as text, for copying."""
+    """Return the whole audit as text, for copying."""
     return "\n".join(plain(row.line).rstrip() for row in audit_rows(audited, 120))
 
 
 def _suite_rows(each: AuditedSuite, width: int) -> Iterator[AuditRow]:
     path, suite = each.file.path, each.file.suite
-    name = suite.name if suite is not None else path.stem
     home: Target = (path, None)
+    name, names = path.stem, {}
+    if suite is not None:
+        name, names = suite.name, {case.id: case.name for case in suite.cases}
     found = counted(len(each.audit.findings), "finding") if each.audit.findings else "nothing found"
     yield AuditRow(cut_line((Span(f" {one_line(name)} ", "strong"), Span(f" {found}", "muted")), width), home)
-    names = {case.id: case.name for case in suite.cases} if suite is not None else {}
     for finding in each.audit.findings:
         yield from _finding_rows(finding, path, names, width)
     yield from _coverage_rows(each, home, width)
@@ -88,10 +89,10 @@ def _suite_rows(each: AuditedSuite, width: int) -> Iterator[AuditRow]:
 
 def _finding_rows(finding: AuditFinding, path: Path, names: Mapping[str, str], width: int) -> Iterator[AuditRow]:
     target: Target = (path, finding.case)
-    sign = Span(f"   {GLYPHS.audit} ", "warned" if finding.weight == "warning" else "muted")
+    role: Role = "warned" if finding.weight == "warning" else "muted"
     about = one_line(names[finding.case]) if finding.case is not None else written(finding.place)
-    kind = Span(f"  {finding.kind}", "warned" if finding.weight == "warning" else "muted")
-    yield AuditRow(cut_line((sign, Span(about), kind), width), target)
+    head: Line = (Span(f"   {GLYPHS.audit} ", role), Span(about), Span(f"  {finding.kind}", role))
+    yield AuditRow(cut_line(head, width), target)
     for text in wrap(one_line(finding.message), max(width - 7, 1)):
         yield AuditRow((Span(f"      {text}"),), target)
     if finding.hint:
@@ -113,7 +114,7 @@ def _found(now: Situation) -> str | None:
 
 
 class AuditList(LineView):
-    """The findings as rows with targets."""
+    """The list of an audit's rows."""
 
     class Opened(Message):
         """Posted when the selected row is clicked."""
@@ -126,7 +127,8 @@ class AuditList(LineView):
 
     @property
     def rows(self) -> Sequence[AuditRow]:
-        """All rows at the present width."""
+        """The rows of all audited suites at the present width."""
+        # Suites are only added, so their number tells whether the rows are still valid.
         now = (len(self.audited), self.text_width)
         if now != self._laid_out:
             self._laid_out = now
@@ -148,9 +150,10 @@ class AuditList(LineView):
 
 
 class AuditScreen(SearchedScreen[Target | None]):
-    """Audits suites one after the other in a thread.
+    """The screen that audits suites and closes with the place in a suite to go to."""
 
-    Closes with the target to go to. Nothing is started or asked."""
+    # Suites are audited one after the other in a thread, each shown when it is done. No server is started, and no model
+    # asked: the tools are those of the last listings.
 
     NAME = "audit"
     TITLE_IN_TEXT = "the audit"
@@ -184,15 +187,16 @@ class AuditScreen(SearchedScreen[Target | None]):
             self._show_bars()
 
     def _go_to_beginning(self) -> None:
-        """Put the cursor on the case that is selected in the tree, once it was audited."""
-        at = next((index for index, row in enumerate(self._list.rows) if row.target == self._begin_at), None)
-        if at is not None:
-            self._begin_at = None
-            self._list.move_cursor(at)
+        """Put the cursor on the case that is selected in the tree, as soon as it is audited."""
+        for index, row in enumerate(self._list.rows):
+            if row.target == self._begin_at:
+                self._begin_at = None
+                self._list.move_cursor(index)
+                return
 
     @property
     def is_done(self) -> bool:
-        """Whether all suites were audited."""
+        """Whether all suites are audited."""
         return len(self._list.audited) == len(self._files)
 
     @property
@@ -202,9 +206,10 @@ class AuditScreen(SearchedScreen[Target | None]):
     def _show_bars(self) -> None:
         audited = self._list.audited
         left: Line = (Span(" Audit ", "badge"), Span(f" {one_line(self._place)}"))
-        text = "" if self.is_done else f"{len(audited)} of {len(self._files)} suites … "
         found = finding_count(audited)
-        right: Line = (Span(text, "muted"), Span(f"{counted(found, 'finding')} ", "warned" if found else "passed"))
+        right: Line = (Span(f"{counted(found, 'finding')} ", "warned" if found else "passed"),)
+        if not self.is_done:
+            right = (Span(f"{len(audited)} of {len(self._files)} suites … ", "muted"), *right)
         self.query_one("#audit-title", Bar).say(lambda width: title_line(left, (right,), width))
         super()._show_bars()
 
@@ -218,13 +223,13 @@ class AuditScreen(SearchedScreen[Target | None]):
 
     @action("enter right", "Go to the case", label="go to case", needs=_found)
     def do_open(self) -> None:
-        """Go to the target of the selected row."""
+        """Close with the place in a suite that the selected row leads to."""
         if self._list.rows:
             self.dismiss(self._list.rows[self._list.cursor].target)
 
     @action("y", "Copy everything as text", label="copy", needs=_found)
     def do_copy(self) -> None:
-        """Copy everything as text."""
+        """Copy the whole audit as text."""
         self.stage.copy(audit_text(self._list.audited), "the audit", self.announce)
 
 
@@ -235,19 +240,22 @@ def _audited(file: SuiteFile, listings: Listings) -> AuditedSuite:
 
 
 def open_audit(app: Workbench) -> None:
-    """Show the audit of the selected suite or folder, and go to the case that is chosen there."""
+    """Open the audit of the selected suite or folder, and go to the case that the user chooses there."""
     selection = app.selection
     suites, place = selection.suites_below()
-    begin_at = (selection.suite.path, selection.outline.id) if selection.suite and selection.outline else None
+    begin_at = None
+    if selection.suite is not None and selection.outline is not None:
+        begin_at = selection.suite.path, selection.outline.id
 
     def go(target: Target | None) -> None:
         if target is None:
             selection.show_again()
             return
         path, case_id = target
-        suite = selection.open_suites.at(path)
-        cases = suite.cases if suite is not None else ()
-        selection.select(path, next((case.key for case in cases if case.id == case_id), None))
+        suite, key = selection.open_suites.at(path), None
+        if suite is not None:
+            key = next((case.key for case in suite.cases if case.id == case_id), None)
+        selection.select(path, key)
 
     files = [suite.file for suite in suites]
     app.show(AuditScreen(app, files, place, begin_at, app.main.known_tools.listings), go)

@@ -1,4 +1,4 @@
-"""Setting breakpoints, and listing them."""
+"""Actions that set breakpoints and list them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class BreakpointActions(MainActions):
-    """Sets breakpoints, and opens the screen with the list."""
+    """The actions that set a breakpoint at the cursor and open the list of breakpoints."""
 
     GROUP = "Step by step"
 
@@ -31,15 +31,16 @@ class BreakpointActions(MainActions):
             found = breakpoint_in_run(*main.run_pane.run_list.at_cursor)
         elif main.pane == "case" and main.case_pane.view == "form":
             page = main.case_pane.form.page
-            row = page.current
-            found = breakpoint_in_form(page.source.table, row.place) if page.source and row else NOTHING_IN_FORM
+            row, found = page.current, NOTHING_IN_FORM
+            if page.source and row:
+                found = breakpoint_in_form(page.source.table, row.place)
         else:
             found = f"in the run, {NOTHING_IN_RUN}; in the form of a case, {NOTHING_IN_FORM}"
         self.app.services.breakpoints.switch(found, self.app.announce)
 
     @action("B", "Breakpoints: list, add, edit, enable or disable", name="break.list", words="debug debugger pause")
     def show_all(self) -> None:
-        """List the breakpoints."""
+        """Open the list of breakpoints."""
         from workbench.tui.breakpoints.screen import BreakpointsScreen
 
         self.app.show(BreakpointsScreen(self.app, self.app.services.breakpoints))

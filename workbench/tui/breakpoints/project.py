@@ -1,4 +1,4 @@
-"""The breakpoints of a project: stored in a file, applied to runs, and marked at calls and in forms."""
+"""The breakpoints of a project: their file, their changes, and the parts of the app that follow them."""
 
 from __future__ import annotations
 
@@ -38,20 +38,19 @@ Switched = Literal["set", "switched on", "removed"]
 
 
 class BreakpointFile:
-    """The file with the breakpoints of one project.
-
-    If two programs write it, the last one wins."""
+    """The file with the breakpoints of one project; if two programs write it, the last one wins."""
 
     def __init__(self, folder: Path, project: Path) -> None:
+        # The name is for people; the digest keeps projects of the same name apart.
         stem = re.sub(r"[^\w-]+", "-", project.name)[:40].strip("-") or "project"
         digest = hashlib.sha256(str(project).encode("utf-8", errors="surrogateescape")).hexdigest()[:12]
         self.path = folder / f"{stem}-{digest}.txt"
         self._project = project
 
     def read(self) -> tuple[tuple[Breakpoint, ...], str | None]:
-        """Read the breakpoints, and a notice for the user, if any.
+        """Return the stored breakpoints, and a notice for the user, if any.
 
-        A damaged file is renamed; its readable lines are kept."""
+        A damaged file is renamed, and replaced by one with the readable lines."""
         try:
             if self.path.stat().st_size > MAX_STATE_FILE_BYTES:
                 return (), self._set_aside(())
@@ -73,9 +72,7 @@ class BreakpointFile:
         return tuple(points), self._set_aside(points) if damaged else None
 
     def write(self, points: Sequence[Breakpoint]) -> str | None:
-        """Replace the content.
-
-        Returns why not, if that fails."""
+        """Replace the stored breakpoints; returns why that failed, `None` if it did not."""
         lines = [f"# Breakpoints of {one_line(str(self._project))}", *map(_stored_line, points)]
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -96,16 +93,17 @@ class BreakpointFile:
 
 
 def _stored_line(point: Breakpoint) -> str:
-    return f"{'' if point.enabled else _OFF}{breakpoint_line(point)}"
+    line = breakpoint_line(point)
+    if point.enabled:
+        return line
+    return f"{_OFF}{line}"
 
 
 class Breakpoints:
-    """All breakpoints, in the order in which they were set.
+    """The breakpoints of a project, in the order in which they were set; without a `file`, for this session only.
 
-    Without a `file`, they are for this session only.
-
-    Every change is stored at once and reported to `changed`. `problem` is why that failed. A breakpoint with a secret
-    in its condition is not written.
+    Every change is stored at once and reported by a call of `changed`. `problem` is why storing failed. A breakpoint
+    with a secret in its condition is not stored.
     """
 
     def __init__(
@@ -122,17 +120,18 @@ class Breakpoints:
 
     @property
     def tools(self) -> frozenset[str]:
-        """The tools with enabled breakpoints on their calls or results."""
+        """The names of tools with enabled breakpoints on their calls or results."""
         return frozenset(point.tool for point in self.points if point.enabled and point.tool is not None)
 
     def index_of(self, point: Breakpoint) -> int | None:
-        """Return the index of the breakpoint at the same place, if there is one."""
-        return next((index for index, known in enumerate(self.points) if known.same_place(point)), None)
+        """Return the index of the breakpoint at the same place, `None` if there is none."""
+        for index, known in enumerate(self.points):
+            if known.same_place(point):
+                return index
+        return None
 
     def switch(self, point: Breakpoint) -> Switched:
-        """Set a breakpoint.
-
-        If it is already set, remove it, or enable it if it was disabled."""
+        """Set a breakpoint; one that is set already is removed or, if it was disabled, enabled."""
         index = self.index_of(point)
         if index is None:
             self._become((*self.points, point))
@@ -144,9 +143,9 @@ class Breakpoints:
         return "switched on"
 
     def put(self, point: Breakpoint, index: int | None = None) -> int:
-        """Set a breakpoint, replacing the one at an index if given.
+        """Set a breakpoint, in place of the one at an index if given, and return its index.
 
-        Returns its index. One that exists already is enabled instead of duplicated."""
+        A breakpoint at the same place is replaced, not duplicated."""
         points = list(self.points)
         if index is not None and index < len(points):
             point = replace(point, enabled=points[index].enabled)
@@ -155,17 +154,22 @@ class Breakpoints:
             points[known] = point
         else:
             points.append(point)
-        self._become([each for at, each in enumerate(points) if not any(each.same_place(one) for one in points[:at])])
+        # A changed breakpoint may now be at the place of another one.
+        distinct: list[Breakpoint] = []
+        for each in points:
+            if not any(map(each.same_place, distinct)):
+                distinct.append(each)
+        self._become(distinct)
         return self.index_of(point) or 0
 
     def toggle(self, index: int) -> None:
-        """Enable or disable a breakpoint."""
+        """Enable or disable the breakpoint at an index."""
         points = list(self.points)
         points[index] = replace(points[index], enabled=not points[index].enabled)
         self._become(points)
 
     def remove(self, index: int) -> None:
-        """Remove a breakpoint."""
+        """Remove the breakpoint at an index."""
         self._become((*self.points[:index], *self.points[index + 1 :]))
 
     def enable_all(self, enabled: bool) -> None:
@@ -175,11 +179,10 @@ class Breakpoints:
     def _become(self, points: Sequence[Breakpoint]) -> None:
         self.points = tuple(points)
         if self.file is not None:
-            storable = []
-            for point in self.points:
-                if not self._is_secret(point):
-                    storable.append(point)
-            self.problem = self.file.write(storable) or (_NOT_KEPT if len(storable) < len(self.points) else None)
+            storable = [point for point in self.points if not self._is_secret(point)]
+            self.problem = self.file.write(storable)
+            if self.problem is None and len(storable) < len(self.points):
+                self.problem = _NOT_KEPT
         self.changed()
 
     def _is_secret(self, point: Breakpoint) -> bool:
@@ -188,7 +191,7 @@ class Breakpoints:
 
 
 class ProjectBreakpoints:
-    """The breakpoints of the open project, or those given for this session, which are not stored."""
+    """The breakpoints of the open project, or those of the command line, and all that follow their changes."""
 
     def __init__(
         self,
@@ -204,18 +207,18 @@ class ProjectBreakpoints:
         self._program = program
         self._followers: list[Callable[[Breakpoints], object]] = []
         self.given = for_this_time is not None
-        """Whether they were given on the command line."""
+        """Whether the breakpoints were given on the command line; such ones are not stored."""
         self.all = Breakpoints(for_this_time or (), secrets=program.secrets)
         self.all.changed = self.tell
 
     def follow(self, *followers: Callable[[Breakpoints], object]) -> None:
-        """Call these functions with the breakpoints on every change."""
+        """Call some functions with the breakpoints at every change."""
         self._followers += followers
 
     def find(self, opened: Path) -> tuple[Breakpoints, str | None]:
-        """Return the stored breakpoints for the project of a file or folder, and problems with their file.
+        """Return the stored breakpoints for the project of a file or folder, and a notice about their file, if any.
 
-        Reads files."""
+        Reads files, so it belongs on a thread."""
         if self.given:
             return self.all, None
         program, folder = self._program, opened if opened.is_dir() else opened.parent
@@ -224,24 +227,24 @@ class ProjectBreakpoints:
         return Breakpoints(points, file, program.secrets), problem
 
     def take(self, found: Breakpoints) -> None:
-        """Apply these breakpoints from now on."""
+        """Use other breakpoints from now on, and report them."""
         self.all = found
         found.changed = self.tell
         self.tell()
 
     def tools(self) -> list[ToolDefinition]:
         """Return all known tools of the open suites."""
-        suites, known = self._open_suites.suites, self._known_tools
-        return [tool for suite in suites for tool in known.of(suite.document.table(HEAD), suite.path)]
+        found: list[ToolDefinition] = []
+        for suite in self._open_suites.suites:
+            found += self._known_tools.of(suite.document.table(HEAD), suite.path)
+        return found
 
     def doubt(self, point: Breakpoint) -> str | None:
-        """Return why a breakpoint may never hold, if so."""
+        """Return why a breakpoint may never hold a run, such as an unknown tool, `None` if it may."""
         return doubt_about(point, self.tools())
 
     def switch(self, found: Breakpoint | str, announce: Announce) -> None:
-        """Set or remove a breakpoint, and announce it.
-
-        A text instead of a breakpoint says why none was found."""
+        """Set or remove a breakpoint, and announce that; a text is why there is none at the cursor."""
         try:
             line = found if isinstance(found, str) else breakpoint_line(found)
         except ValueError as error:
@@ -259,7 +262,7 @@ class ProjectBreakpoints:
             announce(f"Breakpoint {done}: {line}; {key_for('break.list')} lists all", "text", GLYPHS.breakpoint)
 
     def tell(self) -> None:
-        """Notify all followers, and announce if the breakpoints are not stored."""
+        """Report the breakpoints to all followers, and announce why they are not stored, if so."""
         for follower in self._followers:
             follower(self.all)
         if self.all.problem is not None:

@@ -1,8 +1,8 @@
-"""The screen of breakpoints: the list with their states, and a line to type one, with completions."""
+"""The screen of breakpoints, with a list and a field to type one, and the breakpoints for places in runs and forms."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -48,13 +48,11 @@ NOTHING_IN_FORM = "put the cursor on an expected call, a step, a mock, or one of
 
 
 def breakpoint_in_run(item: Item | None, place: RunPlace | None, line: Line) -> Breakpoint | str:
-    """Return the breakpoint for an item of a run and the selected line of it, or why there is none."""
+    """Return the breakpoint for an item of a run and its selected line, or the reason why there is none."""
     match item:
         case CallItem():
-            judged = set()
-            for verdict in item.verdicts:
-                if verdict.holds is not None:
-                    judged.add(verdict.argument)
+            # On the line of a checked argument, it is for failed checks of the tool.
+            judged = {verdict.argument for verdict in item.verdicts if verdict.holds is not None}
             row = next((span.text.strip() for span in line if span.role == "key"), None)
             return Breakpoint("failed-check" if row in judged else "tool", item.tool)
         case MissingItem():
@@ -74,9 +72,10 @@ def breakpoint_in_run(item: Item | None, place: RunPlace | None, line: Line) -> 
 
 
 def breakpoint_in_form(table: Table, place: Place) -> Breakpoint | str:
-    """Return the breakpoint for a row of a form, or why there is none.
+    """Return the breakpoint for a row of a case's form, or the reason why there is none.
 
-    It is on a tool's call, or on one of its checked arguments."""
+    It holds at calls of the row's tool or, on the row of an argument, at calls that meet its check."""
+    # The call is at the shortest beginning of the place that names a tool.
     length = next((length for length in range(1, len(place) + 1) if tool_of_call(table, place[:length])), 0)
     tool = tool_of_call(table, place[:length])
     if tool is None:
@@ -99,7 +98,7 @@ _NAMED = ("tool", "error", "failed-check")
 
 
 def point_line(point: Breakpoint, width: int) -> Line:
-    """Return one breakpoint: whether it is enabled, and its text."""
+    """Return the row of a breakpoint: whether it is enabled, and its text."""
     text = one_line(breakpoint_line(point))
     if point.enabled:
         return cut_line((Span(f" {GLYPHS.breakpoint} ", "failed"), Span(text)), width)
@@ -107,7 +106,7 @@ def point_line(point: Breakpoint, width: int) -> Line:
 
 
 def storage_lines(breakpoints: Breakpoints, width: int) -> list[Line]:
-    """Return where breakpoints are stored, or why they are not."""
+    """Return the lines that tell where breakpoints are stored, or why they are not."""
     if breakpoints.problem is not None:
         return warned_lines(breakpoints.problem, width)
     if breakpoints.file is None:
@@ -118,40 +117,47 @@ def storage_lines(breakpoints: Breakpoints, width: int) -> list[Line]:
 
 
 def typing_lines(text: str, mistake: str | None, width: int) -> list[Line]:
-    """Return the error in the typed text, otherwise the meaning of its first word."""
+    """Return the lines below a typed breakpoint: its mistake, otherwise the meaning of its first word."""
     if mistake is not None:
         return warned_lines(mistake, width)
-    kind = text.split(" ", 1)[0]
-    meaning = next((message for name, message in KINDS.items() if name == kind), "")
-    meaning = meaning or f"one of {', '.join(KINDS)}"
+    meanings: Mapping[str, str] = {str(name): message for name, message in KINDS.items()}
+    meaning = meanings.get(text.split(" ", 1)[0]) or f"one of {', '.join(KINDS)}"
     return [(Span(f" {row}", "muted"),) for row in wrap(meaning, max(width - 2, 10))]
 
 
 def warned_lines(text: str | None, width: int) -> list[Line]:
-    """Return a warning, empty if there is none."""
+    """Return a warning as lines, none for `None`."""
     if text is None:
         return []
     return behind((Span(f" {GLYPHS.warned} ", "warned"),), text, "warned", max(width - 4, 10))
 
 
 def completions_of(text: str, tools: Sequence[str]) -> tuple[Completion, ...]:
-    """Return the completions of the typed text, as complete lines.
+    """Return the completions of a typed breakpoint as complete lines: first kinds, then names of tools.
 
-    Names that begin with it come first."""
+    Names that begin with the typed text come before those that contain it."""
     kind, blank, name = text.lstrip().partition(" ")
+    found = []
     if not blank:
-        begun = (each for each in KINDS if each.startswith(kind))
-        return tuple(
-            Completion(f"{each} " if each in ("tool", "round") else each, each, KINDS[each].partition(":")[0])
-            for each in begun
-        )
+        for each, meaning in KINDS.items():
+            if each.startswith(kind):
+                # These two go on with a name or a number.
+                line = f"{each} " if each in ("tool", "round") else each
+                found.append(Completion(line, each, meaning.partition(":")[0]))
+        return tuple(found)
     if kind not in _NAMED:
         return ()
     typed = name.strip().casefold()
     holding = [tool for tool in tools if typed in tool.casefold()]
     named = sorted(holding, key=lambda tool: not tool.casefold().startswith(typed))
-    lines = (breakpoint_line(Breakpoint(on, tool)) for on in KINDS if on == kind for tool in named)
-    return tuple(Completion(line, one_line(line)) for line in lines if line != text.strip())
+    for on_kind in KINDS:
+        if on_kind != kind:
+            continue
+        for tool in named:
+            line = breakpoint_line(Breakpoint(on_kind, tool))
+            if line != text.strip():
+                found.append(Completion(line, one_line(line)))
+    return tuple(found)
 
 
 _NONE = "No breakpoint is set."
@@ -163,21 +169,21 @@ TYPING: tuple[Action, ...] = (
     Action("breakpoints.complete", "Complete", ("tab",), "breakpoints", "complete"),
     Action("breakpoints.leave.back", "Back to the list", ("escape",), "breakpoints", "back"),
 )
-"""The keys shown in the key bar while a breakpoint is typed."""
+"""Entries of the key bar while a breakpoint is typed."""
 
 
 @dataclass(frozen=True)
 class BreakpointsNow(Situation):
-    """The situation of the screen.
-
-    `count` is the number of breakpoints."""
+    """The situation of the screen; `count` is the number of breakpoints."""
 
     count: int = 0
 
 
 def _nothing() -> Text:
     ways = unless_read_only(_WAYS)
-    return ((_NONE, "text"), *((("", "text"), (ways, "muted")) if ways else ()))
+    if not ways:
+        return ((_NONE, "text"),)
+    return ((_NONE, "text"), ("", "text"), (ways, "muted"))
 
 
 def _some(now: BreakpointsNow) -> str | None:
@@ -193,7 +199,7 @@ def _typed(now: Situation) -> str | None:
 
 
 class _Points:
-    """The breakpoints as rows."""
+    """The breakpoints as the rows of a list."""
 
     def __init__(self, project: ProjectBreakpoints) -> None:
         self._project = project
@@ -205,14 +211,12 @@ class _Points:
         return self._project.all.points
 
     def move_to(self, index: int) -> None:
-        """Move the cursor to a breakpoint."""
+        """Select the breakpoint at an index."""
         self.cursor = index
 
 
 class _LineField(SafeInput):
-    """The input of one breakpoint.
-
-    Up and down select a completion."""
+    """The field for a breakpoint, in which ↑ and ↓ mark a completion."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "choose(-1)", show=False),
@@ -224,14 +228,12 @@ class _LineField(SafeInput):
         self._choose = choose
 
     def action_choose(self, by: int) -> None:
-        """Mark a different completion."""
+        """Mark the next (1) or previous (-1) completion."""
         self._choose(by)
 
 
 class BreakpointsScreen(SearchedScreen[None]):
-    """All breakpoints.
-
-    Changes apply at once, also to active runs."""
+    """The screen of all breakpoints, whose changes apply at once, also to active runs."""
 
     DEFAULT_CSS = """
     BreakpointsScreen #breakpoints-body { height: 1fr; align: left bottom; }
@@ -253,11 +255,11 @@ class BreakpointsScreen(SearchedScreen[None]):
         """The index of the breakpoint being changed, `None` for a new one."""
         self._mistake: str | None = None
         self._note: str | None = None
-        """A note on the last change if it is not visible."""
+        """A note on the last change, if the list does not show its effect."""
 
     @property
     def breakpoints(self) -> Breakpoints:
-        """The breakpoints of the app."""
+        """The breakpoints in use."""
         return self._project.all
 
     def compose(self) -> ComposeResult:
@@ -271,8 +273,6 @@ class BreakpointsScreen(SearchedScreen[None]):
 
     def on_mount(self) -> None:
         self._end_typing()
-
-    # Content
 
     @property
     def situation(self) -> BreakpointsNow:
@@ -314,7 +314,10 @@ class BreakpointsScreen(SearchedScreen[None]):
         points = self.breakpoints.points
         off = sum(not point.enabled for point in points)
         left: Line = (Span(" Breakpoints ", "badge"), Span(" where runs are held"))
-        right: Line = (Span(f"{counted(len(points), 'breakpoint')}{f', {off} off' if off else ''} ", "muted"),)
+        count = counted(len(points), "breakpoint")
+        if off:
+            count += f", {off} off"
+        right: Line = (Span(f"{count} ", "muted"),)
         self.query_one("#breakpoints-title", Bar).say(lambda width: title_line(left, (right,), width))
         super()._show_bars()
 
@@ -324,8 +327,6 @@ class BreakpointsScreen(SearchedScreen[None]):
         text.show_anew(from_top=True)
         text.refresh(layout=True)
         self._show_bars()
-
-    # Changing
 
     @action("space", "Enable or disable it", label="on/off", needs=_some, changes=True)
     def do_switch(self) -> None:
@@ -343,12 +344,12 @@ class BreakpointsScreen(SearchedScreen[None]):
 
     @action("-", "Disable all", label="all off", needs=_some, changes=True)
     def do_off(self) -> None:
-        """Disable all."""
+        """Disable all breakpoints."""
         self._enable_all(False)
 
     @action("+", "Enable all", label="all on", needs=_some, changes=True)
     def do_on(self) -> None:
-        """Enable all."""
+        """Enable all breakpoints."""
         self._enable_all(True)
 
     def _enable_all(self, enabled: bool) -> None:
@@ -356,16 +357,14 @@ class BreakpointsScreen(SearchedScreen[None]):
         self.breakpoints.enable_all(enabled)
         self._show()
 
-    # Typing
-
     @action("a", "Add a breakpoint", label="add", changes=True)
     def do_add(self) -> None:
-        """Type a new breakpoint."""
+        """Open the field for a new breakpoint."""
         self._type("", None)
 
     @action("enter e", "Edit it", label="edit", needs=_some, changes=True)
     def do_edit(self) -> None:
-        """Edit the selected breakpoint."""
+        """Open the field with the selected breakpoint."""
         at = self._list.cursor
         self._type(breakpoint_line(self.breakpoints.points[at]), at)
 
@@ -386,7 +385,7 @@ class BreakpointsScreen(SearchedScreen[None]):
         self._show()
 
     def do_back(self) -> None:
-        """Leave the line, then the screen."""
+        """Leave the field, then the screen."""
         if self._typing:
             self._end_typing()
         else:
@@ -394,7 +393,7 @@ class BreakpointsScreen(SearchedScreen[None]):
 
     @action("tab", "Complete what is typed", needs=_typed, changes=True)
     def do_complete(self) -> None:
-        """Use the marked completion, or the first one."""
+        """Insert the marked completion, or the first one."""
         completions = self._completions
         found = completions.current or next(iter(completions.found), None)
         if found is not None:

@@ -1,4 +1,4 @@
-"""Find out why the runs of a suite or folder failed, and open the screen of it."""
+"""Opening the screen of failures, after a search for the causes of failed runs in a suite or folder."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 
 class FailureFinder:
-    """Finds the failures below the cursor, and opens their screen as it was left the last time."""
+    """Opens the screen of the failures below the tree's cursor, with the cursor and folds of the last time."""
 
     def __init__(self, app: Workbench) -> None:
         self._stage = app
         self._selection = app.selection
         self._row: RowKey | None = None
-        """The last position of the cursor."""
+        """The last row of the screen's cursor."""
         self._folded: dict[str, frozenset[Cause]] = {}
-        """The folded causes, by the suite or folder of the screen."""
+        """The folded causes, by the name of the suite or folder."""
 
     def open(self) -> None:
-        """Find the causes, and show them."""
+        """Find the causes in the background, and show them."""
         self._stage.work(self._find_and_show(), "failures", exclusive=True)
 
     async def _find_and_show(self) -> None:
@@ -47,7 +47,7 @@ class FailureFinder:
         state = FailureList(self._runs(suites), names)
         state.take(await in_background(lambda: failures_of(state.results())))
         if not self._stage.shows_main:
-            return  # the user has gone elsewhere
+            return  # the user has opened another screen meanwhile
         if not state.failures.runs:
             text = f"Nothing has failed in {place}, but {self._elsewhere(suites)}"
             self._stage.announce(text, "warned", GLYPHS.warned)
@@ -55,7 +55,8 @@ class FailureFinder:
         state.resume(self._folded.get(place, frozenset()), self._row)
 
         def go(run: RunRecord | None) -> None:
-            self._folded[place], self._row = state.folded, state.selected.key if state.selected else None
+            self._folded[place] = state.folded
+            self._row = state.selected.key if state.selected is not None else None
             if run is not None:
                 go_to_run(self._selection, self._stage.main, self._stage, run)
 
@@ -63,24 +64,22 @@ class FailureFinder:
 
     def _runs(self, suites: Sequence[OpenSuite]) -> list[RunRecord]:
         """Return the runs that count, in the order of the cases."""
-        return [
-            run
-            for suite in suites
-            for case in {outline.id: outline for outline in suite.cases}.values()
-            for run in self._selection.book.runs_that_count((suite.path, case.id))
-        ]
+        runs: list[RunRecord] = []
+        for suite in suites:
+            # A suite with errors may have an id twice.
+            for case_id in dict.fromkeys(outline.id for outline in suite.cases):
+                runs += self._selection.book.runs_that_count((suite.path, case_id))
+        return runs
 
     def _elsewhere(self, suites: Sequence[OpenSuite]) -> str:
-        """Describe the other suites with failures."""
-        rest = []
-        for suite in self._selection.open_suites.suites:
-            if suite not in suites:
-                rest.append(suite)
+        """Return the end of a sentence that names the other suites with failures."""
         others = []
-        for suite in rest:
-            if any(run.status == Status.FAILED for run in self._runs([suite])):
+        for suite in self._selection.open_suites.suites:
+            if suite not in suites and any(run.status == Status.FAILED for run in self._runs([suite])):
                 others.append(suite)
-        first = f"in {one_line(others[0].path.name)}" if others else "in runs that newer ones have replaced"
+        if not others:
+            return "in runs that newer ones have replaced"
+        first = f"in {one_line(others[0].path.name)}"
         if len(others) > 1:
             return f"{first} and {counted(len(others) - 1, 'other suite')}"
         return first

@@ -1,4 +1,4 @@
-"""The screen of failures by cause: a remedy for each, the tools that were confused, and the way to each run."""
+"""The screen of failures by cause, with a remedy for each, and the table of confused tools."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 class FailureDetail(Detail):
-    """The details of the selected row."""
+    """The details of the selected row, whose table scrolls sideways by the mouse wheel."""
 
     class Sideways(TextualMessage):
-        """Posted when the wheel is turned sideways: left (-1) or right (1)."""
+        """Posted when the mouse wheel scrolls to the left (-1) or right (1)."""
 
         def __init__(self, step: int) -> None:
             super().__init__()
@@ -43,9 +43,7 @@ class FailureDetail(Detail):
 
 
 class FailuresScreen(ListScreen["RunRecord", FailureList]):
-    """The failures as of opening.
-
-    Closes with the run to go to."""
+    """The screen of the failures at the time of opening, which closes with the run to go to."""
 
     LIST_SHARES = (0.3, 0.5)
     TWO_COLUMNS_CELLS = 76
@@ -64,8 +62,6 @@ class FailuresScreen(ListScreen["RunRecord", FailureList]):
 
     def _detail_view(self) -> FailureDetail:
         return FailureDetail(self._detail_lines, "failures-detail")
-
-    # Content
 
     def _row_line(self, index: int, width: int) -> Line:
         return row_line(self.state, self.state.rows[index], width)
@@ -88,11 +84,9 @@ class FailuresScreen(ListScreen["RunRecord", FailureList]):
         left: Line = (Span(" Failures ", "badge"), Span(f" {one_line(self._place)}{self._filter_text}"))
         return left, ((*going, Span(failed, "failed")),)
 
-    # Actions
-
     @action("enter", "Go to the run; fold a cause", label="go to run")
     def do_open(self) -> None:
-        """Go to the run under the cursor, fold or unfold a cause, or show the table."""
+        """Close with the run at the cursor; on a cause, fold or unfold it; on the table, go to the details."""
         row = self.state.selected
         if self.state.record is not None:
             self.dismiss(self.state.record)
@@ -103,17 +97,17 @@ class FailuresScreen(ListScreen["RunRecord", FailureList]):
 
     @action("left", "Fold the cause, or scroll the table back")
     def do_left(self) -> None:
-        """Fold the cause, or scroll the table back."""
+        """Fold the cause or, in the details, scroll the table to the left."""
         self._sideways(-1)
 
     @action("right", "Unfold the cause, or scroll the table")
     def do_right(self) -> None:
-        """Unfold the cause, or scroll the table."""
+        """Unfold the cause or, in the details, scroll the table to the right."""
         self._sideways(1)
 
     @action("y", "Copy everything as text", label="copy")
     def do_copy(self) -> None:
-        """Copy everything as text."""
+        """Copy all failures as text."""
         self.stage.copy(self.state.as_text(), "the failures", self.announce)
 
     def _sideways(self, step: int) -> None:

@@ -1,4 +1,4 @@
-"""The state of the screen of failures: causes, their runs, a filter and a cursor; and its lines."""
+"""The list of failures by cause: its state and its lines, without the screen."""
 
 from __future__ import annotations
 
@@ -32,29 +32,28 @@ if TYPE_CHECKING:
     from workbench.tui.run_book.record import RunRecord
 
 RowKey = tuple[str, Cause | None, str]
-"""Identifies a row across openings of the screen: its kind, cause and run id."""
+"""The identity of a row when the screen is opened again: its kind, cause and run id."""
 
 
 class FailureRow(NamedTuple):
-    """One row: a cause with the runs that match the filter, one of these runs, or the confusion table."""
+    """A row of the list: a cause, one of its runs, or the table of confused tools."""
 
     kind: Literal["cause", "run", "table"]
     group: CauseGroup | None = None
     run: FailedRun | None = None
     shown: int = 0
-    """The number of matching runs of a cause, whether folded or not."""
+    """The number of a cause's runs that match the filter."""
 
     @property
     def key(self) -> RowKey:
-        """The row's identity."""
+        """The identity of the row when the screen is opened again."""
         cause = self.group.cause if self.group is not None else None
-        return self.kind, cause, self.run.result.run_id if self.run is not None else ""
+        run_id = self.run.result.run_id if self.run is not None else ""
+        return self.kind, cause, run_id
 
 
 class FailureList(FoldingState[FailureRow]):
-    """The failures of some runs as rows.
-
-    There are none before `take` was called."""
+    """The failures of some runs as rows, grouped by cause; empty until `take` is called."""
 
     def __init__(self, records: Sequence[RunRecord], suite_names: Mapping[Path, str]) -> None:
         super().__init__()
@@ -63,39 +62,37 @@ class FailureList(FoldingState[FailureRow]):
             if record.status is not None:
                 done.append((record, record.status))
         self.records = [record for record, status in done if status.graded]
-        # The state at this moment; runs may be regraded meanwhile.
+        # Runs may be regraded while the causes are searched in a thread, so their present state is kept.
         self._unread = [(record.glance(), record.shown_case) for record in self.records]
         self.failures = NOTHING_FAILED
         several_models = len({record.model for record, _ in done}) > 1
         suites = {str(path): name for path, name in suite_names.items()}
         self.names = RunNames(suites, with_suite=len(suites) > 1, with_model=several_models)
         self.under_way = len(records) - len(done)
-        """The number of runs that were active when this was created."""
+        """The number of runs that were active when this list was made."""
 
     def results(self) -> Iterator[tuple[RunResult, Case | None]]:
-        """Yield the graded runs with their cases.
-
-        Reads each one, about a second for ten thousand, on any thread."""
+        """Yield the results of the graded runs with their cases, on any thread; ten thousand take about a second."""
         for read, case in self._unread:
             if (result := read()) is not None:
                 yield result, case
 
     def take(self, failures: Failures) -> None:
-        """Show why the runs failed."""
+        """Show the causes of the failures."""
         self.failures = failures
         self._unread = []
         self._rebuild()
 
     @property
     def record(self) -> RunRecord | None:
-        """The run under the cursor."""
+        """The run at the cursor, `None` on other rows."""
         row = self.selected
         if row is not None and row.run is not None:
             return self.records[row.run.index]
         return None
 
     def resume(self, folded: frozenset[Cause], row: RowKey | None) -> None:
-        """Restore folds and, if the row still exists, the cursor."""
+        """Restore the folds and, if its row still exists, the cursor of the last time."""
         self._folded = set(folded)
         self._rebuild(row)
 
@@ -105,7 +102,7 @@ class FailureList(FoldingState[FailureRow]):
         return frozenset(group.cause for group in self.failures.groups if group.cause in self._folded)
 
     def as_text(self) -> str:
-        """Return everything as text, for copying."""
+        """Return all failures as text, for copying."""
         return failures_text(self.failures, self.names.suites)
 
     def _key(self, row: FailureRow) -> RowKey:
@@ -117,13 +114,10 @@ class FailureList(FoldingState[FailureRow]):
         return None
 
     def _found(self) -> list[FailureRow]:
-        """Return the rows that match the filter, which searches suite, case, model, tools and parameters."""
+        # The filter searches suite, case, model, tools and parameters.
         found: list[FailureRow] = []
         for group in self.failures.groups:
-            runs = []
-            for run in group.runs:
-                if self._fits(run.index, partial(self._text_of, run)):
-                    runs.append(run)
+            runs = [run for run in group.runs if self._fits(run.index, partial(self._text_of, run))]
             if runs:
                 found.append(FailureRow("cause", group, shown=len(runs)))
                 if not self.is_folded(group.cause):
@@ -140,7 +134,7 @@ class FailureList(FoldingState[FailureRow]):
 
 
 MIN_NAME_CELLS = 8
-"""The minimum of a case's name in the list, however long the model's name is."""
+"""The least room for the name of a case in its row, however long the name of the model is."""
 
 _NOTHING_FITS: Message = (("No failed run fits the filter.", "strong"), ("", "text"), ("Esc shows all again.", "muted"))
 
@@ -154,10 +148,13 @@ def row_line(state: FailureList, row: FailureRow, width: int) -> Line:
         fold = GLYPHS.folded if state.is_folded(row.group.cause) else GLYPHS.open
         count = count_text(total) if row.shown == total else of_text(row.shown, total)
         return spread((Span(f"{fold} "), Span(row.group.cause, "strong")), (Span(count, "failed"),), width)
-    run, main = row.run, row.run.main == row.group.cause
-    role: Role = "text" if main else "muted"  # dimmed, since its main cause is a different one
+    # A run is listed below each of its causes. Below others than its main one, it is dimmed and names the main one.
+    run = row.run
+    role: Role = "text"
+    also: Line = EMPTY
+    if run.main != row.group.cause:
+        role, also = "muted", (Span(f"  {run.main}", "muted"),)
     name, rest = state.names.case(run), Span(state.names.which(run), role)
-    also: Line = EMPTY if main else (Span(f"  {run.main}", "muted"),)
     if cells((Span(f"    {name}"), rest, *also)) > width:
         also = EMPTY
     # The case's name is cut first, because model and repeat identify the run.
@@ -166,12 +163,12 @@ def row_line(state: FailureList, row: FailureRow, width: int) -> Line:
 
 
 def list_message(state: FailureList) -> Message:
-    """Return the message of an empty list."""
+    """Return the message of the list if it is empty."""
     return _NOTHING_FITS if state.filter else ()
 
 
 def detail_lines(state: FailureList, row: FailureRow, table: ConfusionTable, first: int, width: int) -> Sequence[Line]:
-    """Return everything about the cause or run of a row, and the confusion table from column `first` on."""
+    """Return the details of a row: of its cause or run, and the table of confused tools from column `first` on."""
     over = f"  over all {counted(state.failures.graded, 'graded run')}"
     if row.run is not None:
         lines = list(run_lines(row.run, state.names, width))

@@ -1,4 +1,4 @@
-"""The screen of the faults: tools and faults down, models across, and the runs of the selected cell."""
+"""The screen of injected faults: a matrix of tools and faults by models, and the trials of the selected cell."""
 
 from __future__ import annotations
 
@@ -35,16 +35,23 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 _CELL = max(cell_len(words.shown) for words in VERDICT_WORDS.values()) + 2
+"""The least width of a column, in which every verdict fits."""
+
 _MAX_NAME_CELLS = 20
-"""The room for the name of a model above its column."""
+"""The maximum width of the name of a model above its column."""
+
 _GAP = 2
+"""The blanks between two columns."""
+
 _MORE = len(" >9")
 """The room for the number of columns that do not fit."""
+
 _WIDEST_NAME = 32
+"""The maximum width of the names of tools and faults."""
 
 
 class FaultRow(NamedTuple):
-    """A tool, or one of its faults."""
+    """A row of the matrix: a tool, or one of its faults."""
 
     tool: str
     fault: tuple[FaultName, Lasts] | None = None
@@ -57,7 +64,7 @@ class FaultRow(NamedTuple):
 
 
 class FaultTable(ListState[FaultRow]):
-    """The matrix as rows, with a selected column."""
+    """The matrix of trials as rows, with a selected column."""
 
     def __init__(self, matrix: FaultMatrix) -> None:
         super().__init__()
@@ -76,35 +83,39 @@ class FaultTable(ListState[FaultRow]):
             yield FaultRow(tool, (row[1], row[2]))
 
     def _found(self) -> Sequence[FaultRow]:
-        """Return the rows whose tool, fault or verdicts match the filter, below their tools."""
-        fitting = []
+        """Return the faults that match the filter, each group below the row of its tool."""
+        # The filter searches tool, fault and verdicts.
+        shown: list[FaultRow] = []
         for row in self._all():
             if row.fault is not None and self._fits(row, partial(self._text, row)):
-                fitting.append(row)
-        tools = {row.tool for row in fitting}
-        shown = set(fitting)
-        return [row for row in self._all() if row in shown or (row.fault is None and row.tool in tools)]
+                tool = FaultRow(row.tool)
+                if tool not in shown:
+                    shown.append(tool)
+                shown.append(row)
+        return shown
 
     def _text(self, row: FaultRow) -> str:
         verdicts = " ".join(cell_words(self.cell(row, model)) for model in self.matrix.models)
         return f"{row.tool} {row.name} {verdicts}"
 
     def cell(self, row: FaultRow, model: str) -> tuple[Tried, ...]:
-        """Return the trial of a row with a model, `None` in the row of a tool."""
+        """Return the trials of a fault with a model, none for the row of a tool."""
         if row.fault is not None:
             return self.matrix.cell((row.tool, *row.fault), model)
         return ()
 
     @property
     def model(self) -> str:
-        """The selected column."""
+        """The model of the selected column."""
         return self.matrix.models[self.column]
 
     @property
     def chosen(self) -> tuple[Tried, ...]:
         """The trials of the selected cell, those that are not ok first."""
         row = self.selected
-        tried = self.cell(row, self.model) if row is not None else ()
+        if row is None:
+            return ()
+        tried = self.cell(row, self.model)
         return tuple(sorted(tried, key=lambda each: (each.verdict in OK_VERDICTS, each.verdict == "not tried")))
 
     def turn(self, step: int) -> None:
@@ -113,21 +124,19 @@ class FaultTable(ListState[FaultRow]):
 
     @property
     def column_width(self) -> int:
-        """The width of a column."""
+        """The width of all columns, by the longest name of a model."""
         longest = max((cell_len(model_label(model)) for model in self.matrix.models), default=0)
         return max(_CELL, min(longest, _MAX_NAME_CELLS))
 
     def columns(self, width: int) -> range:
-        """Return the columns that fit, the selected one among them."""
+        """Return the indices of the columns that fit into a width, the selected one among them."""
         count = max((width - self.names - _MORE) // (self.column_width + _GAP), 1)
         first = max(self.column - count + 1, 0)
         return range(first, min(first + count, len(self.matrix.models)))
 
 
 class FaultsScreen(ListScreen[str, FaultTable]):
-    """The matrix as of opening.
-
-    Closes with the id of the run to go to."""
+    """The screen of a matrix of trials, which closes with the id of the run to go to."""
 
     LIST_SHARES = (0.35, 0.6)
     NAME = "faults"
@@ -140,20 +149,23 @@ class FaultsScreen(ListScreen[str, FaultTable]):
         super().__init__(stage, FaultTable(matrix))
         self._place = place
 
-    # Content
-
     def _row_line(self, index: int, width: int) -> Line:
         state = self.state
         row, shown = state.rows[index], state.columns(width)
-        before = f" {GLYPHS.result}{shown.start}" if row.fault is None and shown.start else ""
-        name = padded(cut_middle(row.name, state.names - cell_len(before)), state.names - cell_len(before))
-        spans = [Span(name, "text" if row.fault is not None else "heading"), Span(before, "muted")]
+        is_head = row.fault is None
+        # The row of a tool is also the head of the columns. It counts those that do not fit on either side.
+        before = f" {GLYPHS.result}{shown.start}" if is_head and shown.start else ""
+        room = state.names - cell_len(before)
+        name = padded(cut_middle(row.name, room), room)
+        spans = [Span(name, "heading" if is_head else "text"), Span(before, "muted")]
         for at in shown:
             text, role = self._cell_text(row, at)
-            if at == state.column and (row.fault is None or index == state.cursor):
-                role = "badge" if row.fault is None else "selected"
+            if at == state.column and is_head:
+                role = "badge"
+            elif at == state.column and index == state.cursor:
+                role = "selected"
             spans += [Span(" " * _GAP), Span(padded(cut_middle(text, state.column_width), state.column_width), role)]
-        if row.fault is None and (more := len(state.matrix.models) - shown.stop) > 0:
+        if is_head and (more := len(state.matrix.models) - shown.stop) > 0:
             spans.append(Span(f" {GLYPHS.call}{more}", "muted"))
         return cut_line(tuple(spans), width)
 
@@ -178,14 +190,14 @@ class FaultsScreen(ListScreen[str, FaultTable]):
         left: Line = (Span(" Fault injection ", "badge"), Span(f" {one_line(self._place)}{self._filter_text}"))
         weak = len(matrix.weak)
         tried = sum(each.verdict != "not tried" for each in matrix.tried)
-        said = f"not ok in {counted_of(weak, tried, 'trial')} " if weak else f"ok in {counted(tried, 'trial')} "
-        return left, ((Span(said, "failed" if weak else "passed"),),)
-
-    # Actions
+        right = Span(f"ok in {counted(tried, 'trial')} ", "passed")
+        if weak:
+            right = Span(f"not ok in {counted_of(weak, tried, 'trial')} ", "failed")
+        return left, ((right,),)
 
     @action("enter", "Go to the run of the cell", label="go to run")
     def do_open(self) -> None:
-        """Go to the run of the cell, the first that is not ok if there are several."""
+        """Close with the run of the cell, the first that is not ok if there are several."""
         run = next((each.run_id for each in self.state.chosen if each.run_id is not None), None)
         if run is not None:
             self.dismiss(run)
@@ -211,7 +223,7 @@ class FaultsScreen(ListScreen[str, FaultTable]):
 
     @action("y", "Copy everything as text", label="copy")
     def do_copy(self) -> None:
-        """Copy everything as text."""
+        """Copy the whole matrix as text."""
         text = "\n".join(block_lines(faults_view(self.state.matrix), PLAIN_WIDTH, Paint(False)))
         self.stage.copy(f"{text}\n", "the matrix", self.announce)
 

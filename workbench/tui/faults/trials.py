@@ -1,4 +1,4 @@
-"""Injects faults into results of tools: runs at hand are forked at faulty results, others are made first."""
+"""Injecting faults: forks of runs in which the result of a tool is a fault, and the dialog that chooses faults."""
 
 from __future__ import annotations
 
@@ -31,37 +31,37 @@ from workbench.tui.tree.selection import go_to_run
 
 if TYPE_CHECKING:
     from workbench.analysis.comparison import CellKey
-    from workbench.analysis.fault_matrix import FaultMatrix
+    from workbench.analysis.fault_matrix import FaultMatrix, Tried
     from workbench.grading.run_summary import RunSummary
     from workbench.lab.faults import FaultOptions, FaultPlan, Trial
     from workbench.tui.shell.workbench import Workbench
 
 
 Cases = Sequence[tuple[OpenSuite, tuple[str, ...]]]
-"""Keys of cases by suite."""
+"""Suites, each with the keys of some of its cases."""
 
 
 @dataclass(frozen=True)
 class _Found:
-    """The runs of some cases: those at hand, as planned now, and those that have to be made first."""
+    """The runs of some cases: finished ones that can be forked, as planned now, and those that must run first."""
 
     at_hand: tuple[tuple[PlannedRun, RunRecord], ...]
     missing: tuple[PlannedRun, ...]
 
 
 class FaultTrials:
-    """Tries faults of tools, and shows the reactions."""
+    """The trials of faults in the tools of some cases, from the question to the matrix of reactions."""
 
     def __init__(self, app: Workbench) -> None:
         self._stage = app
         self._selection = app.selection
         self._delivered = asyncio.Event()
         self._last: tuple[FaultMatrix, Mapping[str, RunRecord], str] | None = None
-        """The last matrix, its runs, and its scope."""
+        """The last matrix, its runs by id, and the name of the suite, folder or case."""
         app.services.runs_delivered.append(self._delivered.set)
 
     def begin(self) -> None:
-        """Ask which faults to try, and try them."""
+        """Ask which faults to inject, run the trials, and show the matrix."""
         self._stage.work(self._break(), group="start")
 
     async def _break(self) -> None:
@@ -71,16 +71,12 @@ class FaultTrials:
         cases, place = self._selection.runnable_below(self._selection.row), one_line(self._selection.title)
         found = self._found(cases)
         everything = await self._planned(found, FaultOptions(FAULTS, lasts=LASTS))
-        why = "; ".join(
-            {one_line(f"{each.case_name}: {each.why}"): None for each in everything.untried if not each.tool}
-        )
         if not found.missing and not everything.trials:
-            self._refused(why or "no run called a tool")
+            self._refused(_reasons(each for each in everything.untried if not each.tool))
             return
-        wanted = FaultsDialog(
-            lambda choice: self._says(found, everything.trials, choice), has_last=self._last is not None
-        )
-        choice = await self._stage.ask(wanted)
+        trials = everything.trials
+        question = FaultsDialog(lambda choice: self._says(found, trials, choice), has_last=self._last is not None)
+        choice = await self._stage.ask(question)
         if choice is None:
             return
         if choice == SHOW_LAST:
@@ -89,11 +85,11 @@ class FaultTrials:
         if found.missing and (why_not := await self._made(found.missing)) is not None:
             self._refused(why_not)
             return
-        found = self._found(cases) if found.missing else found
+        if found.missing:
+            found = self._found(cases)
         plan = await self._planned(found, FaultOptions(choice[0], lasts=choice[1]))
         if not plan.plan.runs:
-            why = "; ".join({one_line(f"{each.case_name}: {each.why}"): None for each in plan.untried})
-            self._refused(why or "no run called a tool")
+            self._refused(_reasons(plan.untried))
             return
         origins = {record.run_id: record for _, record in found.at_hand}
         begun = {}
@@ -103,10 +99,7 @@ class FaultTrials:
         if (why_not := await self._stage.services.starter.run_forks(plan.plan, begun)) is not None:
             self._refused(why_not)
             return
-        records = {}
-        for run in self._selection.book.under_way():
-            if run.run_id in begun:
-                records[run.run_id] = run
+        records = {run.run_id: run for run in self._selection.book.under_way() if run.run_id in begun}
         await self._ended(lambda: any(run.run_id in begun for run in self._selection.book.under_way()))
         results = [result for record in records.values() if (result := record.result) is not None]
         self._last = self._stage.program.secrets.redacted(plan.matrix(results)), records, place
@@ -130,12 +123,10 @@ class FaultTrials:
     def _refused(self, why: str) -> None:
         self._stage.announce(f"No fault was tried: {why}", "warned", GLYPHS.warned)
 
-    # What there is, and what it takes
-
     def _found(self, cases: Cases) -> _Found:
-        """Return one run of each case and model.
-
-        The runs of a case are at hand if there is one for each model: those that are made anew replace them all."""
+        """Return one run of each case and model, finished or to be made."""
+        # A new run of a case replaces the case's runs with all models, so a case without a run for one of its models
+        # runs anew with all of them.
         at_hand: list[tuple[PlannedRun, RunRecord]] = []
         missing: list[PlannedRun] = []
         for suite, keys in cases:
@@ -146,26 +137,27 @@ class FaultTrials:
                 if run.case.skip is None:
                     of_cases.setdefault(run.case.id, []).append(run)
             for planned in of_cases.values():
-                there = [(run, record) for run in planned if (record := self._at_hand(run)) is not None]
+                there = []
+                for run in planned:
+                    record = self._at_hand(run)
+                    if record is not None:
+                        there.append((replace(run, run_id=record.run_id), record))
                 if len(there) == len(planned):
-                    at_hand += [(replace(run, run_id=record.run_id), record) for run, record in there]
+                    at_hand += there
                 else:
                     missing += planned
         return _Found(tuple(at_hand), tuple(missing))
 
     def _at_hand(self, planned: PlannedRun) -> RunRecord | None:
-        """Return a finished run of a planned case, a good one if there is any."""
-        assert planned.file.suite is not None
-        runs = [
-            run
-            for run in self._selection.book.runs_that_count((planned.file.path, planned.case.id))
-            if run.model == planned.model
-            and run.status not in (None, Status.ERROR, Status.STOPPED)
-            and same_question(run.made, planned.file.suite, planned.written)
-            and (result := run.result) is not None
-            and not any(place.call is not None for place in result.redacted)
-        ]
-        return next((run for run in runs if run.status is not None and run.status.good), next(iter(runs), None))
+        """Return a finished run that can be forked in place of a planned one, a good one if there is any."""
+        runs = []
+        for run in self._selection.book.runs_that_count((planned.file.path, planned.case.id)):
+            if _can_stand_for(run, planned):
+                runs.append(run)
+        for run in runs:
+            if run.status is not None and run.status.good:
+                return run
+        return runs[0] if runs else None
 
     async def _planned(self, found: _Found, options: FaultOptions) -> FaultPlan:
         from workbench.lab.faults import plan_faults
@@ -175,18 +167,15 @@ class FaultTrials:
         return await in_background(lambda: plan_faults(plan, results, options))
 
     def _says(self, found: _Found, trials: Iterable[Trial], choice: Choice) -> str:
-        """Show the cost of a choice."""
+        """Return the number of runs and the estimated cost of a choice, as sentences."""
         faults, lasting = choice
-        tried = []
-        for each in trials:
-            if each.fault in faults and each.lasts in lasting:
-                tried.append(each)
+        tried = [each for each in trials if each.fault in faults and each.lasts in lasting]
         cells: Counter[CellKey] = Counter(_cell(each.origin) for each in tried)
-        cells.update(_cell(run) for run in found.missing)
-        before: dict[CellKey, list[RunSummary]] = {}
-        for run in found.missing:
-            before[_cell(run)] = []
-        before |= {_cell(run): [record.figures] for run, record in found.at_hand if record.figures is not None}
+        cells.update(map(_cell, found.missing))
+        before: dict[CellKey, list[RunSummary]] = {_cell(run): [] for run in found.missing}
+        for run, record in found.at_hand:
+            if record.figures is not None:
+                before[_cell(run)] = [record.figures]
         parts = []
         if found.at_hand:
             forks = counted(len(tried), "fork")
@@ -199,12 +188,8 @@ class FaultTrials:
             parts.append(f"{takes[:1].upper()}{takes[1:]}. Forks take less: earlier steps are replayed.")
         return " ".join(parts)
 
-    # Running
-
     async def _made(self, runs: Sequence[PlannedRun]) -> str | None:
-        """Make runs, and wait until they ended.
-
-        Returns why not, if none was made."""
+        """Make runs and wait until they have ended; returns why none was made, `None` if some were."""
         cases: set[CaseKey] = {(run.file.path, run.case.id) for run in runs}
         why = await self._stage.services.starter.run_on([(run.file.path, run.case.id, run.model) for run in runs], 1)
         if not any(self._selection.book.under_way(case) for case in cases):
@@ -216,6 +201,24 @@ class FaultTrials:
         while is_under_way():
             self._delivered.clear()
             await self._delivered.wait()
+
+
+def _can_stand_for(run: RunRecord, planned: PlannedRun) -> bool:
+    """Return whether a run is whole and of the same question and model as a planned one."""
+    assert planned.file.suite is not None
+    result = run.result
+    if result is None or run.model != planned.model or run.status in (None, Status.ERROR, Status.STOPPED):
+        return False
+    if not same_question(run.made, planned.file.suite, planned.written):
+        return False
+    # Without the redacted arguments of a call, the run cannot be replayed.
+    return all(place.call is None for place in result.redacted)
+
+
+def _reasons(untried: Iterable[Tried]) -> str:
+    """Return why faults are not tried, each reason once."""
+    reasons = dict.fromkeys(one_line(f"{each.case_name}: {each.why}") for each in untried)
+    return "; ".join(reasons) or "no run called a tool"
 
 
 def _cell(run: PlannedRun) -> CellKey:
@@ -230,15 +233,14 @@ _LASTINGS: tuple[tuple[str, Lasting], ...] = (
 )
 
 Choice = tuple[tuple[FaultName, ...], Lasting]
-"""The faults, and how long they last. No fault stands for the matrix that was shown last."""
+"""The faults to inject, and how long they last."""
 
 SHOW_LAST: Choice = ((), ())
+"""The choice of the last matrix in place of new trials."""
 
 
 class FaultsDialog(Dialog[Choice]):
-    """Asks which faults to try.
-
-    `says` returns the cost of a choice."""
+    """A dialog that asks which faults to inject; `says` returns the cost of a choice as text."""
 
     TITLE_LINE: ClassVar[str] = "Inject faults"
     DEFAULT_CSS = "FaultsDialog > Vertical { width: 84; }"
@@ -266,14 +268,16 @@ class FaultsDialog(Dialog[Choice]):
         return [EMPTY, *with_margin(text, width), EMPTY]
 
     def _options(self) -> list[Option]:
-        last = [Option("show the last matrix")] if self._has_last else []
-        faults = []
-        for fault in FAULTS:
-            faults.append(Option(fault, checked=fault in self._faults))
-        return [Option("run the trials"), *last, Option(f"lasts  {_LASTINGS[self._lasting][0]}"), *faults]
+        options = [Option("run the trials")]
+        if self._has_last:
+            options.append(Option("show the last matrix"))
+        options.append(Option(f"lasts  {_LASTINGS[self._lasting][0]}"))
+        options += [Option(fault, checked=fault in self._faults) for fault in FAULTS]
+        return options
 
     @on(ChooseLines.Chosen)
     def _chosen(self, event: ChooseLines.Chosen) -> None:
+        # From the row of the last matrix on, which may be missing, rows are counted from 0.
         at = event.index - self._has_last
         if event.index == 0:
             if self._faults:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from itertools import product
@@ -124,7 +125,7 @@ def _linear_share(digits: str) -> float:
     share = int(digits, 16) / 255
     if share <= 0.04045:
         return share / 12.92
-    return ((share + 0.055) / 1.055) ** 2.4
+    return math.pow((share + 0.055) / 1.055, 2.4)
 
 
 @cache
