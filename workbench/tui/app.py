@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from workbench.analysis.side_by_side import WhenLeft
 
 OFFLINE_PACE_MS = 15.0
-"""The pace of the offline model, in milliseconds for each piece of its answer, slow enough to be followed."""
+"""The pace of the offline model, which slows it down so that its answers can be followed."""
 
 
 _WITHOUT_TERMINAL: Mapping[Opened, str] = {
