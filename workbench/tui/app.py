@@ -72,7 +72,8 @@ def open_app(
         from workbench.tui.terminal.served_driver import take_pipes
 
         take_pipes()
-        del os.environ[SERVED]  # programs that the app starts are not in the browser
+        # Programs that the app starts do not run in the browser.
+        del os.environ[SERVED]
 
     from workbench.tui.runs.runner import AppRuntime
     from workbench.tui.shell.workbench import Workbench

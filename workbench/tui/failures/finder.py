@@ -47,7 +47,8 @@ class FailureFinder:
         state = FailureList(self._runs(suites), names)
         state.take(await in_background(lambda: failures_of(state.results())))
         if not self._stage.shows_main:
-            return  # the user has opened another screen meanwhile
+            # The user has opened another screen meanwhile.
+            return
         if not state.failures.runs:
             text = f"Nothing has failed in {place}, but {self._elsewhere(suites)}"
             self._stage.announce(text, "warned", GLYPHS.warned)

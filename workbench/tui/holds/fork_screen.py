@@ -268,7 +268,8 @@ class Forker:
             return
         self._drafts.pop(draft.key, None)
         forks = [index for index, run in enumerate(self._selection.runs) if run.origin is draft.run]
-        if forks:  # none if the user has selected another case meanwhile
+        # There are none if the user has selected another case meanwhile.
+        if forks:
             self._stage.main.bring("run")
             self._selection.choose_run(forks[-1])
         self._stage.announce(f"Forked from {place_text(draft.fork)}; earlier steps are replayed", "text", GLYPHS.fork)

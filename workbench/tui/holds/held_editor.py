@@ -64,7 +64,8 @@ def arguments_in(text: str) -> dict[str, JsonValue]:
 
 def _check(text: str) -> None:
     """Raise JSONDecodeError for the first duplicate key or bad number in valid JSON."""
-    keys: list[set[str]] = []  # of each open bracket; an array has none
+    # The keys of each open bracket; an array has none.
+    keys: list[set[str]] = []
     for found in _TOKEN.finditer(text):
         token, string, is_key = found[0], found[1], found[2]
         wrong = None
@@ -330,7 +331,8 @@ class HeldEditor(Vertical):
         editor = self.editor
         editor.assist = self._assist
         editor.begin(self._begun, 1, (0, 0), 0)
-        if not self.held.original:  # continue a draft at its end
+        # A text without an original is continued at its end.
+        if not self.held.original:
             editor.typed.move("text_end")
         self._say()
         self.screen.set_focus(editor)

@@ -47,7 +47,8 @@ class HeldNotices:
         if not held and not self._told and not self._goes_to_first:
             return
         if not self._stage.shows_main:
-            return  # a notice would not be seen; the main screen calls this again when it is shown
+            # A notice would not be seen. The main screen calls this again when it is shown.
+            return
         if self._goes_to_first:
             self._go_to_first(held)
         shown = self._selection.run if "run" in self._panes.panes_in_sight else None

@@ -98,7 +98,8 @@ def key_of(written: str) -> str:
     if "shift" in modifiers and last not in _NAMED:
         raise ValueError("is not sent by terminals: write the letter itself, R for shift+r")
     if "ctrl" in modifiers and len(last) == 1:
-        last = last.lower()  # Textual's names of control keys are lower case
+        # Textual's names of control keys are lower case.
+        last = last.lower()
     key = "+".join([*modifiers, last])
     if key in _SAME:
         raise ValueError(f"cannot be told apart from {_SAME[key]} in a terminal: choose another key")

@@ -91,7 +91,8 @@ class _Reading:
             except ValueError as error:
                 self._problem(place, f"{action_id}: {one_line(written)} {error}")
         if values and not keys:
-            return None  # all were invalid; an empty list means that the action has no key
+            # All keys were invalid. An empty list would mean that the action has no key.
+            return None
         return tuple(keys)
 
     def _drop_clashes(self, wanted: dict[str, tuple[str, ...]]) -> None:

@@ -191,7 +191,8 @@ class LineView(PlainLinesWidget, can_focus=True):
         width, height = self.size
         if len(self._asked) != height:
             self._asked = self._rows_now()
-        if y >= height:  # Textual asks for rows of the new size before the layout is done
+        # Textual may ask for rows of a new size before the layout is done.
+        if y >= height:
             return Strip.blank(width)
         row = self._asked[y]
         self.rows_drawn += 1

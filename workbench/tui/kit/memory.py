@@ -66,7 +66,8 @@ class Remembered:
     def with_place(self, project: str, place: Place) -> Remembered:
         """Return a copy with a new position in a project, which becomes the latest."""
         others = dict(self.projects)
-        others.pop(project, None)  # a key that is set again would keep its old place in the order
+        # A key that is set again would keep its old place in the order.
+        others.pop(project, None)
         latest = dict(list(others.items())[-(MAX_PROJECTS - 1) :])
         return replace(self, projects=MappingProxyType({**latest, project: place}))
 

@@ -155,12 +155,14 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
             self.stage.announce(text, role, sign)
             return
         message = f" {sign} {one_line(text)}" if sign else f" {one_line(text)}"
-        for keys in self.query(KeyBar):  # none is left while the app ends
+        # While the app ends, the key bar may be gone already.
+        for keys in self.query(KeyBar):
             keys.announce((Span(message, role),))
 
     def action_do(self, action_id: str) -> None:
         """Perform an action of this screen, or announce why it is unavailable."""
-        if not self.is_mounted:  # the key came before the screen was built
+        # A key may arrive before the screen is built.
+        if not self.is_mounted:
             return
         self._keys.clear_notice()
         action = next(action for action in self.ACTIONS if action.id == action_id)

@@ -113,7 +113,8 @@ class CompletionList(LineView, can_focus=False):
 
     def on_click(self, event: events.Click) -> None:
         event.stop()
-        event.prevent_default()  # without it, Textual also calls the handler of the base class
+        # Without this, Textual also calls the handler of the base class.
+        event.prevent_default()
         index = self.top + event.y
         if index < len(self.found):
             self.post_message(self.Chosen(self.found[index]))

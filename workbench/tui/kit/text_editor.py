@@ -140,7 +140,8 @@ class TextEditor(LineView, inherit_bindings=False):
 
     @property
     def has_cursor(self) -> bool:
-        return False  # the cursor of a line view is a whole line
+        # The cursor of a line view would be a whole line.
+        return False
 
     def line_count(self) -> int:
         return len(self.typed.lines)

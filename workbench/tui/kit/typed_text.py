@@ -210,7 +210,8 @@ class TypedText:
     def _selected_lines(self) -> tuple[int, int]:
         (first, _), (last, end) = self.selection
         if end == 0 and last > first:
-            last -= 1  # a selection that ends at the start of a line does not include that line
+            # A selection that ends at the start of a line does not include that line.
+            last -= 1
         return first, last
 
     def _moved_to(self, place: Place, select: bool) -> None:
@@ -282,7 +283,8 @@ def shift_for(line: str, column: int, room: int, shift: int) -> int:
 
     `shift` is the present value, which is kept if possible."""
     places = shown(line).cells
-    width = places[-1] + 1  # one cell for the cursor behind the end of the line
+    # One cell more, for the cursor behind the end of the line.
+    width = places[-1] + 1
     if width <= room:
         return 0
     start = places[column]

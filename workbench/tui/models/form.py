@@ -445,7 +445,8 @@ class AddModelScreen(Dialog[Added]):
         async def check() -> None:
             checked = await self._adder.check(spec)
             if (self._typed, self._owner) != (typed, owner):
-                return  # the form was changed meanwhile, so the answer is about another model
+                # The form was changed meanwhile, so the answer is about another model.
+                return
             if checked.ok:
                 self._add(typed, owner, checked)
             else:

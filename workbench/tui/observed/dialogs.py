@@ -75,7 +75,8 @@ class ObserveScreen(_Naming[Wanted]):
 
     def on_mount(self) -> None:
         for texts in self.query(ReadLines):
-            texts.can_focus = False  # so that Tab goes from field to field
+            # Without the focus on texts, Tab goes from field to field.
+            texts.can_focus = False
 
     def _lines(self, width: int) -> list[Line]:
         lines = super()._lines(width)

@@ -74,7 +74,8 @@ class Observer:
                 screen.take_news()
 
         def wake() -> None:
-            with suppress(RuntimeError):  # raised after the app has ended
+            # Raised after the app has ended.
+            with suppress(RuntimeError):
                 loop.call_soon_threadsafe(self._stage.call_later, take_news)
 
         live = LiveRecording(upstream_at(wanted.upstream), self._program.secrets, wake)
@@ -83,7 +84,8 @@ class Observer:
         except ListenError as error:
             self.ask(str(error))
             return
-        if not self._stage.shows_main:  # the user has opened another screen meanwhile
+        # The user may have opened another screen meanwhile.
+        if not self._stage.shows_main:
             live.stop()
             return
         url, provider = self._endpoint()

@@ -319,7 +319,8 @@ def open_pair(app: Workbench) -> None:
 
     async def show() -> None:
         screen = await pair_screen(app, left, right)
-        if app.shows_main:  # the user may have opened another screen meanwhile
+        # The user may have opened another screen meanwhile.
+        if app.shows_main:
             app.show(screen)
 
     app.work(show(), "pair", exclusive=True)

@@ -58,7 +58,8 @@ class MainBars:
         self.show_titles()
         self.show_status()
         if self._screen.app.screen is not self._screen:
-            self.offer_no_keys()  # below a dialog, the keys of the main screen do nothing
+            # Below a dialog, the keys of the main screen do nothing.
+            self.offer_no_keys()
             return
         now = situation_of(self._screen)
         # The keys of a field in the form are nowhere else, so they stay below a notice.
@@ -257,7 +258,8 @@ def _rank(action: Action, now: MainSituation) -> int:
     # Actions on a run that has no focus come after the ways to other screens, those of the program last.
     if action.id in _OF_THE_PROGRAM:
         return 2
-    if action.id in ("break.here", "save"):  # with unsaved changes, `shown_keys` puts saving further to the front
+    # With unsaved changes, `shown_keys` puts saving further to the front.
+    if action.id in ("break.here", "save"):
         return 1
     return int(now.pane != "run" and action.id in _OF_RUNS)
 

@@ -166,7 +166,8 @@ class MainScreen(PanesScreen):
     def delivered(self, cases: set[CaseKey], batches: bool) -> None:
         """Show the changes that events made to runs of these cases; `batches` is whether batches began or ended."""
         if self.is_covered:
-            self._missed = True  # drawing here would make Textual redraw the covering screen
+            # Drawing here would make Textual redraw the covering screen.
+            self._missed = True
             return
         self.suite_tree.repaint()
         run, counts = self.selection.run, self.book.counts()

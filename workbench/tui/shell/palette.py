@@ -241,7 +241,8 @@ class PaletteList(LineView, can_focus=False):
     @property
     def chosen_action(self) -> Action | None:
         """The action at the cursor, `None` if nothing matches."""
-        self.line_count()  # lays the rows out
+        # This lays the rows out.
+        self.line_count()
         if self.cursor >= len(self._rows):
             return None
         at = self._rows[self.cursor].entry
@@ -407,7 +408,8 @@ def open_palette(app: Workbench, main: MainScreen, memory: Memory) -> None:
         if action_id is None:
             return
         memory.change(lambda known: known.with_command(action_id))
-        if screen not in app.screen_stack:  # it was closed while the palette was open
+        # The screen may have been closed while the palette was open.
+        if screen not in app.screen_stack:
             return
         # It runs on the screen that it was offered for, which may not be the current one any more. A side screen also
         # offers actions of the program, which the app performs.

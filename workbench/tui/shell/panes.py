@@ -119,7 +119,8 @@ class Splitter(Widget):
         if event.button == 1:
             self.post_message(self.Dragged(self._index, event.screen_x))
         else:
-            self._let_go()  # the button was released outside of the terminal, where the mouse is not reported
+            # The button was released outside of the terminal, where the mouse is not reported.
+            self._let_go()
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
         if self.has_class("dragged"):

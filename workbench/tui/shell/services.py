@@ -181,7 +181,8 @@ class Services:
     def _delivered(self, cases: set[CaseKey], batches: bool) -> None:
         self.regrader.finish(cases)
         if batches:
-            self.known_tools.forget()  # servers may have listed their tools
+            # The servers of a batch may have listed their tools.
+            self.known_tools.forget()
         self._main.delivered(cases, batches)
         self._tell_side_screens(cases, batches)
         self._ticker.follow()

@@ -52,7 +52,8 @@ class SignalWatch:
         os.set_blocking(self._writing, False)
         signal.set_wakeup_fd(self._writing, warn_on_full_buffer=False)
         for number in ENDING:
-            signal.signal(number, lambda number, _: None)  # without a handler, Python writes nothing into the pipe
+            # Without a handler, Python writes nothing into the pipe.
+            signal.signal(number, lambda number, _: None)
         Thread(target=self._watch, name="signals", daemon=True).start()
 
     def close(self) -> None:
@@ -70,7 +71,8 @@ class SignalWatch:
                 self._loop.call_soon_threadsafe(_wake)
             for number in set(numbers).intersection(ENDING):
                 self._at_once(signal.Signals(number))
-                with suppress(RuntimeError):  # the loop is closed: the program is ending
+                # The loop may be closed already, when the program ends.
+                with suppress(RuntimeError):
                     self._loop.call_soon_threadsafe(self._leave, signal.Signals(number))
         os.close(self._reading)
 
@@ -151,18 +153,21 @@ class Leaving:
     def closed(self) -> None:
         """Clean up after the app has ended."""
         wait((self._begin_closing(),), MAX_ENDING_SECONDS)
-        self._services.runner.close()  # it may have been opened meanwhile
+        # A run may have opened the runtime again meanwhile.
+        self._services.runner.close()
         if self._signals is not None:
             self._signals.close()
         if not self._app.return_code:
-            self._has_ended.set()  # results may be printed now, which takes a while
+            # Results may be printed now, which takes a while and is no hanging.
+            self._has_ended.set()
 
     def _begin_closing(self) -> Future[None]:
         """Begin to close runs, servers and the history, on a thread of its own; callable from any thread."""
         with self._begins_closing:
             if self._closing is None:
                 self._closing = Future()
-                self._closing.set_running_or_notify_cancel()  # a cancelled task that awaits it does not cancel it
+                # A cancelled task that awaits the future must not cancel it.
+                self._closing.set_running_or_notify_cancel()
                 Thread(target=self._close, args=(self._closing,), name="closing", daemon=True).start()
             return self._closing
 
@@ -192,7 +197,8 @@ class Leaving:
             if self._handled() == handled and closing.done() and self._finishing is None:
                 break
         last_words = Thread(target=self._last_words, args=(closing.done(),), daemon=True)
-        last_words.start()  # on a thread, since the hanging part may hold a lock, such as that of the log
+        # On a thread, since the hanging part may hold a lock, such as that of the log.
+        last_words.start()
         last_words.join(LAST_WORDS_S)
         os._exit(code)
 
@@ -201,7 +207,8 @@ class Leaving:
         if (driver := self._app.staged_driver) is not None:
             driver.give_back()
         log = one_line(str(self._services.program.folders.log / LOG_NAME))
-        with suppress(OSError):  # the terminal may be gone
+        # The terminal may be gone.
+        with suppress(OSError):
             os.write(2, f"workbench did not respond and was ended (details in {log})\n".encode())
         if not self._leaving:
             why = "the app does not respond"
@@ -245,10 +252,12 @@ class Leaving:
             names = " and ".join(under_way)
             text = f"{names[:1].upper()}{names[1:]} still under way: q again stops and quits"
         elif invalid_texts and invalid_texts != self._asked_without:
-            self._asked_without = invalid_texts  # drafts do not contain them, so they would be lost
+            # Drafts do not contain invalid texts, so quitting loses them.
+            self._asked_without = invalid_texts
             text = f"Ctrl+Q again quits without {without[0].invalid_text_message}"
         if text is not None:
-            if isinstance(app.screen, Dialog):  # a dialog may cover the bottom row, where notices are
+            # A dialog may cover the bottom row, where notices are.
+            if isinstance(app.screen, Dialog):
                 app.screen.say_keys((Span(f" {GLYPHS.warned} {text}", "warned"),))
             else:
                 self._announce(text, "warned", GLYPHS.warned)
@@ -334,7 +343,8 @@ def _stacks(loop: asyncio.AbstractEventLoop | None) -> str:
     for thread in all_threads():
         if thread is not current_thread() and thread.ident in frames:
             found[thread.name] = "".join(traceback.format_stack(frames[thread.ident]))
-    with suppress(RuntimeError):  # tasks begin or end meanwhile
+    # Tasks may begin or end meanwhile.
+    with suppress(RuntimeError):
         for task in asyncio.all_tasks(loop) if loop is not None else ():
             coroutine: Any = task.get_coro()
             while frame := getattr(coroutine, "cr_frame", None):
@@ -350,5 +360,6 @@ def _as_typed(path: Path) -> str:
     except (ValueError, OSError):
         return str(path.absolute())
     if typed.startswith("-"):
-        return f"./{typed}"  # otherwise it would be an option
+        # A name that begins with a dash would be taken for an option.
+        return f"./{typed}"
     return typed

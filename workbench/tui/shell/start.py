@@ -88,7 +88,8 @@ def current_position(remembered: Remembered, main: MainScreen) -> Remembered:
     """Return `remembered` with the present layout and position: the selected case, the folds and the models."""
     selection, project = main.selection, project_of(main.selection.open_suites.workspace)
     models = selection.models
-    if selection.models_for_now:  # models of the command line are not a choice for the project
+    # Models of the command line are not a choice for the project.
+    if selection.models_for_now:
         models = remembered.projects.get(project, Place()).models
     folded = sorted((key.kind, str(key.path)) for key in selection.tree.folded)
     place = Place(folded=tuple(folded[:MAX_FOLDED]), models=models)

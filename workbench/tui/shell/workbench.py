@@ -90,7 +90,8 @@ class Workbench(StagedApp):
         Binding("colon", "command_palette", "All commands", show=False, id="palette"),
         Binding("ctrl+l", "draw_anew", "Redraw the screen", show=False, priority=True, id="redraw"),
     ]
-    ENABLE_COMMAND_PALETTE = False  # that of Textual; `action_command_palette` opens the app's own
+    # This is Textual's palette; `action_command_palette` opens the app's own.
+    ENABLE_COMMAND_PALETTE = False
     # Textual's selection by mouse fails in widgets that were just removed.
     ALLOW_SELECT = False
 
@@ -364,7 +365,8 @@ class Workbench(StagedApp):
         """Perform the binding of a key that no widget used, or announce that it has none here.
 
         Dialogs show all their keys, so a key without a binding there is ignored."""
-        event.prevent_default()  # Textual's own handler only performs the binding
+        # Textual's own handler only performs the binding.
+        event.prevent_default()
         if not await self.performs(event.key) and not self.is_typing and not self.screen.is_modal:
             key = one_line(key_name(event.key))
             others = f"{GLYPHS.dot} {key_for('help')} keys {GLYPHS.dot} {key_for('palette')} commands"
@@ -417,7 +419,8 @@ class Workbench(StagedApp):
             if keys:
                 hints.append(f"{keys[0]} {effect}")
         if typing is not None:
-            hints = ["Esc ends typing"]  # the other keys are letters, which belong to the text
+            # The other keys are letters, which belong to the text.
+            hints = ["Esc ends typing"]
         self.announce(", ".join(hints) or "Quit is among all commands")
 
     def action_terminal_gone(self) -> None:
@@ -450,4 +453,5 @@ def _driver_class(terminal: TerminalEnvironment) -> type[Driver] | None:
         return ServedDriver
     if os.name == "posix":
         return TolerantDriver
-    return None  # Textual's own
+    # Textual then chooses its own driver.
+    return None

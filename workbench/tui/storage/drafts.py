@@ -35,7 +35,8 @@ class Drafting:
     def follow(self, change: SuitesChanged) -> None:
         """Store the drafts of suites that were changed in the app."""
         if change.how == "read":
-            return  # their text comes from disk
+            # The text of suites that were read comes from disk.
+            return
         for suite in change.suites:
             self.keep(suite)
 
@@ -141,7 +142,8 @@ class Drafting:
         if not dirty:
             return True
         for suite in dirty:
-            self.keep(suite)  # a full disk may have space again
+            # A full disk may have space again.
+            self.keep(suite)
         from workbench.tui.storage.dialogs import UnsavedScreen
 
         answer = await self._stage.ask(UnsavedScreen([suite.path for suite in dirty], self._trouble))

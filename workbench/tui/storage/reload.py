@@ -51,7 +51,8 @@ class Searches:
         try:
             found = await asyncio.to_thread(find)
         except asyncio.CancelledError:
-            search.stop()  # the end of the app waits for the thread
+            # The end of the app waits for the thread, so the search is stopped.
+            search.stop()
             raise
         finally:
             showing.cancel()
@@ -61,7 +62,8 @@ class Searches:
     def stop(self) -> bool:
         """Stop the announced search, and return whether there was one."""
         if self._shown is None or self._shown.folder is None:
-            return False  # without a folder, the search is over and its suites are being read
+            # Without a folder, the search is over and its suites are being read.
+            return False
         self._shown.stop()
         return True
 

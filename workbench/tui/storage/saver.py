@@ -149,7 +149,8 @@ class Saver:
         except SavingError as error:
             self._stage.announce(f"{error}; {self._drafting.drafts_text}", "error", GLYPHS.error)
             if not await asyncio.to_thread(suite.path.exists):
-                self.put_off[suite.path] = ""  # the message says already that the file is gone
+                # The message above says already that the file is gone, so nothing needs to ask.
+                self.put_off[suite.path] = ""
             return False
         if suite.document is document:
             if text.text != document.text:
@@ -180,11 +181,13 @@ class Saver:
         if not theirs.hash and not gone:
             self._refuse(suite, f"{path} can no longer be read")
             return False
-        if self._open_suites.at(path) is not suite:  # deleted meanwhile
+        # The suite may have been deleted during the read.
+        if self._open_suites.at(path) is not suite:
             return True
         known_hash = suite.on_disk.hash if suite.on_disk else None
         if not again and theirs.hash in (self.put_off.get(path), known_hash):
-            return False  # the question was put off, or the suite was saved since the change was noticed
+            # The question was put off, or the suite was saved since the change was noticed.
+            return False
         if theirs.hash and theirs.text == suite.document.text:
             suite.reloaded(theirs, FileState(theirs.hash))
             self._follow(suite)
@@ -346,7 +349,8 @@ class Saver:
     def _follow(self, suite: OpenSuite) -> None:
         """Report that the text of a suite and its file on disk belong together again."""
         self.put_off.pop(suite.path, None)
-        if self._open_suites.at(suite.path) is suite:  # it may have been deleted during writing
+        # The suite may have been deleted during writing.
+        if self._open_suites.at(suite.path) is suite:
             self._open_suites.disk_changed(suite)
 
 
@@ -364,7 +368,8 @@ def _can_be_merged(theirs: SuiteFile) -> bool:
 
 def _taken_apart(file: SuiteFile) -> SuiteFile:
     """Return a suite file after parsing its text for editing; call this in a thread, since long ones take a while."""
-    _ = file.parts  # parsed at the first use, then kept
+    # The parts are parsed at their first use, then kept.
+    _ = file.parts
     return file
 
 

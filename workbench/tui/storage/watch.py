@@ -105,7 +105,8 @@ class Watch:
         try:
             return await asyncio.to_thread(self._all_seen, suites, roots)
         except asyncio.CancelledError:
-            self._folders.stop()  # the end of the app waits for the thread
+            # The end of the app waits for the thread.
+            self._folders.stop()
             raise
 
     def _all_seen(self, suites: Sequence[OpenSuite], roots: Sequence[Path]) -> _Seen:
@@ -140,7 +141,8 @@ class Watch:
         try:
             state = state_of(suite.path, self._seen.get(suite.path, suite.on_disk))
         except OSError:
-            return False  # the next use of the file reports the error
+            # The next use of the file reports the error.
+            return False
         self._seen[suite.path] = state
         found = state.hash if state is not None else ""
         before = suite.on_disk.hash if suite.on_disk is not None else ""

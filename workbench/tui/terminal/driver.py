@@ -89,7 +89,8 @@ def _believed_key(key: re.Match[str], sequence: str) -> tuple[str, ...]:
     text = [char for char in codes if _is_printed(char)]
     if end == "u" and code != 1:
         is_possible = code in _CONTROL_KEYS or f"{code}u" in FUNCTIONAL_KEYS or _is_printed(code)
-        is_possible = is_possible or (code == 0 and bool(text))  # composed by an input method
+        # Input methods send composed text with the code 0.
+        is_possible = is_possible or (code == 0 and bool(text))
     else:
         is_possible = f"{code}{end}" in FUNCTIONAL_KEYS
     if not is_possible or int(key["modifiers"] or 0) > 0x100 or key["kind"] == _RELEASED:

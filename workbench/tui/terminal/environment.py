@@ -141,7 +141,8 @@ def _clipboards(environment: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
         commands.append(("wl-copy",))
     if environment.get("DISPLAY"):
         commands += [("xclip", "-selection", "clipboard"), ("xsel", "--clipboard", "--input")]
-    commands.append(("pbcopy",))  # exists only on macOS, and needs no display
+    # This one exists only on macOS, and needs no display.
+    commands.append(("pbcopy",))
     return tuple(commands)
 
 

@@ -124,7 +124,8 @@ class KeyQueueApp(App[int]):
     async def on_key_handled(self, event: KeyHandled) -> None:
         if event.number != self._number:
             return
-        await asyncio.sleep(0)  # lets callbacks run that the key started outside the message queues
+        # Callbacks that the key scheduled outside of the message queues run now.
+        await asyncio.sleep(0)
         if event.rounds > 1:
             self._follow(event.rounds - 1, of_screen=event.of_screen)
         else:

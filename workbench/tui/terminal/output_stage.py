@@ -54,7 +54,8 @@ def compose(compositor: Compositor, regions: Iterable[Region]) -> list[Piece]:
     for y, start, end in compositor._regions_to_spans(region.intersection(screen) for region in regions):
         opened.setdefault(y, []).append((start, end))
     pieces: list[Piece] = []
-    for widget, (region, clip) in compositor.visible_widgets.items():  # from front to back
+    # The map is ordered from front to back.
+    for widget, (region, clip) in compositor.visible_widgets.items():
         if not opened:
             break
         x, top, width, height = region.intersection(clip)
@@ -98,7 +99,8 @@ def _update(
     self: Compositor, full: bool = False, screen_stack: list[Screen[Any]] | None = None, simplify: bool = False
 ) -> RenderableType | Update | None:
     """Return the next update of the screen, `None` if nothing changed; replaces `Compositor.render_update`."""
-    if simplify:  # for screenshots
+    # Screenshots ask for simplified updates.
+    if simplify:
         return _render_update(self, full, screen_stack, simplify)
     # As in Textual: widgets that draw read the stack of screens, and the changed regions are used up.
     visible_screen_stack.set(screen_stack or [])
@@ -222,7 +224,8 @@ class OutputStage:
 
         Attributes are reset before a frame and after it."""
         known = self.knows(width, height)
-        self._known = False  # until the end, in case this fails halfway
+        # The model does not hold until the end, in case this fails halfway.
+        self._known = False
         self._size = (width, height)
         if not known:
             self._rows = [_blank(PLAIN, width) for _ in range(height)]
