@@ -116,10 +116,10 @@ async def test_selecting_copying_and_pasting(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         await app.press("2", "o", "down", "down", "e", "shift+end", "ctrl+c", "end", "enter", "ctrl+v")
         assert suite_of(app).document.block(0).count('name = "Movie night"') == 2
-        await app.until(lambda: "Copied what was selected" in app.screen)
+        await app.until(lambda: "Copied the selected text" in app.screen)
         await app.press("ctrl+x")
         assert suite_of(app).document.block(0).count('name = "Movie night"') == 1
-        await app.until(lambda: "Copied the line that was cut" in app.screen)
+        await app.until(lambda: "Copied the cut line" in app.screen)
 
 
 async def test_line_ends_of_a_dos_file_stay_when_its_text_is_typed_in(tmp_path: Path) -> None:

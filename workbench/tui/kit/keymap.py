@@ -76,8 +76,9 @@ class _Reading:
 
     def _keys(self, place: tuple[str, ...], action_id: str, value: object) -> tuple[str, ...] | None:
         if action_id not in self._actions:
-            near = difflib.get_close_matches(action_id, self._actions, n=1)
-            ids = f"did you mean {near[0]!r}?" if near else "docs/keys.md lists all ids"
+            ids = "docs/keys.md lists all ids"
+            for near in difflib.get_close_matches(action_id, self._actions, n=1):
+                ids = f"did you mean {near!r}?"
             self._problem(place, f"{one_line(action_id)} is not an action: {ids}")
             return None
         values = [value] if isinstance(value, str) else value

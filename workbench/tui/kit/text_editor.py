@@ -213,7 +213,8 @@ class TextEditor(LineView, inherit_bindings=False):
         self._follow()
 
     async def on_key(self, event: events.Key) -> None:
-        if self.assist(event.key) or self._take_key(event.key, event.character if event.is_printable else None):
+        character = event.character if event.is_printable else None
+        if self.assist(event.key) or self._take_key(event.key, character):
             event.stop()
             event.prevent_default()
 
@@ -249,7 +250,7 @@ class TextEditor(LineView, inherit_bindings=False):
                 self.typed.select_all()
                 self.repaint()
             case "ctrl+c" | "super+c":
-                self._copy(self.typed.selected, "what was selected")
+                self._copy(self.typed.selected, "the selected text")
             case "ctrl+x" | "super+x":
                 self._cut()
             case "ctrl+v":
@@ -261,7 +262,7 @@ class TextEditor(LineView, inherit_bindings=False):
     def _cut(self) -> None:
         # `_change` reports the new text before the notice about the copy.
         taken: list[str] = []
-        what = "what was cut" if self.typed.selected else "the line that was cut"
+        what = "the cut text" if self.typed.selected else "the cut line"
         self._change(lambda: taken.append(self.typed.cut()))
         self._copy(taken[0], what)
 
@@ -312,7 +313,9 @@ class TextEditor(LineView, inherit_bindings=False):
 
     def _place_at(self, event: events.MouseEvent) -> Place:
         line = min(max(self.top + event.y, 0), len(self.typed.lines) - 1)
-        cell = event.x - self._gutter + (self._shift if line == self.typed.cursor[0] else 0)
+        cell = event.x - self._gutter
+        if line == self.typed.cursor[0]:
+            cell += self._shift  # only the cursor's line is shifted
         return line, column_at(self.typed.lines[line], max(cell, 0))
 
 

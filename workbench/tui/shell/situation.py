@@ -64,9 +64,10 @@ def _has_variants(suite: OpenSuite) -> bool:
 
 
 def _with_row(now: MainSituation, row: Row) -> MainSituation:
-    on_step = row.key.kind == "step"
-    kind = "case" if row.key.kind == "step" else row.key.kind
-    return replace(now, row=kind, on_step=on_step, broken=_cannot_run(row))
+    # The steps of a case are rows of the tree, but the actions on them are those of the case.
+    if row.key.kind == "step":
+        return replace(now, row="case", on_step=True, broken=_cannot_run(row))
+    return replace(now, row=row.key.kind, broken=_cannot_run(row))
 
 
 def _with_suite(now: MainSituation, suite: OpenSuite) -> MainSituation:
@@ -145,9 +146,9 @@ def _held_beside(runs: Sequence[RunRecord], shown: RunRecord) -> str | None:
     held = next((run for run in runs if run.held and run is not shown), None)
     if held is None or shown.held:
         return None
-    way = "run.previous" if runs.index(held) < runs.index(shown) else "run.next"
-    over = "this run is over" if shown.result is not None else "this run is not held"
-    return f"{over}; {run_name(held, runs)} is held: {key_for(way)} shows it"
+    way = key_for("run.previous") if runs.index(held) < runs.index(shown) else key_for("run.next")
+    state = "this run is not held" if shown.result is None else "this run is over"
+    return f"{state}; {run_name(held, runs)} is held: {way} shows it"
 
 
 def _other_call(screen: PanesScreen, run: RunRecord) -> str | None:
