@@ -181,6 +181,7 @@ class AuditScreen(SearchedScreen[Target | None]):
     async def _audit(self) -> None:
         found = self._list
         for file in self._files:
+            # A suite with many cases takes a while, and keys must work meanwhile.
             found.audited.append(await asyncio.to_thread(_audited, file, self._listings))
             self._go_to_beginning()
             found.repaint()

@@ -186,6 +186,7 @@ class Breakpoints:
         self.changed()
 
     def _is_secret(self, point: Breakpoint) -> bool:
+        # `redact` returns the same object if it finds nothing.
         line = breakpoint_line(point)
         return self._secrets.redact(line) is not line
 
@@ -252,6 +253,7 @@ class ProjectBreakpoints:
         if isinstance(found, str):
             announce(f"No breakpoint was set: {found}", "warned", GLYPHS.warned)
             return
+        # A problem with the file was announced by `tell`; a second notice would cover it.
         done = self.all.switch(found)
         if self.all.problem is not None:
             return

@@ -306,6 +306,7 @@ class BreakpointsScreen(SearchedScreen[None]):
     def _message_lines(self, width: int) -> list[Line]:
         if self._typing:
             return typing_lines(self._field.value, self._mistake, width)
+        # A note on the last change comes before a doubt about the selected breakpoint, which stays the same.
         points = self.breakpoints.points
         doubt = self._project.doubt(points[self._list.cursor]) if points else None
         return [*warned_lines(self._note or doubt, width), *storage_lines(self.breakpoints, width)]
@@ -428,6 +429,7 @@ class BreakpointsScreen(SearchedScreen[None]):
             self._mistake = str(error)
             self._show()
         else:
+            # The list does not change for a breakpoint that exists already, so a note says why.
             known = self.breakpoints.index_of(point)
             if known not in (None, self._changing):
                 self._note = f"{breakpoint_line(point)} already exists"

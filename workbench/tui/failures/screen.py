@@ -74,6 +74,7 @@ class FailuresScreen(ListScreen["RunRecord", FailureList]):
         if row is None:
             return ()
         table = self._whole_table if row.kind == "table" else self._short_table
+        # A wider pane shows more columns, so the table may have been scrolled too far.
         self._first_column = min(self._first_column, table.last_first(width))
         return detail_lines(self.state, row, table, self._first_column, width)
 

@@ -170,6 +170,7 @@ class FaultTrials:
         """Return the number of runs and the estimated cost of a choice, as sentences."""
         faults, lasting = choice
         tried = [each for each in trials if each.fault in faults and each.lasts in lasting]
+        # A fork counts as a run of its case and model: an upper bound, since it replays the steps before the fault.
         cells: Counter[CellKey] = Counter(_cell(each.origin) for each in tried)
         cells.update(map(_cell, found.missing))
         before: dict[CellKey, list[RunSummary]] = {_cell(run): [] for run in found.missing}
@@ -198,6 +199,7 @@ class FaultTrials:
         return None
 
     async def _ended(self, is_under_way: Callable[[], bool]) -> None:
+        # The check and `clear` run in the event loop without a pause, so no delivery is lost between them.
         while is_under_way():
             self._delivered.clear()
             await self._delivered.wait()

@@ -277,12 +277,15 @@ class BatchWork:
     async def resume(self, screen: HistoryScreen, batch: BatchRow) -> None:
         """Execute the missing runs of a batch, after a question about changes since the batch ran."""
         async with self._one_at_a_time(screen, f"resuming {called(batch)}"):
+            # Results are written by a thread of the engine; before it is done, finished runs would count as missing.
             await self._on_thread(self._runner.settle_history)
             try:
                 resumption = await self._on_thread(lambda: self._resumption(batch.number))
             except HistoryError as error:
                 self._fail(screen, str(error))
                 return
+            # The claim keeps other processes from resuming the batch. The engine takes it over with the runs; in all
+            # other cases it is released.
             under_way = False
             try:
                 why_not = await self._why_not_resumed(screen, resumption)
@@ -378,6 +381,7 @@ class BatchWork:
         program = self._program
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         with opened(self._file) as history:
+            # Graded runs are stored together at the end, so an interruption leaves no half regrade.
             again = grade_again(history, plan.runs, lambda: RegradingJudges(program, approval), damaged.append)
             graded = list(self._until_stopped(again))
         if graded and not self._stopped:

@@ -145,6 +145,7 @@ class HistoryList(MarkedState[BatchRow]):
 
     def renew(self, batches: Sequence[BatchRow], going: frozenset[int]) -> None:
         """Replace some batches by newer versions, and the set of those with active runs."""
+        # `rows` may be filtered, so both lists are renewed. A new batch is found by the next complete reading.
         fresh = {batch.number: batch for batch in batches}
         self.going = going
         self.batches = tuple(fresh.get(batch.number, batch) for batch in self.batches)

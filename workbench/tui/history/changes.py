@@ -152,6 +152,7 @@ def _side(read: ReadBatch, side: CaseSide | None, case_id: str) -> Side | None:
         return None
     case = side.suite, case_id, side.model
     runs = [run for run in read.runs if (run.suite.key, run.case_id, run.model) == case]
+    # The case's rule for repeats decides its status, and the first run with this status shows the change best.
     cell = cells_of(run.figures for run in runs if run.figures is not None)[case]
     wanted = next((run for run in cell.runs if run.status == cell.status), cell.runs[0])
     return next((Side(run, read.grading) for run in runs if run.figures == wanted), None)

@@ -93,6 +93,7 @@ def _watched(app: Workbench, file: Path, number: int) -> WatchedBatch | None:
     Blocks. Raises HistoryError if the process does not answer."""
     from workbench.remote.records import AttachError, is_running, record_of
 
+    # A record without a process is left over from one that was killed.
     known = record_of(app.program.folders, file, number)
     if known is None or not is_running(app.program.folders, known):
         return None

@@ -103,6 +103,7 @@ class Timeline(MarkedState[RunRow]):
         found: dict[str, list[float]] = {}
         for run in reversed(self.runs):
             figures = run.figures
+            # Forks are experiments, which say nothing about the case.
             if figures is not None and not run.is_fork and figures.status.graded:
                 value = figures.score if figures.score is not None else float(figures.status.good)
                 if math.isnan(value):

@@ -180,6 +180,8 @@ class StepActions(MainActions):
             self.app.work(self._let_go(run, until, run.hold), group="step")
 
     async def _let_go(self, run: RunRecord, until: Until, hold: int | None) -> None:
+        # The displayed hold is sent along: if the run has moved on meanwhile, the engine refuses, instead of continuing
+        # from a stop that the user has not seen.
         unsent = self.app.main.run_pane.has_unsent(run)
         why_not = await self.app.services.runner.go_on(run.run_id, until, hold)
         if why_not is not None:
@@ -210,6 +212,7 @@ class StepActions(MainActions):
         from workbench.tui.runs.fork_draft import StepBack
 
         unsent = self.app.main.run_pane.has_unsent(run)
+        # The state at the earlier stop is made from the whole trajectory, which takes a while for a long one.
         back = await asyncio.to_thread(StepBack.of, run)
         why_not = await self.app.services.starter.step_back(back)
         if why_not is not None:
@@ -362,6 +365,7 @@ class StepActions(MainActions):
             if now is None:
                 raise ValueError("this case has errors: correct them first")
             taken = expectation_of_call(now.case, settings_of(now.suite, now.case), table, trajectory, index)
+        # Calls may contain secrets, which must not get into a file that is shared.
         if taken is not None:
             taken = replace(taken, table=table_without_secrets(taken.table, table, self.app.program.secrets))
             document = suite.document.with_case(outline.index, taken.table)
@@ -434,6 +438,7 @@ class StepActions(MainActions):
             return
         held, text, is_error = editor.held, editor.text, editor.is_error
         wrong = [problem for problem in held.problems(text) if problem.severity == "error"]
+        # In order of worth to the user: the run is gone, the text has an error, nothing was changed, the run refuses.
         why_not = held.why_gone
         if why_not is None and wrong:
             why_not = in_words(wrong[0]).message

@@ -168,6 +168,7 @@ class ForkScreen(Dialog[bool]):
 
     def _edit(self, name: TextName) -> None:
         text = self._draft.text(name)
+        # The editor wraps no lines and keeps all of them, so very long texts would make it slow.
         lines = text.split("\n")
         if len(lines) > MAX_SHOWN_LINES or max(map(len, lines)) > MAX_LINE_CHARS:
             self._announce(f"{counted(len(text), 'character')} are too many to type here", "warned", GLYPHS.warned)

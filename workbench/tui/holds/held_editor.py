@@ -373,6 +373,7 @@ class HeldEditor(Vertical):
             source, target = target, source
         if source:
             target.append(self._known[0])
+            # No change has the step -1, so the next one begins a new step.
             self._known = (source.pop(), -1)
             self.editor.take(self._known[0])
             self._say()
@@ -393,6 +394,7 @@ class HeldEditor(Vertical):
             self.editor.go_to(*at)
 
     def _tell(self, text: str, step: int) -> None:
+        # Changes of one step are undone together, so only the text before a new step is kept.
         before, step_before = self._known
         if step != step_before or not self._undoable:
             self._undoable.append(before)
@@ -429,6 +431,7 @@ class HeldEditor(Vertical):
             self.editor.styles.height = rows
 
     def _assist(self, key: str) -> bool:
+        # Arguments are JSON, which has line breaks anyway, so Enter never sends them.
         one_line = self.held.kind != "arguments" and self.editor.line_count() == 1
         if key == "ctrl+enter" or (key == "enter" and one_line):
             self.post_message(self.Kept())

@@ -213,6 +213,7 @@ class MarkingScreen(ListScreen[None, Marking], Generic[Marking, Row]):
     @action("esc", "Leave the filter, the marks, the details or the screen", label="back")
     def do_back(self) -> None:
         """Leave the filter, the marks, the details, then the screen."""
+        # Each step of the way back is one key press, from the innermost state outwards.
         if self.state.marked and not self._filtering and not self.state.filter and self.column == "list":
             self.state.unmark()
             self._show_state(moved=False)

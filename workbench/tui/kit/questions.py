@@ -112,6 +112,7 @@ class AskScreen(Dialog[_Answer]):
 
     def action_answer(self, answer: _Answer) -> None:
         """Close with an answer, or ask to read to the end first."""
+        # Keys of a dialog that still rests, or is not mounted yet, were meant for the screen below.
         if answer not in self._offered or self._rest is not None or not self._stands:
             return
         if answer in self._harmless or self.query_one("#reading", ReadLines).was_at_end:

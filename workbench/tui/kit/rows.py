@@ -68,6 +68,7 @@ class ListState(Generic[Row]):
 
     def _fits(self, key: Hashable, text: Callable[[], str]) -> bool:
         """Return whether the text of a row has every word of the filter; the text is built once for each key."""
+        # The texts of long lists take a while to build, so nothing is built before a filter is typed.
         words = self._words
         if words and key not in self._texts:
             self._texts[key] = text().casefold()

@@ -118,6 +118,7 @@ class SearchedPane(Vertical):
                 bar.take_focus()
             return
         self.searching = True
+        # The number of matches can only be shown in a mounted bar.
         self.mount(SearchBar(self._last_search))
         self.call_after_refresh(self.mark_found)
 

@@ -144,6 +144,7 @@ class ProblemList(LineView, can_focus=False):
         """Replace the listed problems."""
         if tuple(problems) == self.problems:
             return
+        # A new layout draws the whole pane again, so it is asked for only if the number of lines changes.
         before = len(self._lines)
         self.problems = tuple(problems)
         self._laid_out_at = -1

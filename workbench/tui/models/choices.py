@@ -124,6 +124,7 @@ class _Known:
     def detail(self) -> str:
         return _line(self.state, self.url, self.whose)
 
+    # A URL may contain a user name and a password, so the short description has only the host.
     @property
     def short(self) -> str:
         return _line(urlsplit(self.url).netloc.rpartition("@")[2], self.brief or self.state, self.whose)

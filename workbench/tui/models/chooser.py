@@ -91,6 +91,7 @@ class ModelChooser:
         problems = dict.fromkeys((*found.problems, *self._problems))
         return ModelChoices(found.choices, tuple(problems))
 
+    # Reading the keys of endpoints reads files, so this runs on a thread, which needs an event loop of its own.
     async def _ask(self, endpoint: KnownEndpoint) -> KnownEndpoint:
         return await in_background(lambda: asyncio.run(with_models(endpoint, self._program)))
 

@@ -91,6 +91,7 @@ class ModelsState:
     @property
     def chosen_variants(self) -> Variants:
         """The checked variants, which run in addition to the suites as written."""
+        # Unchanged, "all variants" stays that, also for variants that are made later.
         if self._checked_variants == self._variants_before:
             return self._run_as
         return Variants(frozenset(self._checked_variants))
@@ -106,6 +107,7 @@ class ModelsState:
         for each in self.endpoints:
             if each.problem:
                 yield "error", f"{each.preset.title}: {each.problem}"
+        # Endpoints that refused to answer come first, since the user can do something about them.
         keyless = [each.preset.title for each in self.endpoints if not each.key_is_found]
         if keyless:
             yield "muted", f"No key is found for {', '.join(keyless)}."
@@ -302,6 +304,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
     def on_mount(self) -> None:
         self.set_focus(self._list)
         self._show_keys()
+        # Only servers on this machine are asked without a request of the user: they need no key and no network.
         for endpoint in self.state.local:
             self._ask(endpoint)
 

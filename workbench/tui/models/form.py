@@ -337,11 +337,13 @@ class AddModelScreen(Dialog[Added]):
 
     @on(Input.Changed)
     def _typing(self, event: Input.Changed) -> None:
+        # A key would be drawn on the screen and written into a file, so it is removed as soon as it is recognised.
         if event.input.id == "api_key_env" and event.value and _may_be_a_key(event.value):
             event.input.value = ""
             self._changed()
             self._tell("error", "That may be a key, so it was removed: write the name of the variable that holds it.")
             return
+        # The name follows the model until the user types a name.
         if event.input.id == "model" and self._adder.known is None:
             name = self.query_one("#name", SafeInput)
             if name.value == self._proposed:
@@ -438,6 +440,7 @@ class AddModelScreen(Dialog[Added]):
             self._tell("error", f"{GLYPHS.error} {'; '.join(error.problems)}")
             return
         self._problems = {}
+        # A second Enter adds the model only if nothing was changed since the endpoint was asked.
         if self._refused == (typed, owner):
             self._add(typed, owner)
             return

@@ -48,6 +48,7 @@ class Prober:
         program, folder = self._program, self._folder
         spec = program.models.resolve(self.name, folder, by_suite=False)
         listed = ListedModel(spec, program.environment.of(folder))
+        # The file could name a server to which the user's key must not be sent.
         if untrusted(FoundModels([listed], [*self._files]), program, self._trust):
             raise ConfigError(
                 f"{self.name} stands in a workbench.toml that you do not trust yet: run a case on it, which asks"
@@ -120,6 +121,7 @@ class ProbesScreen(Dialog[None]):
         except ConfigError as error:
             self._problem = "; ".join(error.problems)
         finally:
+            # Closing the dialog cancels this worker, and connections must not outlive it.
             await endpoints.close()
         self._is_over = True
         self._show()

@@ -166,6 +166,7 @@ class CaseMaker:
     async def _made(self, seen: Seen, announce: Announce) -> str | None:
         selected = self._selection.suite
         suites = [suite for suite in self._selection.open_suites.suites if suite.why_not_editable is None]
+        # The selected suite comes first, since it is the most likely place.
         suites.sort(key=lambda suite: suite is not selected)
         options = [Option(one_line(suite.path.name), counted(len(suite.cases), "case")) for suite in suites]
         options.append(Option("a new suite", "with its tools"))

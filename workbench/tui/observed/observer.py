@@ -73,6 +73,7 @@ class Observer:
             for screen in shown:
                 screen.take_news()
 
+        # Called on the proxy's thread, maybe before the screen exists; it then takes all observations when it opens.
         def wake() -> None:
             # Raised after the app has ended.
             with suppress(RuntimeError):

@@ -201,6 +201,7 @@ class LiveScreen(ListScreen[None, Conversations]):
         """Show new observations of the recording."""
         if not self.is_mounted:
             return
+        # Observations come as conversations, or as sentences about errors outside of them.
         news = self._live.take()
         self.state.take([each for each in news if isinstance(each, Seen)])
         said = [each for each in news if isinstance(each, str)]

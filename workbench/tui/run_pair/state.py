@@ -167,6 +167,7 @@ class PairState:
         After the last difference comes the first, and the other way round."""
         if not self.differences:
             return None
+        # From a fold, whose rows are equal, the search begins at its first row.
         row = self._first_row(self.entries[entry])
         if step > 0:
             number = bisect_right(self.differences, row) % len(self.differences)
@@ -246,6 +247,7 @@ class PairLines(LaidOut):
     def _rough_height(self, entry: Entry) -> int:
         if isinstance(entry, Fold):
             return 1
+        # Only an estimate: long texts take more rows, which are known when the row is laid out.
         row = self.state.rows[entry]
         if row.how == "same" or row.part.kind == "round":
             return 1

@@ -93,6 +93,7 @@ def sections_for(
         if match is not None:
             score, positions, also = match
             found.append((score, Entry(action, why_not(action), positions, also)))
+    # Of equal matches, the one chosen more recently comes first.
     found.sort(key=lambda each: (-each[0], _age(each[1].action, recent)))
     entries = [entry for _, entry in found]
     return _with_unavailable_last([Section("", tuple(entry for entry in entries if entry.why is None))], entries)
@@ -291,6 +292,7 @@ class PaletteList(LineView, can_focus=False):
             if self._end(place) > index:
                 self.cursor = place
                 break
+        # Titles and blank lines have no entry; those above the action come into view with it.
         first = self.cursor
         while first > 0 and self._rows[first - 1].entry is None:
             first -= 1

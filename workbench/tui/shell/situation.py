@@ -153,6 +153,7 @@ def _held_beside(runs: Sequence[RunRecord], shown: RunRecord) -> str | None:
 
 def _other_call(screen: PanesScreen, run: RunRecord) -> str | None:
     """Return a message for a run that is held at another call than the selected one, otherwise `None`."""
+    # The cursor may be on another call than the held one, to which an edit would then not apply.
     place = screen.run_pane.run_list.place
     if run.paused is None or place is None or place.call_id is None or place.call_id == run.paused.call_id:
         return None

@@ -189,6 +189,7 @@ class Starting:
         services.breakpoints.take(breakpoints)
         services.open_suites.read(workspace)
         services.watch.begin()
+        # Without a memory, the defaults of the screens are right, and no second layout is needed.
         if (remembered := app.memory.read()) != NOTHING:
             restore_position(remembered, app.main)
         app.call_after_refresh(self.show_first)
