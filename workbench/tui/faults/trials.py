@@ -279,7 +279,8 @@ class FaultsDialog(Dialog[Choice]):
 
     @on(ChooseLines.Chosen)
     def _chosen(self, event: ChooseLines.Chosen) -> None:
-        # From the row of the last matrix on, which may be missing, rows are counted from 0.
+        # Row 0 runs the trials. Behind it, `at` is 0 for the last matrix (if there is one), 1 for how long faults last,
+        # and 2 or more for the faults.
         at = event.index - self._has_last
         if event.index == 0:
             if self._faults:

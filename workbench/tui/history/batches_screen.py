@@ -73,7 +73,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
 
     async def _read_once(self) -> None:
         assert self._file is not None
-        # Otherwise the last results of this app's own runs could be missing.
+        # The app's own results are written in the background, and the last of them must not be missing here.
         await asyncio.to_thread(self._runner.settle_history)
         try:
             read = await asyncio.to_thread(read_batches, self._file, self._most)

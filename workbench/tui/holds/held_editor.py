@@ -351,7 +351,7 @@ class HeldEditor(Vertical):
 
     @property
     def text(self) -> str:
-        """The current text."""
+        """The text as it is typed at present."""
         if self.is_mounted:
             return self.editor.typed.text
         return self._begun

@@ -221,7 +221,7 @@ class Dialog(ClosesOnce[_Answer], ModalScreen[_Answer]):
 
     @property
     def heading(self) -> str:
-        """The first title; a dialog whose title depends on its content overrides it."""
+        """The title when the dialog opens; overridden by dialogs whose title depends on their content."""
         return self.TITLE_LINE
 
     def body(self) -> ComposeResult:

@@ -44,7 +44,7 @@ def load_keymap(file: Path, actions: Mapping[str, Action], places: Places) -> tu
 
 
 class _Reading:
-    """Reads one file and collects its problems."""
+    """One reading of a `keys.toml`, with the problems found so far."""
 
     def __init__(self, file: Path, text: str, actions: Mapping[str, Action], places: Places) -> None:
         self._file = file

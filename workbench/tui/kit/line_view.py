@@ -102,10 +102,10 @@ class LineView(PlainLinesWidget, can_focus=True):
         self.repaint()
 
     def moved(self) -> None:
-        """Handle a movement of the cursor or window by the user."""
+        """React to a movement of the cursor or window by the user; does nothing unless overridden."""
 
     def chosen(self, index: int) -> None:
-        """Handle a click on the selected line."""
+        """React to a click on the selected line; does nothing unless overridden."""
 
     @property
     def text_width(self) -> int:

@@ -222,7 +222,7 @@ class TextEditor(LineView, inherit_bindings=False):
         return character is not None and character.isprintable()
 
     def _take_key(self, key: str, character: str | None) -> bool:
-        """Handle a key, and return whether it has a meaning here."""
+        """Type, move, delete or perform a command by a key, and return whether the key does any of that."""
         plain_key = key.replace("shift+", "")
         if character is not None:
             self._change(lambda: self.typed.type(character))

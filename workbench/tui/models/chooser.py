@@ -91,7 +91,7 @@ class ModelChooser:
         problems = dict.fromkeys((*found.problems, *self._problems))
         return ModelChoices(found.choices, tuple(problems))
 
-    # Reading the keys of endpoints reads files, so this runs on a thread, which needs an event loop of its own.
+    # The keys of endpoints may be in files, which are read on a thread; a thread needs an event loop of its own.
     async def _ask(self, endpoint: KnownEndpoint) -> KnownEndpoint:
         return await in_background(lambda: asyncio.run(with_models(endpoint, self._program)))
 

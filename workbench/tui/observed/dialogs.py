@@ -185,7 +185,7 @@ class CaseMaker:
         change = _change(suite, made, seen)
         if not await self._agreed(path, suite.document.text, change.document.text, made):
             return None
-        # The suite may have changed during the question, so the change is made anew.
+        # The suite may have changed during the question, so the change is computed again.
         suite = self._selection.open_suites.editable(path)
         change = _change(suite, made, seen)
         self._selection.open_suites.change(suite, change.document, change.summary, case=change.case)

@@ -147,7 +147,7 @@ class _Steps(LazyLines):
 
 
 def detail_lines(seen: Seen, where: str | None, secrets: Secrets, width: int) -> Sequence[Line]:
-    """Return the details of a conversation: its state and its steps; `where` is the place of its case, if any."""
+    """Return the details of a conversation: its state and its steps; `where` names the case made of it, if any."""
     sign, role, words = _SIGNS[seen.state]
     text = f"{words}: {seen.problem}" if seen.problem else words
     facts = f"conversation {seen.number} {GLYPHS.dot} {seen.wire} {GLYPHS.dot} {counted(seen.requests, 'request')}"

@@ -62,7 +62,7 @@ class MainBars:
             self.offer_no_keys()
             return
         now = situation_of(self._screen)
-        # The keys of a field in the form are nowhere else, so they stay below a notice.
+        # In a field of the form, only these keys work, so they stay visible below a notice.
         self._keys.offer(shown_keys(now), stay=now.typing in ("a line", "a text"))
 
     def offer_no_keys(self) -> None:

@@ -242,7 +242,7 @@ class PaletteList(LineView, can_focus=False):
     @property
     def chosen_action(self) -> Action | None:
         """The action at the cursor, `None` if nothing matches."""
-        # This lays the rows out.
+        # `line_count` lays the rows out if the width or the query has changed.
         self.line_count()
         if self.cursor >= len(self._rows):
             return None

@@ -423,7 +423,7 @@ class TolerantDriver(StagedDriver, LinuxDriver):
 
     def _sigtstp_application(self, *_: object) -> None:
         """Stop the process on Ctrl+Z."""
-        # In the user's editor, only if a shell can resume it: the leader of its session has none.
+        # A process that leads its session has no shell that could resume it, so Ctrl+Z in the user's editor is ignored.
         if self._auto_restart or os.getsid(0) != os.getpid():
             super()._sigtstp_application()
 

@@ -140,7 +140,7 @@ class VariantMaker:
                 next_ = await self._stage.ask(VariantScreen(name, title, texts, documents, path.name))
                 if next_ in ("run", "write"):
                     break
-            # The suite may have changed during the questions, so the change is made anew.
+            # The suite may have changed during the questions, so the change is computed again.
             suite = self._selection.open_suites.editable(path)
             document = _with_variant(suite, {"name": name, **table(text)})
         except (SpliceError, ValueError) as error:
