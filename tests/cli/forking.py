@@ -10,11 +10,14 @@ All workers of one test run share one such process. It ends when the last of the
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import fcntl
 import functools
 import gc
+import io
 import json
+import logging
 import os
 import pkgutil
 import selectors
@@ -26,11 +29,13 @@ import termios
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, Self
+from unittest import mock
 
 from pydantic import BaseModel
 
@@ -51,6 +56,7 @@ IMPORTED_WHEN_NEEDED = (
 RECEIVED_BYTES = 1 << 16
 NUMBER_BYTES = 12
 READY = b"!"
+FOLDERS = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
 
 
 class ForkedProgram:
@@ -294,11 +300,40 @@ def _make_what_is_made_late() -> None:
             made.model_rebuild()
 
 
+SUITE = """
+format = 1
+name = "Lights"
+tools = [{ name = "set_light", description = "Turn on the light." }]
+cases = [{ name = "Light", user = "Turn on the light.", ordered = [{ tool = "set_light" }] }]
+"""
+
+
+def _run_a_suite() -> None:
+    """Make what a program makes at its first use: patterns, late imports, type hints. It is a third of a short run."""
+    environment, here = dict(os.environ), Path.cwd()
+    # What libuv opens for all loops of a process, a fork inherits, and aborts without it.
+    asyncio_loop = mock.patch("workbench.engine.thread.new_event_loop", asyncio.new_event_loop)
+    with TemporaryDirectory() as folder, redirect_stdout(io.StringIO()), asyncio_loop:
+        os.environ.update(dict.fromkeys(FOLDERS, folder))
+        os.chdir(folder)
+        Path("lights.toml").write_text(SUITE, encoding="utf-8")
+        assert import_module("workbench.cli.main").main(["run", "lights.toml", "--quiet"]) == 0
+        os.chdir(here)
+    os.environ.clear()
+    os.environ.update(environment)
+    for handler in list(logging.getLogger().handlers):
+        logging.getLogger().removeHandler(handler)
+        handler.close()
+
+
 def main() -> None:
     """Import what programs need, then fork one for every request of those who connect."""
     for name in IMPORTED_WHEN_NEEDED:
         import_module(name)
     _import_all("workbench", ("workbench.__main__", APP))
+    _run_a_suite()
+    gc.collect()
+    gc.freeze()
     _Forker(socket.socket(fileno=int(sys.argv[1]))).serve()
 
 
