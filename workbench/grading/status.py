@@ -32,9 +32,6 @@ class Status(StrEnum):
 
     An error is a fault of the infrastructure, never of the model; a run that is not graded ended well, and its case
     expects nothing yet.
-
-    >>> Status.NOT_GRADED.graded, Status.WARNED.good, f"3 {Status.ERROR.counted}"
-    (False, True, '3 in error')
     """
 
     PASSED = _Facts(

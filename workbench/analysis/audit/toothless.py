@@ -318,11 +318,11 @@ def _always(key: str, statistic: str, limit: float, is_share: bool) -> bool:
         return limit < 0
     if not is_share:
         return False
-    most = _MOST_OF_SHARES.get(statistic, 1.0)
+    most = _PEAKS_OF_SHARES.get(statistic, 1.0)
     return limit >= most if key == "at_most" else limit > most
 
 
-_MOST_OF_SHARES: Mapping[str, float] = {"variance": 0.5, "spread": math.sqrt(0.5)}
+_PEAKS_OF_SHARES: Mapping[str, float] = {"variance": 0.5, "spread": math.sqrt(0.5)}
 """The largest statistics of values in 0..1: both are of two runs with 0 and 1, since the variance is over n - 1."""
 
 
