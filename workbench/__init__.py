@@ -56,7 +56,8 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from workbench.api.evaluate import ALL, TRUSTED, Agent, CellDone, evaluate, evaluate_async
+    from workbench.api.approval import ALL, TRUSTED
+    from workbench.api.evaluate import Agent, CellDone, evaluate, evaluate_async
     from workbench.api.grade import Graded, call, grade, grade_calls
     from workbench.api.import_file import Imported, import_file
     from workbench.api.suites import (
@@ -82,7 +83,8 @@ if TYPE_CHECKING:
     from workbench.version import __version__
 
 _MODULES = {
-    "workbench.api.evaluate": ("ALL", "TRUSTED", "Agent", "CellDone", "evaluate", "evaluate_async"),
+    "workbench.api.approval": ("ALL", "TRUSTED"),
+    "workbench.api.evaluate": ("Agent", "CellDone", "evaluate", "evaluate_async"),
     "workbench.api.grade": ("Graded", "call", "grade", "grade_calls"),
     "workbench.api.import_file": ("Imported", "import_file"),
     "workbench.api.suites": (

@@ -9,7 +9,7 @@ import pytest
 from tests.chains import chain_run
 from tests.grading.cases import call, case_of
 from tests.trajectories import CallSpec, trajectory_of
-from workbench.grading.pairing import describe_expected
+from workbench.grading.pairing_issues import describe_expected
 from workbench.grading.run import grade_run
 from workbench.suite.model import AccuracyTable, Case, GraderName, GradingTable, Suite
 from workbench.trajectory.trajectory import Trajectory

@@ -30,7 +30,7 @@ from workbench.grading.explanation import (
     in_words,
 )
 from workbench.grading.grade import Grade, GradingError, reason_of
-from workbench.grading.pairing import ALLOWED
+from workbench.grading.pairing_issues import ALLOWED
 from workbench.grading.run import GRADER_OF, grade_run
 from workbench.numerals import figure
 from workbench.suite.model import Case, Suite

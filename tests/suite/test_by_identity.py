@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tests.suite.examples import CASE, HEAD, suite_of
 from workbench.dataclasses import MAX_KNOWN, ByIdentity
-from workbench.grading.pairing import describe_call
+from workbench.grading.pairing_issues import describe_call
 from workbench.suite.settings import settings_of
 from workbench.trajectory.events import ToolCall
 from workbench.trajectory.trajectory import CallRecord

@@ -1,4 +1,4 @@
-"""Evaluation of suites from Python, on models or on an agent of the caller, within the caller's approval."""
+"""Evaluation of suites from Python, on models or on an agent of the caller."""
 
 from __future__ import annotations
 
@@ -6,296 +6,40 @@ import asyncio
 import os
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import field, fields, replace
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from workbench.api.suites import ApprovalError, Cell, LoadedSuite, SuitePath, UsageError, loaded
+from workbench.api.approval import Approve, approval_for, approve_nothing
+from workbench.api.suites import Cell, LoadedSuite, SuitePath, UsageError, loaded
 from workbench.config.folders import history_file, home_in, user_folders
-from workbench.config.model_book import ModelOptions
-from workbench.config.models import DEFAULT_CONCURRENCY, ConfigError, ModelSpec
-from workbench.config.program import Program, program_in
+from workbench.config.models import DEFAULT_CONCURRENCY
+from workbench.config.program import program_in
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.engine.events import BatchEvent, ClusterSaid, HistorySaid, RunDone
-from workbench.engine.model_specs import Specs
 from workbench.engine.plan import CellKey, PlannedRun
 from workbench.engine.recordings import Recordings, recording_lines
 from workbench.engine.thread import EngineThread
-from workbench.evaluation.approval import Approval, Needs, Request, Trust, needs, needs_asking
+from workbench.evaluation.approval import Approval, needs
 from workbench.evaluation.options import AddedVariants, OptionsError, OwnModel, Resume, RunOptions
 from workbench.evaluation.plan import ClusterError, FinishedRun, Plan, PlanError
-from workbench.evaluation.planner import has_subject, plan, unresolved_models
+from workbench.evaluation.planner import plan, unresolved_models
 from workbench.evaluation.report import Report
 from workbench.evaluation.run import Evaluation
-from workbench.evaluation.trust import trust_store
 from workbench.history.records import HistoryError
-from workbench.providers.built_in import BuiltInModels, is_built_in
 from workbench.providers.function import AgentFunction, CallerLoop, FunctionModel
-from workbench.providers.model import Model, ModelError
+from workbench.providers.model import Model
 from workbench.suite.files import absolute
 from workbench.suite.model import Gate, GraderName, RepeatRule
-from workbench.suite.project import find_suites
-from workbench.suite.suite_file import AddedVariantError, SuiteFile, load_suite, variants_in
-from workbench.suite.trust import SuiteNeeds
+from workbench.suite.suite_file import AddedVariantError, variants_in
 from workbench.suite.variants import Variants
 from workbench.trajectory.events import JsonValue
 
 if TYPE_CHECKING:
-    from workbench.evaluation.approval import Approval
     from workbench.evaluation.baseline import Baseline
     from workbench.show.views.baseline import AgainstBaseline, Confirm, FailOn
-
-
-# A standing approval is given once and holds for many evaluations, as in the MCP server for coding agents. The agent
-# that asks for runs may itself edit the suites, their code and their `.env` files, so an approval covers what they
-# needed when it was given and nothing newer: each evaluation is compared with that state.
-
-_Environment = Mapping[str, str] | ConfigError
-
-_Models = Mapping[str, ModelSpec]
-
-_Item = TypeVar("_Item")
-
-
-@dataclass(frozen=True)
-class _Folder:
-    """The environment variables and the models of the suites in a folder, at the time of the approval."""
-
-    environment: _Environment = field(repr=False)
-    models: _Models
-
-
-@dataclass(frozen=True)
-class _Suite:
-    """The needs of a suite, and the user's own models that it named, at the time of the approval."""
-
-    request: Request = field(repr=False)
-    models: _Models
-
-
-@dataclass(frozen=True)
-class StandingApproval:
-    """An approval of suites that the user trusts permanently, and of the needs of `suites` when it was made.
-
-    In either case the environment variables and the models of `folders` must be unchanged.
-    """
-
-    suites: Mapping[Path, _Suite]
-    folders: Mapping[Path, _Folder]
-
-    def __call__(self, needs: SuiteNeeds) -> bool:
-        """Return `False`: like `TRUSTED`, a standing approval must be passed as `approve` itself, not called."""
-        return False
-
-    def check(self, needs: Needs, program: Program) -> None:
-        """Raise ApprovalError with all needs that are not approved, and the changes since the approval."""
-        trust = Trust(trust_store(program.folders))
-        refused = []
-        for request in needs.requests:
-            asked = _asked_unapproved(needs.specs, request.file.path)
-            # Permanent trust covers the needs of a file, but neither its `.env` file nor the models of its folder.
-            changed: list[str] = []
-            if request.must_ask and not trust.covers(request):
-                changed += self._new_needs(request)
-            if request.must_ask or asked:
-                changed += self._changed_around(request, asked)
-            if changed:
-                refused.append((str(request.file.path), request.needs, [*map(program.secrets.redact, changed)]))
-        if refused:
-            raise ApprovalError(refused)
-
-    def _new_needs(self, request: Request) -> Iterator[str]:
-        """Describe the needs of a suite that were not approved, and the approved needs that it no longer has."""
-        suite = self.suites.get(absolute(request.file.path))
-        if suite is None:
-            yield from request.needs.lines(request.asked)
-            return
-        before = suite.request.whole
-        needed = replace(request.needs, models=tuple(sorted(request.asked, key=str)))
-        if added := _without(needed, before).lines(request.asked):
-            yield from added
-            for line in _without(replace(before, models=()), needed).lines():
-                yield f"approved instead: {line}"
-        code, known = request.grant.code.modules, suite.request.grant.code.modules
-        if altered := sorted(name for name, found in code.items() if known.get(name) != found):
-            yield f"import code that has changed since it was approved: {', '.join(altered)}"
-
-    def _changed_around(self, request: Request, asked: Iterable[ModelSpec]) -> Iterator[str]:
-        path = absolute(request.file.path)
-        # The nearest approved folder around the suite counts.
-        folder = next((self.folders[place] for place in path.parents if place in self.folders), _Folder({}, {}))
-        if variables := _changed_variables(folder.environment, request.grant.environment):
-            yield f"use variables of a .env file that have changed since they were approved: {', '.join(variables)}"
-        approved = dict(folder.models)
-        if path in self.suites:
-            approved = {**self.suites[path].models, **folder.models}
-        for spec in asked:
-            before = approved.get(spec.name)
-            if before is None:
-                yield f"ask the model {spec.name}, which was not approved: {spec.description}"
-            elif before != spec:
-                yield f"ask the model {spec.name}, which has changed since it was approved: {_difference(before, spec)}"
-
-
-def standing_approval(
-    paths: Sequence[Path], *, models: Sequence[str] = (), judge: str | None = None, trust: bool = False
-) -> StandingApproval:
-    """Approve the suites at `paths` as they are now.
-
-    The approval covers how `models` and `judge` are reached, the environment of the suites and, with `trust`,
-    everything that these suites need. Raises UsageError for an unknown model.
-    """
-    program = program_in(user_folders(), os.environ, ModelOptions(frozenset(models), judge=judge))
-    files = [load_suite(path) for path in find_suites(paths)]
-    places = {absolute(file.path.parent) for file in files}
-    for path in paths:
-        places.add(absolute(path if path.is_dir() else path.parent))
-    names = dict.fromkeys(models)
-    if judge is not None:
-        names[judge] = None
-    folders = {}
-    for place in places:
-        folders[place] = _Folder(_environment_at(place, program), _reached(place, names, program))
-    _refuse_unknown(names, [folder.models for folder in folders.values()], files, program)
-    trusted = [file for file in files if trust and file.suite is not None]
-    needs = Needs.of_servers(trusted, program)
-    suites = {}
-    for request in needs.requests:
-        specs = _asked_unapproved(needs.specs, request.file.path)
-        suites[absolute(request.file.path)] = _Suite(request, {spec.name: spec for spec in specs})
-    return StandingApproval(suites, folders)
-
-
-def _asked_unapproved(specs: Specs, suite: Path) -> list[ModelSpec]:
-    """Return the models of a suite that its needs do not list, or that the user named."""
-    return [spec for spec, by_suite in specs.found_for(suite) if not (by_suite and needs_asking(spec))]
-
-
-def _without(needs: SuiteNeeds, others: SuiteNeeds) -> SuiteNeeds:
-    """Return the needs that are in `needs` and not in `others`."""
-    return replace(
-        needs,
-        commands=_new(needs.commands, others.commands),
-        modules=_new(needs.modules, others.modules),
-        urls=_new(needs.urls, others.urls),
-        python=_new(needs.python, others.python),
-        environment=_new(needs.environment, others.environment),
-        models=_new(needs.models, others.models),
-    )
-
-
-def _new(items: Sequence[_Item], known: Sequence[_Item]) -> tuple[_Item, ...]:
-    return tuple([item for item in items if item not in known])
-
-
-def _environment_at(folder: Path, program: Program) -> _Environment:
-    try:
-        return program.environment.of(folder)
-    except ConfigError as error:
-        return error
-
-
-def _changed_variables(before: _Environment, now: _Environment) -> list[str]:
-    # A `.env` file that cannot be read is an error, which is no change as long as it is the same error.
-    if isinstance(before, ConfigError) or isinstance(now, ConfigError):
-        if str(before) == str(now):
-            return []
-        return ["all of them"]
-    return sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
-
-
-def _reached(folder: Path, names: Iterable[str], program: Program) -> _Models:
-    """Return the models of some names as a folder knows them; a name that it does not know is left out."""
-    found = {}
-    for name in names:
-        # `_refuse_unknown` refuses a model that no folder knows.
-        with suppress(ConfigError):
-            found[name] = program.models.resolve(name, folder, by_suite=False, judges=True)
-    return found
-
-
-def _refuse_unknown(
-    names: Iterable[str], reached: Collection[_Models], files: Iterable[SuiteFile], program: Program
-) -> None:
-    """Raise UsageError for a model that no folder knows, and that is the subject of no suite."""
-    files = tuple(files)
-    for name in names:
-        if any(name in models for models in reached):
-            continue
-        if any(has_subject(file, name) for file in files):
-            continue
-        try:
-            if is_built_in(name):
-                BuiltInModels().check(name, Path())
-            else:
-                program.models.resolve(name, Path(), by_suite=False)
-        except (ConfigError, ModelError) as error:
-            raise UsageError(program.secrets.redact(str(error))) from None
-
-
-def _difference(before: ModelSpec, now: ModelSpec) -> str:
-    parts = []
-    for each in fields(now):
-        if getattr(before, each.name) != getattr(now, each.name):
-            parts.append(each.name)
-    return f"{', '.join(parts)}; approved was {before.description}, now it is {now.description}"
-
-
-Approve = Callable[[SuiteNeeds], bool]
-"""A function from the needs of a suite to whether it may have them. `needs.lines()` describes them for a user."""
-
-
-def approve_nothing(needs: SuiteNeeds) -> bool:
-    """Approve nothing: the default of `approve`.
-
-    Suites that would start a process, import a file, or send anything to an address that the caller did not name are
-    refused.
-    """
-    return False
-
-
-def ALL(needs: SuiteNeeds) -> bool:  # noqa: N802 (it is used like a constant: approve=workbench.ALL)
-    """Approve everything that the suites need.
-
-    For suites that you have read or written: they may start processes and import code on this machine.
-    """
-    return True
-
-
-def TRUSTED(needs: SuiteNeeds) -> bool:  # noqa: N802
-    """Approve suites that the user trusted permanently, in the app or on the command line.
-
-    Pass the function itself, `approve=workbench.TRUSTED`: trust is recorded for suite files and not for needs, so a
-    call of it returns `False`.
-    """
-    return False
-
-
-def approval_for(needs: Needs, approve: Approve, program: Program) -> Approval:
-    """Ask `approve` about each suite that needs something.
-
-    Raises ApprovalError with all needs that are not approved.
-    """
-    asked = [request for request in needs.requests if request.must_ask]
-    # Standing approval and trust depend on files as well as needs, so that a function of the needs cannot decide.
-    if isinstance(approve, StandingApproval):
-        approve.check(needs, program)
-        refused = []
-    elif approve is TRUSTED:
-        trust = Trust(trust_store(program.folders))
-        refused = [request for request in asked if not trust.covers(request)]
-    else:
-        refused = [request for request in asked if not approve(request.needs)]
-    if refused:
-        described = []
-        for request in refused:
-            lines = [*map(program.secrets.redact, request.needs.lines(request.asked))]
-            described.append((str(request.file.path), request.needs, lines))
-        raise ApprovalError(described)
-    return needs.approved({request.file.path for request in asked})
 
 
 # Cells: the runs of one case with one model, reported as soon as the last of them is over.

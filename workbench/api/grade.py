@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
 
-from workbench.api.evaluate import Approve, approval_for, approve_nothing
+from workbench.api.approval import Approve, approval_for, approve_nothing
 from workbench.api.suites import LoadedSuite, SuiteCase, SuitePath, UsageError, load
 from workbench.checks.check import CheckContext
 from workbench.config.folders import user_folders

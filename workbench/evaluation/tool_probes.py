@@ -16,7 +16,7 @@ from workbench.engine.plan import PlannedRun, plan_runs
 from workbench.engine.planned_run import RunContext, make_run
 from workbench.evaluation.model_list import ListedModel, ProbeResult
 from workbench.grading.grade import FIRST_KINDS, Issue, IssueKind, RunResult
-from workbench.grading.pairing import describe_call
+from workbench.grading.pairing_issues import describe_call
 from workbench.grading.status import Status
 from workbench.numerals import counted
 from workbench.providers.http.endpoints import Endpoints

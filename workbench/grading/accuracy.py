@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from workbench.checks.check import EMPTY_CONTEXT, CheckContext, Checks, by_json
 from workbench.checks.value_kinds import Equals
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, GradingError, Issue
-from workbench.grading.pairing import NOT_ALL_COMPARED, Candidates, findings, outcomes_text, paired_in_turn
+from workbench.grading.pairing import NOT_ALL_COMPARED, Candidates, paired_in_turn
+from workbench.grading.pairing_issues import findings, outcomes_text
 from workbench.grading.scoring import judge_arguments, unlisted_arguments, verdict_of
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
 from workbench.suite.settings import AccuracyOptions, Grading

@@ -25,7 +25,6 @@ from workbench.grading.pairing import (
     Candidates,
     best_pairing,
     clear_pairing,
-    findings,
     gain_table,
     large_pairing,
     paired_in_turn,
@@ -33,6 +32,7 @@ from workbench.grading.pairing import (
     pairs_in_turn,
     sure_pairs,
 )
+from workbench.grading.pairing_issues import findings
 from workbench.grading.scoring import NO_OBJECT, ROUNDING_SLACK, is_required, resolve_weights, verdict_of
 from workbench.grading.status import Status, Verdict
 from workbench.numerals import counted

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from workbench.checks.check import EMPTY_CONTEXT, CheckContext, Checks, by_python
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue
-from workbench.grading.pairing import findings, outcomes_text, rounds_of_steps
+from workbench.grading.pairing import rounds_of_steps
+from workbench.grading.pairing_issues import findings, outcomes_text
 from workbench.grading.scoring import judge_arguments, unlisted_arguments, verdict_of
 from workbench.numerals import score_text
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall

@@ -25,16 +25,14 @@ from workbench.grading.pairing import (
     MAX_PAIRS,
     NOT_ALL_COMPARED,
     Candidates,
-    argument_issue,
     best_pairing,
-    extra_call,
     gain_table,
     large_pairing,
-    missing_call,
     paired_in_turn,
     pairs_at,
     pairs_in_turn,
 )
+from workbench.grading.pairing_issues import argument_issue, extra_call, missing_call
 from workbench.grading.scoring import NO_OBJECT, ROUNDING_SLACK, is_required
 from workbench.grading.status import PASS_SCORE, Status, Verdict
 from workbench.numerals import score_text

@@ -13,7 +13,7 @@ from workbench.dataclasses import dataclass
 from workbench.grading.decision import EXTRA_COST
 from workbench.grading.dimensions import SHARES
 from workbench.grading.grade import CallPairing, Grade, Issue
-from workbench.grading.pairing import ALLOWED
+from workbench.grading.pairing_issues import ALLOWED
 from workbench.grading.scoring import ROUNDING_SLACK
 from workbench.grading.status import NOT_APPLICABLE, PASS_SCORE, WORST_FIRST, Status, disagree
 from workbench.grading.traits import TRAITS

@@ -29,16 +29,14 @@ from workbench.grading.critics import ToolRegistry
 from workbench.grading.endpoint_faults import endpoint_faults, is_offered, meant_tool
 from workbench.grading.grade import CallPairing, Grade, Issue, Metric, PublishedGrade
 from workbench.grading.pairing import (
-    ALLOWED,
     MAX_PAIRS,
     NO_CALL_OF_STEP,
     NOT_ALL_COMPARED,
     best_pairing,
     calls_of_silent_steps,
-    extra_call,
-    forbidden_call,
     gain_table,
 )
+from workbench.grading.pairing_issues import ALLOWED, extra_call, forbidden_call
 from workbench.grading.status import Status
 from workbench.grading.valid_arguments import (
     CheckedCall,

@@ -27,7 +27,8 @@ from workbench.grading.grade import (
     StepGrade,
     reason_of,
 )
-from workbench.grading.pairing import StepRound, describe_call, describe_expected, rounds_of_steps
+from workbench.grading.pairing import StepRound, rounds_of_steps
+from workbench.grading.pairing_issues import describe_call, describe_expected
 from workbench.grading.requirements import (
     graded_without_free_calls,
     issues_of_any_grader,

@@ -20,22 +20,24 @@ from workbench.checks.values import canonical, canonical_text
 from workbench.dataclasses import ByIdentity
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, GradingError, Issue
 from workbench.grading.pairing import (
-    ALLOWED,
     MAX_PAIRS,
     NO_CALL_OF_STEP,
     NOT_ALL_COMPARED,
     Candidates,
     best_pairing,
     calls_of_silent_steps,
+    gain_table,
+    paired_in_turn,
+    pairs_at,
+    pairs_in_turn,
+)
+from workbench.grading.pairing_issues import (
+    ALLOWED,
     describe_call,
     describe_expected,
     extra_call,
     findings,
     forbidden_call,
-    gain_table,
-    paired_in_turn,
-    pairs_at,
-    pairs_in_turn,
 )
 from workbench.grading.scoring import unlisted_arguments
 from workbench.grading.status import passed_if

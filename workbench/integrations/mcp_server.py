@@ -18,7 +18,7 @@ from mcp_types import ToolAnnotations
 from pydantic import BaseModel, Field
 
 import workbench
-from workbench.api.evaluate import standing_approval
+from workbench.api.approval import standing_approval
 from workbench.dataclasses import dataclass
 from workbench.suite.project import find_suites
 from workbench.suite.settings import judged_checks

@@ -16,7 +16,7 @@ from rich.cells import cell_len
 from workbench.checks.check import describe, describe_whole
 from workbench.grading.explanation import Account, Amount, in_numbers
 from workbench.grading.grade import ArgumentVerdict, CallPairing, StepGrade
-from workbench.grading.pairing import describe_call, describe_expected
+from workbench.grading.pairing_issues import describe_call, describe_expected
 from workbench.grading.scoring import ROUNDING_SLACK
 from workbench.grading.traits import GraderTraits
 from workbench.numerals import count_text, counted, figure

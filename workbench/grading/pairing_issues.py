@@ -1,0 +1,211 @@
+"""Issues of the pairings of a grade: wrong tools, missing and extra calls, wrong and missing arguments."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from workbench.checks.check import describe
+from workbench.checks.values import cut, describe_value
+from workbench.dataclasses import ByIdentity
+from workbench.grading.grade import ArgumentVerdict, CallPairing, Issue, IssueKind, call_text
+from workbench.grading.scoring import ROUNDING_SLACK, part_earned
+from workbench.numerals import score_text
+from workbench.suite.model import ExpectedCall
+from workbench.trajectory.trajectory import CallRecord
+
+
+def findings(
+    expected: Sequence[ExpectedCall],
+    calls: Sequence[CallRecord],
+    pairings: Sequence[CallPairing],
+    *,
+    extras_matter: bool = False,
+    closed: bool = False,
+) -> tuple[Issue, ...]:
+    """Return the issues of a grade, each with the call, the expected call and the argument that it concerns.
+
+    With `extras_matter`, every extra call is an issue. With `closed`, so is every argument that its expected call does
+    not list and that has no verdict.
+    """
+    return tuple(_findings(expected, calls, pairings, extras_matter, closed))
+
+
+def _findings(
+    expected: Sequence[ExpectedCall],
+    calls: Sequence[CallRecord],
+    pairings: Sequence[CallPairing],
+    extras: bool,
+    closed: bool,
+) -> Iterator[Issue]:
+    expected_elsewhere, called_elsewhere = _out_of_place(expected, calls, pairings)
+    for pairing in pairings:
+        if pairing.expected_call is None:
+            if pairing.call is not None and extras:
+                yield extra_call(calls, pairing.call, "it matches no expected call")
+            continue
+        wanted = expected[pairing.expected_call]
+        if pairing.call is None:
+            yield missing_call(wanted, pairing.expected_call)
+            continue
+        record = calls[pairing.call]
+        if pairing.same_tool:
+            yield from _argument_findings(wanted, record, pairing, closed)
+        else:
+            # Two tools in each other's places are one mistake of order, not two wrong tools.
+            misplaced = wanted.tool in called_elsewhere and record.tool in expected_elsewhere
+            yield _other_tool(wanted, record, pairing, misplaced=misplaced)
+
+
+def _other_tool(wanted: ExpectedCall, record: CallRecord, pairing: CallPairing, *, misplaced: bool) -> Issue:
+    kind: IssueKind = "wrong tool"
+    why = f"{wanted.tool_text} was expected"
+    if misplaced:
+        kind = "wrong order"
+        why += f" here, and {record.tool} elsewhere"
+    return Issue(
+        kind,
+        why,
+        tool=record.tool,
+        call=pairing.call,
+        expected_call=pairing.expected_call,
+        expected=describe_expected(wanted),
+        got=describe_call(record),
+    )
+
+
+def _argument_findings(wanted: ExpectedCall, record: CallRecord, pairing: CallPairing, closed: bool) -> Iterator[Issue]:
+    for verdict in pairing.arguments:
+        if verdict.holds is None or (verdict.holds and verdict.score >= verdict.weight - ROUNDING_SLACK):
+            continue
+        # `requirements` reports a forbidden argument, because it is an issue under every grader.
+        if not verdict.given or not wanted.unwanted([verdict.argument]):
+            yield argument_issue(wanted, record, pairing, verdict)
+    if closed and wanted.args is not None and not record.arguments.keys() <= wanted.args.keys():
+        yield from _without_verdict(wanted, record, pairing)
+
+
+def _out_of_place(
+    expected: Sequence[ExpectedCall], calls: Sequence[CallRecord], pairings: Sequence[CallPairing]
+) -> tuple[set[str], set[str]]:
+    """Return the expected tools without a call of theirs, and the called tools without an expectation of theirs."""
+    wanted: set[str] = set()
+    called: set[str] = set()
+    for pairing in pairings:
+        if pairing.same_tool or pairing.prohibition is not None:
+            continue
+        if pairing.expected_call is not None:
+            wanted.add(expected[pairing.expected_call].tool)
+        if pairing.call is not None:
+            called.add(calls[pairing.call].tool)
+    return wanted, called
+
+
+def argument_issue(expected: ExpectedCall, record: CallRecord, pairing: CallPairing, verdict: ArgumentVerdict) -> Issue:
+    """Return the issue of an argument that did not earn its full weight."""
+    if not verdict.listed:
+        return _unexpected(expected, record, pairing, verdict.argument)
+    kind: IssueKind = "missing argument"
+    why = verdict.why
+    # A value can stand without being given: the default of the tool's schema.
+    shown = bool(verdict.holds) or verdict.given or verdict.got is not None
+    if verdict.holds:
+        kind, why = "partial credit", f"holds, but earns {score_text(verdict.score)} of {score_text(verdict.weight)}"
+    else:
+        if shown:
+            kind = "wrong argument"
+        if verdict.counted and (part := part_earned(verdict.score, verdict.weight)):
+            why += f"; earns {part} of its weight"
+    return Issue(
+        kind,
+        why,
+        tool=record.tool,
+        call=pairing.call,
+        expected_call=pairing.expected_call,
+        argument=verdict.argument,
+        expected=verdict.expected,
+        got=describe_value(verdict.got) if shown else None,
+    )
+
+
+def _without_verdict(expected: ExpectedCall, record: CallRecord, pairing: CallPairing) -> Iterator[Issue]:
+    named = {*(expected.args or {}), *expected.unwanted(record.arguments)}
+    named.update(verdict.argument for verdict in pairing.arguments)
+    for name in record.arguments:
+        if name not in named:
+            yield _unexpected(expected, record, pairing, name)
+
+
+def _unexpected(expected: ExpectedCall, record: CallRecord, pairing: CallPairing, argument: str) -> Issue:
+    return Issue(
+        "unexpected argument",
+        "the expected call does not list it" if expected.args else "no arguments are expected",
+        tool=record.tool,
+        call=pairing.call,
+        expected_call=pairing.expected_call,
+        argument=argument,
+        got=describe_value(record.arguments[argument]),
+    )
+
+
+def missing_call(expected: ExpectedCall, index: int) -> Issue:
+    """Return the issue of an expected call that was not made; `index` is its place in the case."""
+    return Issue(
+        "missing call",
+        "no call matches it",
+        tool=expected.tool_text,
+        expected_call=index,
+        expected=describe_expected(expected),
+    )
+
+
+def forbidden_call(prohibition: ExpectedCall, record: CallRecord, index: int) -> Issue:
+    """Return the issue of a call that violates a prohibition; `index` is its place in `Trajectory.calls`."""
+    return Issue(
+        "forbidden call",
+        "this call must not be made",
+        tool=record.tool,
+        call=index,
+        expected=f"no {describe_expected(prohibition)}",
+        got=describe_call(record),
+        decides=True,
+    )
+
+
+def outcomes_text(pairings: Iterable[CallPairing], as_expected: Collection[str]) -> str:
+    """Return the number of pairings with each outcome, wrong ones first: `1 × missing; 2 × exact`."""
+    counts = Counter([pairing.outcome for pairing in pairings])
+    wrong_first = sorted(counts.items(), key=lambda found: found[0] in as_expected)
+    return "; ".join(f"{number} × {outcome}" for outcome, number in wrong_first)
+
+
+ALLOWED = "extra, allowed"
+"""The outcome of a surplus call that costs nothing."""
+
+
+def extra_call(calls: Sequence[CallRecord], index: int, why: str, *, decides: bool = False) -> Issue:
+    """Return the issue of a call that no expectation accounts for; `why` says which rule makes it wrong."""
+    record = calls[index]
+    return Issue("extra call", why, tool=record.tool, call=index, got=describe_call(record), decides=decides)
+
+
+def _expected_text(expected: ExpectedCall) -> str:
+    if expected.args is None:
+        return f"{expected.tool_text}(…)"
+    arguments = []
+    for name, check in expected.args.items():
+        arguments.append(f"{name}={describe(check)}")
+    arguments += ["nothing else"] * expected.only_args
+    return cut(f"{expected.tool_text}({', '.join(arguments)})")
+
+
+describe_expected: ByIdentity[ExpectedCall, str] = ByIdentity(_expected_text)
+"""Returns an expected call in one line: `set_lights(room="bedroom", brightness=5..20)`; free arguments are `(…)`."""
+
+
+def _call_text(record: CallRecord) -> str:
+    return call_text(record.tool, record.arguments)
+
+
+describe_call: ByIdentity[CallRecord, str] = ByIdentity(_call_text)
+"""Returns an actual call in one line."""
