@@ -75,6 +75,11 @@ class AcceptedCall:
     """Expectations on arguments that are dropped: their names, each with a few words."""
 
     @property
+    def argument_names(self) -> list[str]:
+        """The names of the arguments that become expected, then of those with dropped expectations."""
+        return [*(each.name for each in self.arguments), *(name for name, _ in self.lost)]
+
+    @property
     def step(self) -> int | None:
         """The step of a chain, from 1, that expects the call."""
         if self.place is None or self.place[0] != "steps":
@@ -458,6 +463,12 @@ class Proposal:
         arguments = (*taken.arguments[:argument], after, *taken.arguments[argument + 1 :])
         changed = replace(taken, arguments=arguments)
         return replace(self, calls=(*self.calls[:call], changed, *self.calls[call + 1 :]))
+
+    def has_any_order(self, call: AcceptedCall) -> bool:
+        """Return whether a call becomes expected in any order with the other calls of its answer."""
+        if not self.whole or self.in_place:
+            return False
+        return sum(other.answer == call.answer for other in self.calls) > 1
 
     @property
     def only_drops(self) -> bool:

@@ -415,6 +415,11 @@ class RunResult:
         return None
 
     @property
+    def has_redacted_calls(self) -> bool:
+        """Whether a stored run lacks secrets that were in a call or in the result of a call."""
+        return any(place.call is not None for place in self.redacted)
+
+    @property
     def passed(self) -> bool:
         """Whether the run passed, with or without a warning."""
         return self.status.good

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterable, Iterator
+from typing import Final, Protocol
 
 from workbench.dataclasses import dataclass
 from workbench.grading.argument_counts import ToolArguments, valid_arguments_of
@@ -117,6 +118,18 @@ def is_cost_limited(run: RunSummary | RunResult) -> bool:
 def is_not_needed(run: RunSummary | RunResult) -> bool:
     """Return whether a planned run was skipped because its outcome could decide nothing any more."""
     return run.status == Status.SKIPPED and (run.reason or "").startswith(NOT_NEEDED)
+
+
+class _HasFigures(Protocol):
+    @property
+    def figures(self) -> RunSummary | None: ...
+
+
+def finished_figures(runs: Iterable[_HasFigures]) -> Iterator[RunSummary]:
+    """Yield the figures of the finished runs among several, such as records of the app or rows of the history."""
+    for run in runs:
+        if run.figures is not None:
+            yield run.figures
 
 
 def is_endpoint_fault(run: RunSummary | RunResult) -> bool:

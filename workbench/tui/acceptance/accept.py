@@ -68,7 +68,7 @@ class RunAccepter:
         if result is None or run.broke_off:
             raise AcceptError(f"only a finished run can be accepted; {key_for('run.case')} runs the case again")
         # A redacted argument is not the one that the model gave, so it must not become an expectation.
-        if any(place.call is not None for place in result.redacted):
+        if result.has_redacted_calls:
             raise AcceptError(
                 f"secrets in its calls are not stored with this run; {key_for('run.case')} runs the case again"
             )
@@ -110,7 +110,9 @@ class RunAccepter:
         if self._selection.open_suites.change(suite, document, proposal.summary, case=outline.key):
             text = proposal.summary
             if proposal.drops and not proposal.only_drops:
-                them = "it" if proposal.drops == 1 else "them"
+                them = "them"
+                if proposal.drops == 1:
+                    them = "it"
                 lost = counted(proposal.drops, "expectation")
                 text += f", {lost} dropped: {key_for('edit.undo')} brings {them} back"
             now = f"{_status_now(suite, outline, run)}{self._selection.open_suites.and_moved}"
@@ -222,7 +224,8 @@ class AcceptLines(LineView):
         """The call of each row, and the argument that the row shows (`None`: the call itself), dropped ones last."""
         for number, call in enumerate(proposal.calls):
             self._rows.append((number, None))
-            self._rows += [(number, at) for at in range(len(call.arguments) + len(call.lost))]
+            for at in range(len(call.argument_names)):
+                self._rows.append((number, at))
         # The cursor begins on the first argument with a choice of checks.
         self.cursor = next((row for row in range(len(self._rows)) if self._argument_at(row)), 0)
 
@@ -274,21 +277,19 @@ class AcceptLines(LineView):
         number, at = self._rows[index]
         call = self.proposal.calls[number]
         if at is not None:
-            names = [each.name for each in call.arguments]
-            names += [name for name, _ in call.lost]
-            widest = min(max(cell_len(one_line(name)) for name in names), MAX_NAME_CELLS)
+            widest = min(max(cell_len(one_line(name)) for name in call.argument_names), MAX_NAME_CELLS)
             if at < len(call.arguments):
                 return self._argument_line(call.arguments[at], widest)
             name, was = call.lost[at - len(call.arguments)]
             shown = f"    {GLYPHS.missing} {padded(one_line(name), widest)}  no longer expected: {one_line(was)}"
             return (Span(shown, "muted"),)
-        head = f" {number + 1:>2} " if call.step is None else f" step {call.step} "
+        head = f" {number + 1:>2} "
+        if call.step is not None:
+            head = f" step {call.step} "
         line: Line = (Span(head, "muted"), Span(one_line(call.tool), "tool"))
         if not call.arguments:
             return (*line, Span("  without arguments", "muted"))
-        same_answer = sum(other.answer == call.answer for other in self.proposal.calls) > 1
-        grouped = self.proposal.whole and not self.proposal.in_place and same_answer
-        if grouped:
+        if self.proposal.has_any_order(call):
             return (*line, Span("  in any order within its answer", "muted"))
         return line
 

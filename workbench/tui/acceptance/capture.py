@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -17,7 +16,7 @@ from workbench.authoring.proposal import AcceptError
 from workbench.dataclasses import dataclass
 from workbench.engine.plan import plan_runs, same_question
 from workbench.grading.grade import CallPairing, RunResult
-from workbench.grading.run_summary import RunSummary
+from workbench.grading.run_summary import RunSummary, finished_figures
 from workbench.numerals import count_text, counted
 from workbench.providers.built_in import is_built_in
 from workbench.show.difference import difference
@@ -32,9 +31,11 @@ from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.dialogs import Option, PreviewScreen
 from workbench.tui.kit.questions import AskScreen
 from workbench.tui.kit.stage import in_background
+from workbench.tui.run_book.record import RunRecord
 
 if TYPE_CHECKING:
     from workbench.analysis.comparison import CellKey
+    from workbench.history.records import RunRow
     from workbench.tui.shell.workbench import Workbench
 
 
@@ -95,8 +96,12 @@ class Capturer:
         if not found:
             self._stage.announce(f"Nothing is captured: {left or 'no case is shown'}", "warned", GLYPHS.warned)
             return
-        missing = [(each.suite, each.missing) for each in found if each.missing]
-        everything = [(each.suite, each.runnable) for each in found if each.runnable]
+        missing, everything = [], []
+        for each in found:
+            if each.missing:
+                missing.append((each.suite, each.missing))
+            if each.runnable:
+                everything.append((each.suite, each.runnable))
         if not everything:
             self._stage.announce("Nothing is captured: every case shown is skipped", "warned", GLYPHS.warned)
             return
@@ -130,10 +135,12 @@ class Capturer:
             if now is None or _why_not_captured(suite) is not None:
                 continue
             cases = {outline.key: now.cases[outline.index] for outline in suite.cases}
-            there = tuple(key for key in wanted if key in cases)
+            there, to_capture = [], []
+            for key in filter(cases.__contains__, wanted):
+                there.append(key)
+                to_capture.append(self._to_capture(suite, now, key, cases[key]))
             if there:
-                to_capture = [self._to_capture(suite, now, key, cases[key]) for key in there]
-                yield _Found(suite, there, tuple(to_capture))
+                yield _Found(suite, tuple(there), tuple(to_capture))
 
     def _to_capture(self, suite: OpenSuite, now: Suite, key: str, case: Case) -> CaseToCapture:
         runs, others = [], []
@@ -171,12 +178,12 @@ class Capturer:
     def _before(self, cell: CellKey) -> Sequence[RunSummary]:
         """Return the finished runs of a case with a model: those of this session or, without any, of the history."""
         case, model = (Path(cell[0]), cell[1]), cell[2]
-        runs = [run.figures for run in self._selection.book.finished(case) if run.model == model]
+        runs: list[RunRecord | RunRow] = [run for run in self._selection.book.finished(case) if run.model == model]
         if not runs:
             last = self._selection.tree.remembered.of(case)
             if last is not None:
-                runs = [run.figures for run in last.runs if run.model == model]
-        return [figures for figures in runs if figures is not None]
+                runs = [run for run in last.runs if run.model == model]
+        return list(finished_figures(runs))
 
     async def _ran(self, cases: Cases) -> bool:
         """Run cases, wait until all runs have ended, and return whether any was started."""
@@ -186,7 +193,7 @@ class Capturer:
                 wanted.append((suite.path, key))
         await self._run_cases(cases, REPEATS)
         began = False
-        while any(self._selection.book.under_way(case) for case in wanted):
+        while self._selection.book.any_under_way(wanted):
             began = True
             self._delivered.clear()
             await self._delivered.wait()
@@ -239,7 +246,7 @@ def _why_not_captured(suite: OpenSuite) -> str | None:
 
 
 def _why_not(result: RunResult) -> str | None:
-    if any(place.call is not None for place in result.redacted):
+    if result.has_redacted_calls:
         return "secrets in its calls are not stored with it"
     return why_left_out(result)
 
@@ -250,13 +257,16 @@ class CaptureScreen(AskScreen[CaptureAnswer]):
     TITLE_LINE = "Capture what the filter shows"
 
     def __init__(self, found: Sequence[_Found], left: str, missing: Estimate, everything: Estimate) -> None:
-        cases = list(chain.from_iterable(each.cases for each in found))
-        having = sum(bool(case.runs) for case in cases)
-        runs = sum(len(case.runs) for case in cases)
-        lacking = sum(len(each.missing) for each in found)
-        skipped = len(cases) - sum(len(each.runnable) for each in found)
+        cases = having = runs = lacking = skipped = 0
+        for each in found:
+            cases += len(each.cases)
+            lacking += len(each.missing)
+            skipped += len(each.cases) - len(each.runnable)
+            for case in each.cases:
+                having += bool(case.runs)
+                runs += len(case.runs)
         text = "Each case then expects what all of its runs share. You see the difference first."
-        shown = f"{counted(len(cases), 'case')} shown"
+        shown = f"{counted(cases, 'case')} shown"
         if skipped:
             shown += f", {count_text(skipped)} of them skipped"
         if having:

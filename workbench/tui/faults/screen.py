@@ -189,7 +189,7 @@ class FaultsScreen(ListScreen[str, FaultTable]):
         matrix = self.state.matrix
         left: Line = (Span(" Fault injection ", "badge"), Span(f" {one_line(self._place)}{self._filter_text}"))
         weak = len(matrix.weak)
-        tried = sum(each.verdict != "not tried" for each in matrix.tried)
+        tried = len(matrix.tried) - len(matrix.untried)
         right = Span(f"ok in {counted(tried, 'trial')} ", "passed")
         if weak:
             right = Span(f"not ok in {counted_of(weak, tried, 'trial')} ", "failed")

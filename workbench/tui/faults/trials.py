@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -26,7 +27,7 @@ from workbench.show.views.values import estimate_text
 from workbench.show.visible import one_line
 from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, ReadLines, keys_line
 from workbench.tui.kit.stage import in_background
-from workbench.tui.run_book.record import RunRecord
+from workbench.tui.run_book.record import RunRecord, results_of
 from workbench.tui.tree.selection import go_to_run
 
 if TYPE_CHECKING:
@@ -47,6 +48,11 @@ class _Found:
 
     at_hand: tuple[tuple[PlannedRun, RunRecord], ...]
     missing: tuple[PlannedRun, ...]
+
+    @property
+    def origins(self) -> Mapping[str, RunRecord]:
+        """The runs that can be forked, by id."""
+        return {run.run_id: run for _, run in self.at_hand}
 
 
 class FaultTrials:
@@ -91,7 +97,7 @@ class FaultTrials:
         if not plan.plan.runs:
             self._refused(_reasons(plan.untried))
             return
-        origins = {record.run_id: record for _, record in found.at_hand}
+        origins = found.origins
         begun = {}
         for each in plan.trials:
             if each.run is not None:
@@ -99,10 +105,14 @@ class FaultTrials:
         if (why_not := await self._stage.services.starter.run_forks(plan.plan, begun)) is not None:
             self._refused(why_not)
             return
-        records = {run.run_id: run for run in self._selection.book.under_way() if run.run_id in begun}
+        # Taken now, because the book finds a run by its id only while it is under way.
+        records = {}
+        for record in self._selection.book.under_way():
+            if record.run_id in begun:
+                records[record.run_id] = record
         await self._ended(lambda: any(run.run_id in begun for run in self._selection.book.under_way()))
-        results = [result for record in records.values() if (result := record.result) is not None]
-        self._last = self._stage.program.secrets.redacted(plan.matrix(results)), records, place
+        matrix = plan.matrix(results_of(records.values()))
+        self._last = self._stage.program.secrets.redacted(matrix), records, place
         if self._stage.shows_main:
             self._show()
         else:
@@ -150,28 +160,32 @@ class FaultTrials:
 
     def _at_hand(self, planned: PlannedRun) -> RunRecord | None:
         """Return a finished run that can be forked in place of a planned one, a good one if there is any."""
-        runs = []
+        found: RunRecord | None = None
         for run in self._selection.book.runs_that_count((planned.file.path, planned.case.id)):
-            if _can_stand_for(run, planned):
-                runs.append(run)
-        for run in runs:
+            if not _can_stand_for(run, planned):
+                continue
             if run.status is not None and run.status.good:
                 return run
-        return runs[0] if runs else None
+            found = found or run
+        return found
 
     async def _planned(self, found: _Found, options: FaultOptions) -> FaultPlan:
         from workbench.lab.faults import plan_faults
 
         plan = self._stage.services.starter.plan([run for run, _ in found.at_hand])
-        results = [result for _, record in found.at_hand if (result := record.result) is not None]
+        results = results_of(found.origins.values())
         return await in_background(lambda: plan_faults(plan, results, options))
 
     def _says(self, found: _Found, trials: Iterable[Trial], choice: Choice) -> str:
         """Return the number of runs and the estimated cost of a choice, as sentences."""
         faults, lasting = choice
-        tried = [each for each in trials if each.fault in faults and each.lasts in lasting]
         # A fork counts as a run of its case and model: an upper bound, since it replays the steps before the fault.
-        cells: Counter[CellKey] = Counter(_cell(each.origin) for each in tried)
+        cells: Counter[CellKey] = Counter()
+        tried = 0
+        for each in trials:
+            if each.fault in faults and each.lasts in lasting:
+                tried += 1
+                cells[_cell(each.origin)] += 1
         cells.update(map(_cell, found.missing))
         before: dict[CellKey, list[RunSummary]] = {_cell(run): [] for run in found.missing}
         for run, record in found.at_hand:
@@ -179,7 +193,7 @@ class FaultTrials:
                 before[_cell(run)] = [record.figures]
         parts = []
         if found.at_hand:
-            forks = counted(len(tried), "fork")
+            forks = counted(tried, "fork")
             parts.append(f"{counted(len(found.at_hand), 'run')} at hand: {forks}, each at a tool result.")
         if found.missing:
             first, then = counted(len(found.missing), "run"), counted(len(faults) * len(lasting), "fork")
@@ -191,11 +205,15 @@ class FaultTrials:
 
     async def _made(self, runs: Sequence[PlannedRun]) -> str | None:
         """Make runs and wait until they have ended; returns why none was made, `None` if some were."""
-        cases: set[CaseKey] = {(run.file.path, run.case.id) for run in runs}
-        why = await self._stage.services.starter.run_on([(run.file.path, run.case.id, run.model) for run in runs], 1)
-        if not any(self._selection.book.under_way(case) for case in cases):
+        cases: set[CaseKey] = set()
+        wanted: list[tuple[Path, str, str]] = []
+        for run in runs:
+            cases.add((run.file.path, run.case.id))
+            wanted.append((run.file.path, run.case.id, run.model))
+        why = await self._stage.services.starter.run_on(wanted, 1)
+        if not self._selection.book.any_under_way(cases):
             return why or "nothing was run"
-        await self._ended(lambda: any(self._selection.book.under_way(case) for case in cases))
+        await self._ended(lambda: self._selection.book.any_under_way(cases))
         return None
 
     async def _ended(self, is_under_way: Callable[[], bool]) -> None:
@@ -214,7 +232,7 @@ def _can_stand_for(run: RunRecord, planned: PlannedRun) -> bool:
     if not same_question(run.made, planned.file.suite, planned.written):
         return False
     # Without the redacted arguments of a call, the run cannot be replayed.
-    return all(place.call is None for place in result.redacted)
+    return not result.has_redacted_calls
 
 
 def _reasons(untried: Iterable[Tried]) -> str:

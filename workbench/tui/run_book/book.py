@@ -6,7 +6,7 @@ It also counts runs and follows the progress of batches.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from itertools import chain
@@ -48,6 +48,7 @@ from workbench.tui.run_book.record import (
     Tally,
     distinct,
     total,
+    without,
 )
 from workbench.tui.run_book.stored_runs import recalled
 from workbench.tui.run_book.summaries import (
@@ -296,9 +297,14 @@ class RunBook:
         spared = self.by_model.spared(case)
         if not spared:
             return runs
-        models = dict.fromkeys(run.model for run in runs if run.model in spared)
-        others = [run for run in runs if run.model not in spared]
-        return [*others, *chain.from_iterable(spared[model] for model in models)]
+        others: list[RunRecord] = []
+        earlier: dict[str, Sequence[RunRecord]] = {}
+        for run in runs:
+            if run.model in spared:
+                earlier[run.model] = spared[run.model]
+            else:
+                others.append(run)
+        return [*others, *chain.from_iterable(earlier.values())]
 
     def is_to_run_again(self, case: CaseKey) -> bool:
         """Return whether a case failed or broke off, or one of its latest runs was stopped."""
@@ -317,11 +323,12 @@ class RunBook:
     def _beside(self, case: CaseKey, counted: Sequence[RunRecord]) -> list[RunRecord]:
         """Return the active runs of a case beside those that count: forks, and variants."""
         known = set(map(id, counted))
-        return [
-            run
-            for run in self.under_way(case)
-            if id(run) not in known and (run.is_fork or variant_name_of(run.model) is not None)
-        ]
+        beside: list[RunRecord] = []
+        for run in self.under_way(case):
+            is_other = run.is_fork or variant_name_of(run.model) is not None
+            if is_other and id(run) not in known:
+                beside.append(run)
+        return beside
 
     def has_runs(self, case: CaseKey) -> bool:
         """Return whether a case has any run here, ended or not."""
@@ -368,8 +375,13 @@ class RunBook:
         asking = sum(run.asks for run in self._running.values())
         totals = self._counted.totals
         ended = {status: totals[status] for status in Status if status in totals}
-        going = {stage: totals[stage] for stage in ("running", "waiting") if stage in totals}
-        return Counts(ended, **going, asking=asking, held=len(self.held_runs))
+        return Counts(
+            ended,
+            running=totals.get("running", 0),
+            waiting=totals.get("waiting", 0),
+            asking=asking,
+            held=len(self.held_runs),
+        )
 
     @property
     def held_runs(self) -> list[RunRecord]:
@@ -400,9 +412,16 @@ class RunBook:
         for case in self._uncounted:
             counted = self.runs_that_count(case)
             latest = distinct((*self._latest[case].values(), *counted))
-            names = (run.status or run.stage for run in (*counted, *self._beside(case, counted)))
-            ended = (run.status for run in latest if run.status and not run.is_fork)
-            self._counted.put(case, tuple(name for name in names if name != "done"))
+            names: list[str] = []
+            for run in (*counted, *self._beside(case, counted)):
+                name = run.status or run.stage
+                if name != "done":
+                    names.append(name)
+            ended: list[str] = []
+            for run in latest:
+                if run.status and not run.is_fork:
+                    ended.append(run.status)
+            self._counted.put(case, tuple(names))
             self._ended.put(case, tuple(ended))
             self._spent[case] = total(run.spent for run in latest)
         self._uncounted.clear()
@@ -420,18 +439,20 @@ class RunBook:
 
     def _progress_of(self, batches: Sequence[_Batch]) -> Progress:
         now_s = self._clock()
-        counted = [batch.counted for batch in batches]
+        done = total = running = 0
+        statuses: Counter[Status] = Counter()
+        estimates: list[float | None] = []
+        for batch in batches:
+            counted = batch.counted
+            done, total, running = done + counted.done, total + counted.planned, running + counted.running
+            statuses += counted.statuses
+            if counted.done < counted.planned:
+                estimates.append(counted.left_s(now_s))
         # Batches run side by side, so the longest decides; without an estimate for one of them there is none.
-        estimates = [each.left_s(now_s) for each in counted if each.done < each.planned]
         known = [estimate for estimate in estimates if estimate is not None]
         left_s = None
         if known and len(known) == len(estimates):
             left_s = max(known)
-        done = total = running = 0
-        statuses: Counter[Status] = Counter()
-        for each in counted:
-            done, total, running = done + each.done, total + each.planned, running + each.running
-            statuses += each.statuses
         return Progress(
             done=done,
             total=total,
@@ -459,6 +480,10 @@ class RunBook:
         if case is None:
             return list(self._runs.values())
         return list(self._going.get(case, ()))
+
+    def any_under_way(self, cases: Iterable[CaseKey]) -> bool:
+        """Return whether a run of any of the cases waits or runs."""
+        return any(self._going.get(case) for case in cases)
 
     def _follow_clock(self) -> None:
         """Stop the clock while every active run waits for the user."""
@@ -492,9 +517,12 @@ class RunBook:
             of_case.setdefault(case_key, {})[record.kind] = record
             self._touch(record)
         for case, runs in fresh.items():
-            runs |= {kind: run for kind, run in self._latest.get(case, {}).items() if root_of(run).recorded}
+            self.by_model.start(runs.values())
+            # Recorded runs and their forks stay, behind the new runs.
+            for kind, run in self._latest.get(case, {}).items():
+                if root_of(run).recorded:
+                    runs[kind] = run
             self._latest[case] = runs
-        self.by_model.start(run for runs in fresh.values() for run in runs.values() if not run.recorded)
 
     def _finish(self, record: RunRecord, done: RunDone) -> None:
         result = done.result
@@ -504,7 +532,7 @@ class RunBook:
         self._running.pop(record.run_id, None)
         self._follow_clock()
         case = record.case_key
-        self._going[case] = [run for run in self._going[case] if run is not record]
+        self._going[case] = without(self._going[case], record)
         batch = self._batches.get(record.batch)
         if batch is not None:
             batch.counted.ended(record.run_id, record.model, result.status, result.cost_usd)

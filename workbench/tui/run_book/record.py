@@ -293,6 +293,11 @@ class RunRecord:
         return self.figures.status
 
     @property
+    def has_verdict(self) -> bool:
+        """Whether the run ended by itself, be it with an error; a stopped run says nothing about its case."""
+        return self.figures is not None and self.status != Status.STOPPED
+
+    @property
     def view(self) -> RunView:
         """The view of the run, created on first use."""
         content = self._whole
@@ -594,6 +599,23 @@ def distinct(runs: Iterable[RunRecord]) -> list[RunRecord]:
     """Return runs, each once, at the place where it stands first."""
     # By identity, because a record changes while its run is made and has no hash.
     return list({id(run): run for run in runs}.values())
+
+
+def without(runs: Iterable[RunRecord], left: RunRecord) -> list[RunRecord]:
+    """Return runs, except for one of them."""
+    # `list.remove` would compare records by all their fields, events included.
+    return [run for run in runs if run is not left]
+
+
+def results_of(runs: Iterable[RunRecord]) -> list[RunResult]:
+    """Return the results of the finished runs among several."""
+    results: list[RunResult] = []
+    for run in runs:
+        # Kept in a variable, because each access may unpack the run.
+        result = run.result
+        if result is not None:
+            results.append(result)
+    return results
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from workbench.authoring.case_list import CaseKey
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import StepGrade
 from workbench.grading.repeats import joined
-from workbench.grading.run_summary import RunSummary
+from workbench.grading.run_summary import RunSummary, finished_figures
 from workbench.grading.status import WORST_FIRST, Status, worst_of
 from workbench.suite.variants import variant_name_of
-from workbench.tui.run_book.record import RunKind, RunRecord, Stage
+from workbench.tui.run_book.record import RunKind, RunRecord, Stage, without
 
 
 class RunsByModel:
@@ -61,7 +61,7 @@ class RunsByModel:
         case = run.case_key
         of_case = self._runs.get(case, {})
         runs = of_case.get(run.model, [])
-        left = [other for other in runs if other is not run]
+        left = without(runs, run)
         if len(left) == len(runs):
             return
         left = left or self._before.get(case, {}).get(run.model, [])
@@ -132,7 +132,7 @@ def _came_to_less(runs: Sequence[RunRecord], before: Sequence[RunRecord]) -> boo
 
 def _verdicts(runs: Sequence[RunRecord]) -> int:
     """Return the number of runs that ended, errors included."""
-    return sum(run.figures is not None and run.status != Status.STOPPED for run in runs)
+    return sum(run.has_verdict for run in runs)
 
 
 _WORST_STEP_FIRST: tuple[Status | None, ...] = (*WORST_FIRST[:2], None, *WORST_FIRST[2:])
@@ -235,7 +235,7 @@ def _deciding_runs(runs: Sequence[RunRecord]) -> Iterator[int]:
     for index, run in enumerate(runs):
         of_models.setdefault((run.model, run.recorded, run.kind.fork), []).append(index)
     for of_model in of_models.values():
-        figures = [run.figures for run in map(runs.__getitem__, of_model) if run.figures is not None]
+        figures = list(finished_figures(map(runs.__getitem__, of_model)))
         deciding: list[int] = []
         if len(figures) == len(of_model):
             status = joined(figures).status
@@ -256,7 +256,12 @@ def counting(runs: Mapping[RunKind, RunRecord]) -> list[RunRecord]:
 def summarised(runs: Sequence[RunRecord], forks: Sequence[RunRecord] = ()) -> CaseSummary:
     """Return the summary of a case's runs; `forks` only affect its progress."""
     going = (*runs, *forks)
-    stages = {run.standing for run in going}
+    stages: set[Stage] = set()
+    asks = held = disagree = False
+    for run in going:
+        stages.add(run.standing)
+        asks = asks or run.asks
+        held = held or run.held
     stage: Stage = "done"
     if "running" in stages:
         stage = "running"
@@ -264,27 +269,31 @@ def summarised(runs: Sequence[RunRecord], forks: Sequence[RunRecord] = ()) -> Ca
         stage = "waiting"
     of_models: dict[str, list[RunSummary]] = {}
     for run in runs:
+        disagree = disagree or run.graders_disagree
         if run.figures is not None:
             of_models.setdefault(run.model, []).append(run.figures)
-    models = [joined(figures) for figures in of_models.values()]
-    statuses = {model.status for model in models}
+    statuses: set[Status] = set()
+    scores: list[float] = []
+    for model in map(joined, of_models.values()):
+        statuses.add(model.status)
+        if model.score is not None:
+            scores.append(model.score)
     worst = worst_of(statuses)
-    scores = [model.score for model in models if model.score is not None]
-    asks = any(run.asks for run in going)
-    held = any(run.held for run in going)
-    disagree = any(run.graders_disagree for run in runs)
     return CaseSummary(worst, min(scores, default=None), stage, asks, held, disagree, worst_graded(statuses))
 
 
 def step_under_way(runs: Sequence[RunRecord], number: int) -> StepSummary:
     """Return the progress of a step, counted from 1, in the active runs of a case."""
-    here = [run for run in runs if run.step == number]
-    if here:
-        held = any(run.held for run in here)
-        return StepSummary("running", asks=any(run.asks for run in here), held=held)
-    if any(run.step < number for run in runs):
-        return StepSummary("waiting")
-    return StepSummary("made")
+    stage: StepStage = "made"
+    asks = held = False
+    for run in runs:
+        if run.step == number:
+            stage = "running"
+            asks = asks or run.asks
+            held = held or run.held
+        elif run.step < number and stage == "made":
+            stage = "waiting"
+    return StepSummary(stage, asks=asks, held=held)
 
 
 def summarised_steps(runs: Sequence[RunRecord]) -> tuple[StepSummary, ...]:
@@ -299,7 +308,14 @@ def summarised_steps(runs: Sequence[RunRecord]) -> tuple[StepSummary, ...]:
 
 def _worst_step(grades: Sequence[StepGrade | None]) -> StepSummary:
     """Return the summary of one step over all models; a step that was not reached is worse than a warning."""
-    known = [grade for grade in grades if grade is not None]
-    worst = min((grade.status for grade in known), key=_WORST_STEP_FIRST.index, default=None)
-    scores = [grade.score for grade in known if grade.score is not None]
+    statuses: list[Status | None] = []
+    scores: list[float] = []
+    for grade in grades:
+        # `zip_longest` fills up the models whose runs have fewer steps.
+        if grade is None:
+            continue
+        statuses.append(grade.status)
+        if grade.score is not None:
+            scores.append(grade.score)
+    worst = min(statuses, key=_WORST_STEP_FIRST.index, default=None)
     return StepSummary("over", worst, min(scores, default=None))
