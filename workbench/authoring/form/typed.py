@@ -27,6 +27,11 @@ ABSENT = object()
 _Change = Callable[[object], object]
 
 
+def without_keys(table: Table, *keys: object) -> Table:
+    """Return a table without some of its keys."""
+    return {key: value for key, value in table.items() if key not in keys}
+
+
 def value_at(table: object, place: Place) -> object:
     """Return the value at a place; `ABSENT` if there is none."""
     value = table
@@ -119,7 +124,7 @@ def without(table: Table, place: Place) -> Table:
 
     def less(value: object) -> object:
         if isinstance(value, dict):
-            return {key: inner for key, inner in value.items() if key != place[-1]}
+            return without_keys(value, place[-1])
         return [inner for index, inner in enumerate(_list(value)) if index != place[-1]]
 
     changed = _changed(table, owner, less)

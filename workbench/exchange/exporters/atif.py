@@ -26,7 +26,7 @@ def atif_of(run: ExportedRun) -> dict[str, JsonValue]:
         "name": "toolcall-workbench",
         "version": __version__,
         "model_name": run.result.model,
-        "tool_definitions": [function_of(tool) for tool in run.tools],
+        "tool_definitions": list(map(function_of, run.tools)),
     }
     facts = {**run.facts, "name": run.result.case_name}
     steps = list(_steps(run))
@@ -80,7 +80,7 @@ def _agent_step(run: ExportedRun, said: Said, results: list[JsonValue]) -> dict[
         if answer.usage is not None:
             step["metrics"] = _metrics(answer.usage)
     if calls := said.message.tool_calls:
-        step["tool_calls"] = [_call(call) for call in calls]
+        step["tool_calls"] = list(map(_call, calls))
     if results:
         step["observation"] = {"results": results}
     return step

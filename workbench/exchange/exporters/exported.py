@@ -142,7 +142,8 @@ def conversation(result: RunResult, rounds: int) -> Iterator[Said]:
         if done.stop_reason is None:
             continue
         yield Said("assistant", answer_message(done), done)
-        yield from (Said("tool", message) for message in result_messages(done))
+        for message in result_messages(done):
+            yield Said("tool", message)
 
 
 def _before(done: Round, system: str | None) -> Iterator[Said]:
@@ -159,11 +160,16 @@ def question(result: RunResult, round_: Round) -> list[Said]:
     """Return the messages of a round's request."""
     at = result.trajectory.rounds.index(round_)
     said = list(conversation(result, at))
-    prompts = []
+    return [*said, *_before(round_, last_text_of("system", said))]
+
+
+def last_text_of(role: str, said: Iterable[Said]) -> str | None:
+    """Return the text of the last message of a role; `None` where there is none."""
+    text = None
     for each in said:
-        if each.role == "system":
-            prompts.append(each.message.content)
-    return [*said, *_before(round_, prompts[-1] if prompts else None)]
+        if each.role == role:
+            text = each.message.content
+    return text
 
 
 def exported_run(recording: Recording, secrets: Secrets, result: RunResult | None = None) -> ExportedRun:

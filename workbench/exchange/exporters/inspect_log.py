@@ -140,7 +140,7 @@ def _sample(run: ExportedRun) -> Json:
         "completed_at": run.time(run.ended_ms),
         "total_time": run.ended_ms / 1_000,
         "uuid": run.key,
-        "events": [_event(run, answer, said) for answer in answers if not answer.replayed],
+        "events": list(_events(run, answers, said)),
     }
     if answers:
         sample["output"] = _output(answers[-1], said, model)
@@ -165,6 +165,13 @@ def _score(result: RunResult, grade: Grade) -> Json:
 
 def _why(issue: Issue) -> str:
     return issue.why
+
+
+def _events(run: ExportedRun, answers: list[Round], said: list[Said]) -> Iterator[Json]:
+    for answer in answers:
+        # A replayed answer was read from a recording, and no model was asked for it.
+        if not answer.replayed:
+            yield _event(run, answer, said)
 
 
 def _event(run: ExportedRun, answer: Round, said: list[Said]) -> Json:
@@ -207,7 +214,7 @@ def _message(said: Said, model: str) -> Json:
                 parts: list[JsonValue] = [{"type": "reasoning", "reasoning": answer.reasoning}]
                 table["content"] = [*parts, {"type": "text", "text": message.content}]
             if message.tool_calls:
-                table["tool_calls"] = [_call(call) for call in message.tool_calls]
+                table["tool_calls"] = list(map(_call, message.tool_calls))
             if answer is not None:
                 table |= {"source": "generate", "model": model}
         case "tool":

@@ -29,7 +29,7 @@ def _message(said: Said) -> dict[str, JsonValue]:
     if said.answer is not None and said.answer.reasoning:
         table["reasoning_content"] = said.answer.reasoning
     if message.tool_calls:
-        table["tool_calls"] = [_call(call) for call in message.tool_calls]
+        table["tool_calls"] = list(map(_call, message.tool_calls))
     if message.call_id is not None:
         table["tool_call_id"] = message.call_id
     if message.is_error:

@@ -19,7 +19,15 @@ from urllib.parse import unquote, urlsplit
 
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.dataclasses import compact_json, dataclass, json_text
-from workbench.exchange.exporters.exported import ExportedRun, Said, Span, conversation, function_of, question
+from workbench.exchange.exporters.exported import (
+    ExportedRun,
+    Said,
+    Span,
+    conversation,
+    function_of,
+    last_text_of,
+    question,
+)
 from workbench.exchange.exporters.forms import ExportError
 from workbench.grading.grade import Grade, Issue
 from workbench.grading.status import Status
@@ -96,10 +104,6 @@ class _Trace:
         }
         if self._content:
             before = list(conversation(result, 0))
-            requests = []
-            for each in before:
-                if each.role == "user":
-                    requests.append(each.message.content)
             final = []
             for each in run.conversation[-1:]:
                 if each.answer is not None:
@@ -107,7 +111,7 @@ class _Trace:
             attributes |= {
                 "gen_ai.input.messages": _messages(before),
                 "gen_ai.output.messages": _messages(final),
-                "input.value": requests[-1] if requests else None,
+                "input.value": last_text_of("user", before),
                 "output.value": result.trajectory.final_answer or None,
             }
         span = self._span(f"invoke_agent {result.case_name}", "agent", _INTERNAL, Span(0.0, run.ended_ms), attributes)
@@ -116,10 +120,11 @@ class _Trace:
         elif result.passed:
             span["status"] = {"code": _OK}
         at = str(self._ns(run.ended_ms))
-        span["events"] = [
-            {"name": "gen_ai.evaluation.result", "timeUnixNano": at, "attributes": self._evaluation(grade)}
-            for grade in result.grades
-        ]
+        events: list[JsonValue] = []
+        for grade in result.grades:
+            evaluation = self._evaluation(grade)
+            events.append({"name": "gen_ai.evaluation.result", "timeUnixNano": at, "attributes": evaluation})
+        span["events"] = events
         return span
 
     def _why(self) -> str:
@@ -157,14 +162,10 @@ class _Trace:
         }
         if self._content:
             asked = question(run.result, answer)
-            systems = []
-            for each in asked:
-                if each.role == "system":
-                    systems.append(each.message.content)
             said = [each for each in run.conversation if each.answer is answer]
             instructions: list[JsonValue] = []
-            for text in systems[-1:]:
-                instructions.append({"type": "text", "content": text})
+            if (system := last_text_of("system", asked)) is not None:
+                instructions.append({"type": "text", "content": system})
             tools = [_tool_definition(function_of(tool)) for tool in run.tools]
             attributes |= {
                 "gen_ai.system_instructions": _json(instructions),
@@ -288,7 +289,7 @@ def _any_value(value: object) -> JsonValue:
         case float():
             return {"doubleValue": value}
         case list():
-            return {"arrayValue": {"values": [_any_value(each) for each in value]}}
+            return {"arrayValue": {"values": list(map(_any_value, value))}}
         # A status is a string whose `str` is the word in reports; here its own value counts.
         case str():
             return {"stringValue": _valid(value)}
@@ -347,7 +348,7 @@ def _headers(text: str, secrets: Secrets) -> dict[str, str]:
     """Read `NAME=value,NAME=value`, percent-encoded as OpenTelemetry specifies. Raises ExportError."""
     headers = {}
     for each in filter(None, map(str.strip, text.split(","))):
-        name, equals, value = (unquote(part).strip() for part in each.partition("="))
+        name, equals, value = map(str.strip, map(unquote, each.partition("=")))
         if not equals or not name or not f"{name}{value}".isprintable():
             raise ExportError(f"{HEADERS} must be written NAME=value,NAME=value")
         headers[name] = value
@@ -500,7 +501,7 @@ def _request_of(traces: Sequence[Json]) -> Any:
     from google.protobuf.json_format import ParseDict
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-    return ParseDict({"resourceSpans": [_with_ids(each) for each in traces]}, ExportTraceServiceRequest())
+    return ParseDict({"resourceSpans": list(map(_with_ids, traces))}, ExportTraceServiceRequest())
 
 
 def _with_ids(trace: Any) -> Any:

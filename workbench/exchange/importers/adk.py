@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from workbench.engine.external_run import ExternalResult
 from workbench.exchange.importers.conversations import (
-    NO_TOOLS,
     Conversation,
     Format,
     Imported,
     ImportedCase,
     Note,
+    calls_in,
     case_of,
     first_refusal,
     graded_as,
@@ -23,9 +22,11 @@ from workbench.exchange.importers.conversations import (
     name_of,
     not_imported,
     of_reference,
+    results_in,
+    without_tool_note,
 )
 from workbench.exchange.importers.messages import call_written, conversation_of, result_written
-from workbench.exchange.importers.source_files import Node, RefusedError, Source
+from workbench.exchange.importers.source_files import Node, RefusedError, Source, placed_at
 from workbench.trajectory.events import JsonValue
 
 _THRESHOLD = 0.8
@@ -110,17 +111,19 @@ def _cases(name: str, turns: list[Node]) -> Iterator[ImportedCase]:
     for number, turn in enumerate(turns, start=1):
         # Of each turn, the expected answer goes on with the conversation, not one of a model.
         notes: list[Note] = []
-        request, *answers = (Node(each, turn.place) for each in _messages(turn, notes))
+        request, *answers = placed_at(turn.place, _messages(turn, notes))
         full = conversation_of(Node({}, turn.place), [*before, request, *answers])
         before += [request, *answers]
         said = full.messages
         asked = last_request(said)
         assert asked is not None
         title = f"{name} {number}" if name and len(turns) > 1 else name
-        about = tuple(note for note in full.notes if note.why != NO_TOOLS)
         case = case_of(
             Conversation(
-                turn.place, said[: asked + 1], name=title or name_of(said[asked].content, turn.place), notes=about
+                turn.place,
+                said[: asked + 1],
+                name=title or name_of(said[asked].content, turn.place),
+                notes=without_tool_note(full.notes),
             ),
             asked,
         )
@@ -132,12 +135,7 @@ def _cases(name: str, turns: list[Node]) -> Iterator[ImportedCase]:
             notes.append(
                 Note(turn.place, "the reference answer is compared by `similar`; ADK compares words (ROUGE-1)")
             )
-        results = {}
-        for each in said[asked:]:
-            if each.call_id is not None:
-                results[each.call_id] = ExternalResult(each.content)
-        calls = [call for message in said[asked:] for call in message.tool_calls]
-        case = of_reference(case, calls, results, exact=True)
+        case = of_reference(case, list(calls_in(said[asked:])), results_in(said[asked:]), exact=True)
         notes.append(Note(turn.place, "exactly these calls are asked for, as ADK's EXACT match does"))
         yield case.noted(*notes)
 

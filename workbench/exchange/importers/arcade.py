@@ -28,10 +28,11 @@ from workbench.exchange.importers.conversations import (
     graded_as,
     last_request,
     not_imported,
+    notes_without,
     tool_of,
 )
 from workbench.exchange.importers.messages import conversation_of
-from workbench.exchange.importers.source_files import Node, RefusedError, Source, source_of
+from workbench.exchange.importers.source_files import Node, RefusedError, Source, bare_values, source_of
 from workbench.limits import MAX_FILE_BYTES
 from workbench.numerals import counted, seconds_text, setting_text
 from workbench.suite.render import Table
@@ -124,7 +125,7 @@ def _read(source: Source) -> Imported:
         top["system"] = system
     for suite in suites:
         name = suite.need("name").text()
-        tools = [tool_of(each) for each in suite.need("tools").items()]
+        tools = list(map(tool_of, suite.need("tools").items()))
         comparative = suite.value_of("comparative")
         if isinstance(comparative, int) and comparative:
             left = counted(comparative, "comparative case")
@@ -172,7 +173,7 @@ def _grading(rubric: dict[str, JsonValue], usual: dict[str, JsonValue], critics:
 
 def _case(case: Node, tools: list[Table], usual: dict[str, JsonValue], of_case: Table, system: str) -> ImportedCase:
     name = case.need("name").text()
-    said: list[JsonValue] = [each.value for each in case.items_of("messages")]
+    said = bare_values(case.items_of("messages"))
     said.append({"role": "user", "content": case.need("user").text()})
     document: dict[str, JsonValue] = {"system": system, "name": name}
     conversation = conversation_of(Node({**document, "messages": said}, case.place))
@@ -182,10 +183,7 @@ def _case(case: Node, tools: list[Table], usual: dict[str, JsonValue], of_case: 
     table |= of_case
     if own := _grading(_rubric(case), usual, {}):
         table["grading"] = own
-    notes = []
-    for note in asked.notes:
-        if note.kind not in ("no tools", "expects nothing yet"):
-            notes.append(note)
+    notes = notes_without(asked.notes, "no tools", "expects nothing yet")
     calls = case.need("calls").items()
     critics = {}
     for critic in case.need("critics").items():
@@ -202,14 +200,17 @@ def _case(case: Node, tools: list[Table], usual: dict[str, JsonValue], of_case: 
             if check is not None:
                 args[field] = check
         expected.append({"tool": names.get(tool.replace(".", "_"), tool), "args": args})
-    # A critic of an argument that no call names compares it with null.
-    named = {field for call in calls for field in call.need("args").table()}
-    nowhere = [field for field in critics if field not in named]
+    named: set[str] = set()
+    for call in calls:
+        named.update(call.need("args").table())
     if expected:
         of_call = expected[0]["args"]
         assert isinstance(of_call, dict)
-        for field in nowhere:
-            check = _check(field, critics[field], Node(None, critics[field].place), notes)
+        for field, critic in critics.items():
+            if field in named:
+                continue
+            # Arcade's critic of an argument that no call names compares it with null.
+            check = _check(field, critic, Node(None, critic.place), notes)
             if check is not None:
                 of_call[field] = check
         table["unordered"] = expected
@@ -255,7 +256,7 @@ def _check(name: str, critic: Node | None, value: Node, notes: list[Note]) -> Ta
         if near is None:
             return refused("its expected value is no number")
         exact = value.value if isinstance(value.value, int) and not isinstance(value.value, bool) else near
-        bounds = [each.value for each in critic.need("value_range").items()]
+        bounds = bare_values(critic.need("value_range").items())
         return {"near": exact, "value_range": bounds, **_option(critic, "match_threshold"), "weight": weight}
     if kind == "SimilarityCritic":
         # Arcade compares the text of the Python value: True, not true.

@@ -56,8 +56,13 @@ def built(function: Any) -> Any:
     return suite
 
 
-def rubric_of(rubric: object) -> dict[str, Any]:
-    return {name: getattr(rubric, name) for name in RUBRIC if hasattr(rubric, name)}
+def attributes_of(value: object, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return those attributes of a value that the file's version of Arcade knows."""
+    found = {}
+    for name in names:
+        if hasattr(value, name):
+            found[name] = getattr(value, name)
+    return found
 
 
 def critic_of(critic: Any) -> dict[str, Any]:
@@ -71,7 +76,7 @@ def critic_of(critic: Any) -> dict[str, Any]:
         "field": critic.critic_field,
         "weight": weight,
     }
-    return found | {name: getattr(critic, name) for name in OPTIONS if hasattr(critic, name)}
+    return found | attributes_of(critic, OPTIONS)
 
 
 def case_of(case: Any) -> dict[str, Any]:
@@ -82,7 +87,7 @@ def case_of(case: Any) -> dict[str, Any]:
         "messages": case.additional_messages,
         "calls": [{"tool": call.name, "args": call.args} for call in case.expected_tool_calls],
         "critics": list(map(critic_of, case.critics or [])),
-        "rubric": rubric_of(case.rubric),
+        "rubric": attributes_of(case.rubric, RUBRIC),
     }
 
 
@@ -91,7 +96,7 @@ def suite_of(suite: Any) -> dict[str, Any]:
     return {
         "name": suite.name,
         "tools": list(tools.values()),
-        "cases": [case_of(case) for case in suite.cases],
+        "cases": list(map(case_of, suite.cases)),
         "comparative": len(getattr(suite, "_comparative_case_builders", [])),
     }
 
@@ -120,7 +125,7 @@ def main(path: str) -> None:
             suites.append(suite)
     # A decorated function may return a suite that is also a variable of the module.
     unique = list({id(suite): suite for suite in suites}.values())
-    json.dump({"arcade_suites": [suite_of(suite) for suite in unique], "problems": problems}, answer, default=plain)
+    json.dump({"arcade_suites": list(map(suite_of, unique)), "problems": problems}, answer, default=plain)
     answer.flush()
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from workbench.exchange.importers.conversations import Format, Imported, ImportedCase, Note, case_of, imported_of
 from workbench.exchange.importers.messages import call_written, conversation_of, number_of, result_written
-from workbench.exchange.importers.source_files import Node, Source
+from workbench.exchange.importers.source_files import Node, Source, placed_at, texts_of
 from workbench.numerals import counted
 from workbench.trajectory.events import JsonValue
 
@@ -34,9 +34,9 @@ def _case(record: Node) -> ImportedCase:
     messages: list[Node] = []
     steps = record.need("steps").items()
     for step in steps:
-        messages += [Node(each, step.place) for each in _messages(step, bool(messages), notes)]
+        messages += placed_at(step.place, _messages(step, bool(messages), notes))
     agent = record.get("agent") or Node({})
-    models = list(filter(None, [agent.text_of("model_name"), *(step.text_of("model_name") for step in steps)]))
+    models = texts_of([agent, *steps], "model_name")
     document: dict[str, JsonValue] = {
         "tools": agent.value_of("tool_definitions"),
         "model": models[0] if models else None,
@@ -47,7 +47,7 @@ def _case(record: Node) -> ImportedCase:
         notes.append(Note(inner.place, f"{counted(len(inner.items()), 'agent')} that this one started: left out"))
     if record.has("continued_trajectory_ref"):
         notes.append(Note(record.place, "goes on in another file, which is not read"))
-    started_at = next(filter(None, (step.text_of("timestamp") for step in steps)), "")
+    started_at = next(iter(texts_of(steps, "timestamp")), "")
     conversation = conversation_of(Node(document, record.place), messages)
     return case_of(replace(conversation, started_at=started_at, notes=(*conversation.notes, *notes)))
 

@@ -27,7 +27,7 @@ from workbench.exchange.importers.conversations import (
     tool_table,
 )
 from workbench.exchange.importers.messages import conversation_of
-from workbench.exchange.importers.source_files import Node, Source, read_source
+from workbench.exchange.importers.source_files import Node, Source, holds_table, read_source
 from workbench.limits import MAX_ACCEPTED_VALUES
 from workbench.suite.render import Table
 from workbench.trajectory.events import JsonValue
@@ -77,7 +77,11 @@ def _answers(source: Source) -> dict[str, Node]:
     for beside in (path.parent / "possible_answer" / path.name, path.with_suffix(f".possible_answer{path.suffix}")):
         if beside.is_file() and beside.stat().st_size:
             rows += read_source(beside).records
-    return {row.text_of("id"): row.at("ground_truth") for row in rows if row.has("ground_truth")}
+    answers = {}
+    for row in rows:
+        if row.has("ground_truth"):
+            answers[row.text_of("id")] = row.at("ground_truth")
+    return answers
 
 
 def _case(row: Node, answers: dict[str, Node], no_call: bool, any_call: bool) -> ImportedCase:
@@ -206,8 +210,11 @@ def _whole(node: Node) -> Iterator[JsonValue]:
                 fields.append({} if value == _LEAVE_OUT else {name: value})
             choices.append(fields)
         for chosen in _combinations(node, choices):
-            yield {key: value for field in chosen for key, value in field.items()}
-    elif isinstance(node.value, list) and any(isinstance(each, dict) for each in node.value):
+            whole: dict[str, JsonValue] = {}
+            for field in chosen:
+                whole |= field
+            yield whole
+    elif isinstance(node.value, list) and holds_table(node.value):
         for values in _combinations(node, [list(_whole(each)) for each in node.items()]):
             yield list(values)
     else:

@@ -15,7 +15,7 @@ from workbench.exchange.importers.conversations import (
     gathered,
 )
 from workbench.exchange.importers.messages import conversation_of
-from workbench.exchange.importers.source_files import Node, RefusedError, Source
+from workbench.exchange.importers.source_files import Node, RefusedError, Source, has_type
 from workbench.numerals import counted
 from workbench.trajectory.events import JsonValue
 
@@ -79,7 +79,8 @@ def _is_request(line: Node) -> bool:
     parts = line.need("message").listed_of("content")
     if line.text_of("type") != "user" or not line.at("message").has("content"):
         return False
-    return not any(part.text_of("type") == "tool_result" for part in parts)
+    # The results of calls are lines of the user, too.
+    return not has_type(parts, ("tool_result",))
 
 
 def _case(turn: list[Node]) -> ImportedCase:

@@ -6,12 +6,12 @@ calls in the run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from typing import Literal, NamedTuple, cast
 
-from workbench.authoring.form.typed import holds_null, items_at
+from workbench.authoring.form.typed import holds_null, items_at, without_keys
 from workbench.authoring.from_calls import case_expecting, case_with_mock
 from workbench.dataclasses import dataclass, json_text
 from workbench.engine.external_run import ExternalResult, ExternalRound
@@ -29,6 +29,7 @@ from workbench.trajectory.events import (
     Deviation,
     JsonValue,
     Message,
+    Role,
     SourceScore,
     ToolCall,
     Usage,
@@ -58,6 +59,21 @@ class Note:
         if self.place:
             return f"{self.place}: {self.why}"
         return self.why
+
+
+def notes_without(notes: Iterable[Note], *kinds: NoteKind) -> list[Note]:
+    """Return the notes of other kinds."""
+    return [note for note in notes if note.kind not in kinds]
+
+
+def without_tool_note(notes: Iterable[Note]) -> tuple[Note, ...]:
+    """Return notes without the one that definitions of tools are missing."""
+    return tuple(note for note in notes if note.why != NO_TOOLS)
+
+
+def tool_names(tools: Iterable[Table]) -> list[str]:
+    """Return the names of tools as a suite has them."""
+    return [str(tool["name"]) for tool in tools]
 
 
 def not_imported(place: str, why: str) -> Note:
@@ -90,6 +106,11 @@ class ImportedRun:
     """The verdicts of the system that made the run."""
 
     @property
+    def call_count(self) -> int:
+        """The number of its calls."""
+        return sum(len(each.calls) for each in self.rounds)
+
+    @property
     def is_wrong(self) -> bool:
         """Whether that system called it wrong, so that no case expects its calls."""
         return any(not score.passed for score in self.scores)
@@ -113,7 +134,20 @@ class ImportedCase:
         return replace(self, notes=(*self.notes, *notes))
 
     def table_without(self, *keys: str) -> Table:
-        return {key: value for key, value in self.table.items() if key not in keys}
+        return without_keys(self.table, *keys)
+
+    def scored(self, scores: tuple[SourceScore, ...]) -> ImportedCase:
+        """Return the case with these verdicts of its own system on each of its runs."""
+        return replace(self, runs=tuple(replace(run, scores=scores) for run in self.runs))
+
+    @property
+    def report(self) -> Iterator[str]:
+        """The lines of a report on it, behind its name: each mapped part, then each note."""
+        for mapped in self.mapped:
+            yield f"  ✓ {mapped}"
+        for note in self.notes:
+            # The line with the name of the case has its place already.
+            yield f"  · {note.why if note.place == self.place else note}"
 
 
 @dataclass(frozen=True)
@@ -251,9 +285,31 @@ class Calls:
         return None
 
 
+def indices_of(role: Role, messages: Iterable[Message]) -> Iterator[int]:
+    """Yield the indices of the messages of a role."""
+    for index, message in enumerate(messages):
+        if message.role == role:
+            yield index
+
+
 def last_request(messages: Sequence[Message]) -> int | None:
     """Return the index of the last message of a user; `None` where there is none."""
-    return max((index for index, message in enumerate(messages) if message.role == "user"), default=None)
+    return max(indices_of("user", messages), default=None)
+
+
+def calls_in(messages: Iterable[Message]) -> Iterator[ToolCall]:
+    """Yield the calls of messages, in their order."""
+    for message in messages:
+        yield from message.tool_calls
+
+
+def results_in(messages: Iterable[Message]) -> dict[str, ExternalResult]:
+    """Return the results among messages by the ids of their calls."""
+    results: dict[str, ExternalResult] = {}
+    for message in messages:
+        if message.call_id is not None:
+            results[message.call_id] = ExternalResult(message.content, message.is_error)
+    return results
 
 
 def case_of(conversation: Conversation, asked: int | None = None) -> ImportedCase:
@@ -263,12 +319,11 @@ def case_of(conversation: Conversation, asked: int | None = None) -> ImportedCas
     RefusedError for a conversation without a message of a user.
     """
     messages = conversation.messages
-    roles = [message.role for message in messages]
-    requests = [index for index, role in enumerate(roles) if role == "user"]
+    requests = list(indices_of("user", messages))
     # A request without an answer, such as the last one of a session that was left, shows no calls.
     followed = []
     for at in requests:
-        if roles[at + 1 : at + 2] == ["assistant"]:
+        if at + 1 < len(messages) and messages[at + 1].role == "assistant":
             followed.append(at)
     if not requests:
         raise RefusedError("has no message of a user, so there is no request to make a case of", conversation.place)
@@ -339,7 +394,7 @@ def joined(cases: Iterable[ImportedCase]) -> tuple[ImportedCase, ...]:
 def name_of(text: str, place: str) -> str:
     """Return a name for a case: the first line of its request, cut after a word."""
     # The name is one line of a tree, and the id of the case is made from it.
-    line = " ".join(next((line for line in text.splitlines() if line.strip()), "").split())
+    line = " ".join(next(filter(str.strip, text.splitlines()), "").split())
     if len(line) > _MAX_NAME_CHARS:
         line = line[:_MAX_NAME_CHARS].rpartition(" ")[0] or line[:_MAX_NAME_CHARS]
     return line.rstrip(" .,:;") or place or "A case"
@@ -452,9 +507,9 @@ _EXPECTATIONS = ("ordered", "unordered", "expect_no_calls", "expect_nothing_yet"
 def without_expectations(case: ImportedCase) -> ImportedCase:
     """Return a case of a conversation without the expectation of its calls."""
     table = case.table_without(*_EXPECTATIONS)
-    notes = tuple(note for note in case.notes if note.kind != "check calls")
+    notes = notes_without(case.notes, "check calls")
     mapped = tuple(each for each in case.mapped if each.into not in _EXPECTATIONS)
-    return replace(case, table=table, notes=notes, mapped=mapped)
+    return replace(case, table=table, notes=tuple(notes), mapped=mapped)
 
 
 def unless_wrong(case: ImportedCase) -> ImportedCase:
@@ -481,7 +536,7 @@ def of_reference(
     With `exact`, it expects these calls with these arguments and no others.
     """
     table = case.table_without("expect_nothing_yet")
-    notes = [note for note in case.notes if note.kind != "expects nothing yet"]
+    notes = notes_without(case.notes, "expects nothing yet")
     mapped = list(case.mapped)
     expected: list[Table] = []
     for call in calls:

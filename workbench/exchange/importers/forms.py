@@ -1,6 +1,7 @@
 """The forms of files that can be imported.
 
 To add one, write a module with a `Format`, a row here and in docs/importing.md, and a sample for its tests in
+`tests/exchange/importers/samples.py`.
 """
 
 from __future__ import annotations

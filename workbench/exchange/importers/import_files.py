@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from workbench.analysis.totals import Agreement, AgreementFold, agreements
+from workbench.authoring.form.typed import without_keys
 from workbench.authoring.proposal import places_without_secrets, table_without_secrets
 from workbench.checks.check import CheckContext
 from workbench.config.secrets import Secrets, keys_in
@@ -23,14 +24,15 @@ from workbench.engine.planned_run import result_of
 from workbench.engine.recordings import save_recording
 from workbench.evaluation.regrade import graded_anew
 from workbench.exchange.importers.conversations import (
-    NO_TOOLS,
     Imported,
     ImportedCase,
     ImportedRun,
     Note,
     first_refusal,
     not_imported,
+    tool_names,
     tool_of,
+    without_tool_note,
 )
 from workbench.exchange.importers.forms import FORMS, format_of, forms_that_fit
 from workbench.exchange.importers.source_files import RefusedError, Source, read_source
@@ -74,7 +76,7 @@ def made_suite(imported: Imported, name: str, path: Path, secrets: Secrets) -> M
     """
     shared = table_without_secrets(dict(imported.suite), {}, secrets)
     top: Table = {"format": 1, "name": name} | shared
-    notes = [*imported.notes, *(Note("", why) for why in places_without_secrets(dict(imported.suite), shared))]
+    notes = [*imported.notes, *_notes_on_secrets("", dict(imported.suite), shared)]
     cases: list[ImportedCase] = []
     for case in imported.cases:
         try:
@@ -83,7 +85,7 @@ def made_suite(imported: Imported, name: str, path: Path, secrets: Secrets) -> M
         except ValueError as error:
             notes.append(not_imported(case.place, str(error)))
         else:
-            replaced = (Note(case.place, why) for why in places_without_secrets(case.table, table))
+            replaced = _notes_on_secrets(case.place, case.table, table)
             cases.append(replace(case, table=table, notes=(*case.notes, *replaced)))
     file = _file(top, cases, path, secrets)
     if file.suite is None:
@@ -101,6 +103,11 @@ def made_suite(imported: Imported, name: str, path: Path, secrets: Secrets) -> M
     return MadeSuite(file, tuple(cases), tuple(notes))
 
 
+def _notes_on_secrets(place: str, before: Table, after: Table) -> Iterator[Note]:
+    for why in places_without_secrets(before, after):
+        yield Note(place, why)
+
+
 def fitted(case: Table, top: Table) -> Table:
     """Return an imported case for another suite, in which it sends the model the same prompt and tools.
 
@@ -110,12 +117,12 @@ def fitted(case: Table, top: Table) -> Table:
     changed.pop("tools", None)
     own = []
     for tool in tools:
-        if not any(same(tool, other) for other in shared):
+        if not _is_among(tool, shared):
             own.append(tool)
     if own:
         changed["tools"] = own
-    names = _names(tools)
-    if "offer" not in case and ("servers" in top or not set(_names(shared)) <= set(names)):
+    names = tool_names(tools)
+    if "offer" not in case and ("servers" in top or not set(tool_names(shared)) <= set(names)):
         changed["offer"] = names
     if (prompt := case.get("system", "")) == top.get("system", ""):
         changed.pop("system", None)
@@ -168,19 +175,22 @@ def _with_shared_tools(tables: list[Table], offers_others: bool) -> tuple[list[T
             name = str(tool["name"])
             offered[name] += 1
             known = definitions.setdefault(name, [])
-            if not any(same(tool, other) for other in known):
+            if not _is_among(tool, known):
                 known.append(tool)
-    most = min(2, len(tables))
-    # Tools with several definitions stay in their cases: a suite has one of each name.
-    shared = {name: known[0] for name, known in definitions.items() if len(known) == 1 and offered[name] >= most}
+    # The tools of a single case are the suite's, too.
+    least = min(2, len(tables))
+    shared: dict[str, Table] = {}
+    for name, known in definitions.items():
+        # Tools with several definitions stay in their cases: a suite has one of each name.
+        if len(known) == 1 and offered[name] >= least:
+            shared[name] = known[0]
     found = []
     for table in tables:
         tools = _tools(table)
-        names = _names(tools)
+        names = tool_names(tools)
         changed = dict(table)
         changed.pop("tools", None)
-        if own := [tool for tool in tools if tool["name"] not in shared]:
-            changed["tools"] = own
+        if own := _tools_besides(tools, shared):
             changed["tools"] = own
         if "tools" in table and "offer" not in table and (offers_others or not shared.keys() <= set(names)):
             changed["offer"] = names
@@ -193,8 +203,12 @@ def _tools(table: Table) -> list[Table]:
     return tools if isinstance(tools, list) else []
 
 
-def _names(tools: Iterable[Table]) -> list[str]:
-    return [str(tool["name"]) for tool in tools]
+def _tools_besides(tools: Iterable[Table], names: Collection[object]) -> list[Table]:
+    return [tool for tool in tools if tool.get("name") not in names]
+
+
+def _is_among(tool: Table, others: Iterable[Table]) -> bool:
+    return any(same(tool, other) for other in others)
 
 
 # Recordings of imported runs: their events, and their grades as runs of their cases.
@@ -274,21 +288,20 @@ def with_tools_from(imported: Imported, path: Path, output: Path) -> Imported:
         raise RefusedError(f"{path} defines no tools: it has neither [[tools]] nor [[servers]]")
     own = set()
     for case in imported.cases:
-        own.update(_names(_tools(case.table)))
+        own.update(tool_names(_tools(case.table)))
     notes = list(imported.notes)
     if doubled := sorted(own & {str(tool.get("name")) for tool in tools}):
         notes.append(Note("", f"{', '.join(doubled)}: as the file itself defines it, not as {path} does"))
     if servers and path.resolve().parent != output.resolve().parent:
         notes.append(Note("", f"the servers of {path} start in the folder of the suite: check paths in their commands"))
     suite = dict(imported.suite)
-    if kept := [tool for tool in tools if tool.get("name") not in own]:
+    if kept := _tools_besides(tools, own):
         suite["tools"] = kept
     if servers:
         suite["servers"] = servers
     cases: list[ImportedCase] = []
     for case in imported.cases:
-        remaining = tuple(note for note in case.notes if note.why != NO_TOOLS)
-        cases.append(replace(case, notes=remaining))
+        cases.append(replace(case, notes=without_tool_note(case.notes)))
     return Imported(tuple(cases), suite, tuple(notes))
 
 
@@ -369,9 +382,7 @@ class ImportReport:
         assert made.file.suite is not None
         for case, imported in zip(made.file.suite.cases, made.cases, strict=True):
             found.append(f"{case.id}  ({imported.place})" if imported.place else case.id)
-            found += [f"  ✓ {line}" for line in imported.mapped]
-            for note in imported.notes:
-                found.append(f"  · {note.why if note.place == imported.place else note}")
+            found += imported.report
         found += [f"· {note}" for note in made.notes]
         if self.keys == 1:
             found.append("· 1 value that looked like a key became $IMPORTED_KEY_…")
@@ -484,7 +495,7 @@ def _read_folder(options: ImportOptions) -> _Read:
     top = dict(read[first][1].suite)
     cases: list[ImportedCase] = []
     for file, (_, imported, _) in read.items():
-        if _without_name(imported.suite) != _without_name(top):
+        if without_keys(imported.suite, "name") != without_keys(top, "name"):
             why = f"it needs a suite of its own, set otherwise than that of {first.name}"
             notes.append(not_imported(file.name, why))
             continue
@@ -509,10 +520,6 @@ def _within(file: Path, place: str) -> str:
 
 def _all_within(file: Path, notes: Iterable[Note]) -> tuple[Note, ...]:
     return tuple(replace(note, place=_within(file, note.place)) for note in notes)
-
-
-def _without_name(suite: Table) -> Table:
-    return {key: value for key, value in suite.items() if key != "name"}
 
 
 def is_code(file: Path, form: str | None) -> bool:

@@ -17,7 +17,7 @@ from workbench.exchange.importers.conversations import (
     unless_wrong,
 )
 from workbench.exchange.importers.messages import call_written, conversation_of, number_of, result_written
-from workbench.exchange.importers.source_files import Node, RefusedError, Source, as_text
+from workbench.exchange.importers.source_files import Node, RefusedError, Source, as_text, bare_values
 from workbench.trajectory.events import JsonValue, SourceScore
 
 _ATTACHMENT = "attachment://"
@@ -90,7 +90,7 @@ def _case(sample: Node, evaluation: Node) -> ImportedCase:
         if at < len(conversation.messages) and conversation.messages[at].role == "user":
             index = at
     case = case_of(conversation, index)
-    return unless_wrong(replace(case, runs=tuple(replace(run, scores=tuple(own)) for run in case.runs)))
+    return unless_wrong(case.scored(tuple(own)))
 
 
 _LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
@@ -132,17 +132,20 @@ def _message(message: Node, attached: Node, event: Node | None) -> JsonValue:
             said = texts[0] if len(texts) == 1 else "\n".join(map(as_text, texts))
             return result_written(message.text_of("tool_call_id"), said, error is not None)
         case role:
-            return {"role": role, "content": [part.value for part in parts]}
-    thoughts = []
+            return {"role": role, "content": bare_values(parts)}
+    thoughts: list[str] = []
+    content: list[JsonValue] = []
     for part in parts:
         if part.text_of("type") == "reasoning":
             thoughts.append(part.text_of("reasoning"))
+        else:
+            content.append(part.value)
     calls = []
     for call in message.items_of("tool_calls"):
         calls.append(call_written(call.text_of("id"), call.text_of("function"), call.value_of("arguments")))
     answer: dict[str, JsonValue] = {
         "role": "assistant",
-        "content": [part.value for part in parts if part.text_of("type") != "reasoning"],
+        "content": content,
         "reasoning_content": "\n".join(filter(None, thoughts)),
         "tool_calls": calls,
     }

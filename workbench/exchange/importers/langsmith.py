@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
-from workbench.engine.external_run import ExternalResult
 from workbench.exchange.importers.conversations import (
-    NO_TOOLS,
     Format,
     Imported,
     ImportedCase,
     Mapped,
     Note,
+    calls_in,
     case_of,
     graded_as,
     imported_of,
     last_request,
     name_of,
     not_imported,
+    notes_without,
     of_reference,
+    results_in,
+    without_tool_note,
 )
 from workbench.exchange.importers.messages import conversation_of, is_list_of_messages, is_message
-from workbench.exchange.importers.source_files import Node, Source
+from workbench.exchange.importers.source_files import Node, Source, bare_values
 from workbench.numerals import counted
 from workbench.trajectory.events import JsonValue
 
@@ -57,13 +60,14 @@ def _read_agentevals(source: Source) -> Imported:
 
 def _agentevals_case(record: Node) -> ImportedCase:
     record.table()
-    reference, made = (_agentevals_messages(record.get(key)) for key in ("reference_outputs", "outputs"))
+    reference = _agentevals_messages(record.get("reference_outputs"))
+    made = _agentevals_messages(record.get("outputs"))
     wanted = reference or made
     if wanted is None:
         raise record.refused("has neither outputs nor reference_outputs that are messages")
 
     def read(messages: Node) -> ImportedCase:
-        said = [*_asked(record, messages), *(each.value for each in messages.items())]
+        said = [*_asked(record, messages), *bare_values(messages.items())]
         document: dict[str, JsonValue] = {"messages": said, "tools": record.value_of("tools")}
         return case_of(conversation_of(Node(document, messages.place)))
 
@@ -71,9 +75,9 @@ def _agentevals_case(record: Node) -> ImportedCase:
     # Outputs without a reference are a run, whose calls the case expects.
     if reference is None:
         return replace(case, place=record.place)
-    notes = [note for note in case.notes if note.kind != "check calls"]
+    notes = notes_without(case.notes, "check calls")
     notes.append(Note(reference.place, "the reference's calls are expected in their order, as under `strict`"))
-    calls = sum(len(each.calls) for run in case.runs for each in run.rounds)
+    calls = sum(run.call_count for run in case.runs)
     of_reference = Mapped(f"{counted(calls, 'call')} of the reference", "ordered")
     mapped = list(case.mapped)
     for at, each in enumerate(mapped):
@@ -90,18 +94,22 @@ def _asked(record: Node, messages: Node) -> list[JsonValue]:
     inputs = record.get("inputs")
     before = _agentevals_messages(inputs)
     if before is not None:
-        return [each.value for each in before.items()]
-    values: list[JsonValue] = []
+        return bare_values(before.items())
+    texts: list[str] = []
     if inputs is not None and isinstance(inputs.value, dict):
-        values = []
-        for value in inputs.value.values():
-            if isinstance(value, str):
-                values.append(value)
+        texts += _texts_in(inputs)
     elif inputs is not None and isinstance(inputs.value, str):
-        values = [inputs.value]
-    if len(values) != 1:
+        texts.append(inputs.value)
+    if len(texts) != 1:
         raise record.refused("has no request: neither the trajectory nor inputs holds just one")
-    return [{"role": "user", "content": values[0]}]
+    return [{"role": "user", "content": texts[0]}]
+
+
+def _texts_in(table: Node) -> Iterator[str]:
+    """Yield the values of a table that are texts: an input or output with just one needs no key for it."""
+    for value in table.table().values():
+        if isinstance(value, str):
+            yield value
 
 
 AGENTEVALS = Format(_is_agentevals, _read_agentevals, graded_as())
@@ -127,20 +135,16 @@ def _case(record: Node) -> ImportedCase:
     notes: list[Note] = []
     asked = _messages(record.need("inputs"))
     if not asked:
-        texts = {}
-        for key, value in record.need("inputs").table().items():
-            if isinstance(value, str):
-                texts[key] = value
+        texts = list(_texts_in(record.need("inputs")))
         if len(texts) != 1:
             raise record.refused(
                 "its inputs hold no messages and not just one text: --map user=inputs.NAME names the request"
             )
-        asked = [Node({"role": "user", "content": next(iter(texts.values()))}, record.need("inputs").place)]
+        asked = [Node({"role": "user", "content": texts[0]}, record.need("inputs").place)]
     outputs = record.get("outputs") or Node({}, record.place)
     wanted = _messages(outputs)
-    begin = [each.value for each in asked]
     # Outputs may repeat the conversation from its start.
-    if [each.value for each in wanted[: len(asked)]] == begin:
+    if bare_values(wanted[: len(asked)]) == bare_values(asked):
         wanted = wanted[len(asked) :]
     if not wanted and (calls := outputs.get("tool_calls")) is not None:
         wanted = [Node({"role": "assistant", "tool_calls": calls.value}, calls.place)]
@@ -149,10 +153,10 @@ def _case(record: Node) -> ImportedCase:
     index = last_request(full.messages)
     if index is None:
         raise record.refused("has no message of a user")
-    about = tuple(note for note in full.notes if note.why != NO_TOOLS)
+    about = without_tool_note(full.notes)
     name = record.text_of("name") or name_of(full.messages[index].content, record.place)
     metadata = record.at("metadata")
-    tags = tuple(each.text() for each in metadata.listed_of("dataset_split"))
+    tags = tuple(map(Node.text, metadata.listed_of("dataset_split")))
     before = replace(full, messages=full.messages[: index + 1], name=name, tags=tags, notes=about)
     case = case_of(before, index)
     said = full.messages[index + 1 :]
@@ -160,10 +164,7 @@ def _case(record: Node) -> ImportedCase:
     for each in said:
         if each.role == "assistant" and not each.tool_calls:
             answer = each.content
-    texts_out = []
-    for value in outputs.table().values():
-        if isinstance(value, str):
-            texts_out.append(value)
+    texts_out = list(_texts_in(outputs))
     if not answer and not wanted and len(texts_out) == 1:
         answer = texts_out[0]
     if answer:
@@ -172,10 +173,7 @@ def _case(record: Node) -> ImportedCase:
             Note(record.place, "the reference answer is compared by `similar`; evaluators of LangSmith are code")
         )
     if wanted:
-        results = {
-            each.call_id: ExternalResult(each.content, each.is_error) for each in said if each.call_id is not None
-        }
-        case = of_reference(case, [call for each in said for call in each.tool_calls], results)
+        case = of_reference(case, list(calls_in(said)), results_in(said))
     elif answer:
         case = replace(case, table=case.table_without("expect_nothing_yet"), notes=about)
     if not wanted and not answer and outputs.value:
@@ -209,7 +207,7 @@ def _message(node: Node) -> Node | None:
     kind, inner = node.text_of("type"), node
     if kind == "constructor" and (given := node.get("kwargs")) is not None:
         # Serialized by LangChain: `id` is the path of a class, such as `[…, "messages", "HumanMessage"]`.
-        path = [each.value for each in node.listed_of("id")]
+        path = bare_values(node.listed_of("id"))
         kind = str(path[-1]).removesuffix("Chunk").removesuffix("Message").lower() if path else ""
         inner = given
     elif (given := node.get("data")) is not None:

@@ -5,7 +5,7 @@ A file is one conversation or many, as a list or as JSON lines.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from workbench.dataclasses import json_text
@@ -19,9 +19,10 @@ from workbench.exchange.importers.conversations import (
     Note,
     case_of,
     imported_of,
+    indices_of,
     tool_of,
 )
-from workbench.exchange.importers.source_files import Node, Source, as_text
+from workbench.exchange.importers.source_files import Node, Source, as_text, bare_values, has_type, texts_of
 from workbench.providers.wire.repairs import DETAILS, THOUGHTS, parted
 from workbench.providers.wire.wire import UsageCount
 from workbench.suite.render import Table
@@ -128,8 +129,7 @@ class _Reading:
             else:
                 others.append(part)
         if others or not parts:
-            text = "\n".join(filter(None, (_text(part, self) for part in others)))
-            self.messages.append(Message("user", text))
+            self.messages.append(Message("user", _joined_text(others, self)))
 
     def _assistant(self, node: Node) -> None:
         texts: list[str] = []
@@ -157,7 +157,9 @@ class _Reading:
         repaired: list[Deviation] = []
         if in_text:
             repaired.append(Deviation(THOUGHTS, DETAILS[THOUGHTS]))
-        repaired += [self.calls.repaired[call.id] for call in made if call.id in self.calls.repaired]
+        for call in made:
+            if (found := self.calls.repaired.get(call.id)) is not None:
+                repaired.append(found)
         if repaired:
             self.deviations[at] = tuple(repaired)
         if (usage := _usage(node.get("usage"))) is not None:
@@ -218,7 +220,7 @@ def _text(node: Node | None, reading: _Reading) -> str:
     if isinstance(node.value, str):
         return node.value
     if isinstance(node.value, list):
-        return "\n".join(filter(None, (_text(part, reading) for part in node.items())))
+        return _joined_text(node.items(), reading)
     kind = node.text_of("type")
     text = node.first("text", "content", "refusal")
     if (kind in _TEXTS or not kind) and text is not None and isinstance(text.value, str):
@@ -227,6 +229,10 @@ def _text(node: Node | None, reading: _Reading) -> str:
         reading.note(node, f"a part of the type {kind!r} is no text: left out")
         return ""
     return json_text(node.value)
+
+
+def _joined_text(parts: Iterable[Node], reading: _Reading) -> str:
+    return "\n".join(filter(None, (_text(part, reading) for part in parts)))
 
 
 def read_conversations(
@@ -252,10 +258,7 @@ def _is_anthropic(node: Node) -> bool:
     if node.has("system") or any(tool.has("input_schema") for tool in node.listed_of("tools")):
         return True
     messages = node if isinstance(node.value, list) else node.get("messages")
-    for message in _items(messages):
-        if any(part.text_of("type") in _ANTHROPIC_PARTS for part in _items(message.get("content"))):
-            return True
-    return False
+    return any(has_type(_items(message.get("content")), _ANTHROPIC_PARTS) for message in _items(messages))
 
 
 def _holds_conversations(source: Source) -> bool:
@@ -298,17 +301,13 @@ def _items(node: Node | None) -> list[Node]:
     return node.items()
 
 
-def _is_typed(items: list[Node], kinds: set[str]) -> bool:
-    return any(each.text_of("type") in kinds for each in items)
-
-
 def has_items(record: Node) -> bool:
     """Return whether a record is a conversation in items: a list of them, or a table of `input` and `output`."""
     if isinstance(record.value, list):
         items = _items(record)
-        return _is_typed(items, _TYPED) and (is_message(items[0]) or items[0].text_of("type") in _OF_ANSWERS | _RESULTS)
+        return has_type(items, _TYPED) and (is_message(items[0]) or items[0].text_of("type") in _OF_ANSWERS | _RESULTS)
     output = _items(_answer(record).get("output"))
-    return _is_typed(output, _OF_ANSWERS) or _is_typed(_items(_request(record).get("input")), _TYPED)
+    return has_type(output, _OF_ANSWERS) or has_type(_items(_request(record).get("input")), _TYPED)
 
 
 def conversation_of_items(record: Node) -> Conversation:
@@ -328,10 +327,7 @@ def conversation_of_items(record: Node) -> Conversation:
     conversation = _with_notes(conversation_of(Node(document, record.place), messages), notes)
     count = UsageCount()
     count.update(answer.value_of("usage"))
-    answers = []
-    for at, each in enumerate(conversation.messages):
-        if each.role == "assistant":
-            answers.append(at)
+    answers = list(indices_of("assistant", conversation.messages))
     if not made or not answers or (counted := count.responses()) is None:
         return conversation
     return replace(conversation, usage={answers[-1]: counted})
@@ -379,12 +375,12 @@ def _result(item: Node) -> Node:
 def _added(answer: dict[str, JsonValue], kind: str, item: Node) -> dict[str, JsonValue]:
     if kind == "reasoning":
         parts = [*_items(item.get("summary")), *_items(item.get("content"))]
-        thoughts = [str(answer.get("reasoning_content") or ""), *(part.text_of("text") for part in parts)]
+        thoughts = [str(answer.get("reasoning_content") or ""), *texts_of(parts, "text")]
         return {**answer, "reasoning_content": "\n".join(filter(None, thoughts))}
     if kind == "message":
         said = answer["content"]
         assert isinstance(said, list)
-        return {**answer, "content": [*said, *(each.value for each in item.listed_of("content"))]}
+        return {**answer, "content": [*said, *bare_values(item.listed_of("content"))]}
     calls = answer.get("tool_calls", [])
     assert isinstance(calls, list)
     function: JsonValue = {"name": item.text_of("name"), "arguments": item.value_of("arguments", "input")}

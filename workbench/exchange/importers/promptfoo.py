@@ -23,11 +23,12 @@ from workbench.exchange.importers.conversations import (
     graded_as,
     last_request,
     not_imported,
+    tool_names,
     tool_of,
 )
 from workbench.exchange.importers.messages import conversation_of, number_of
 from workbench.exchange.importers.promptfoo_asserts import Expectations
-from workbench.exchange.importers.source_files import Node, RefusedError, Source, as_text, read_source
+from workbench.exchange.importers.source_files import Node, RefusedError, Source, as_text, placed_at, read_source
 from workbench.limits import MAX_INCLUDED_FILES, MAX_TEST_CASES
 from workbench.numerals import counted
 from workbench.suite.render import Table
@@ -74,20 +75,21 @@ class Files:
         """Return a value with the names of files replaced by their content."""
         match node.value:
             case dict() as table:
-                inner: JsonValue = {
-                    key: self.filled(Node(each, f"{node.place}.{key}".lstrip(".")), level).value
-                    for key, each in table.items()
-                }
+                filled: dict[str, JsonValue] = {}
+                for key, each in table.items():
+                    filled[key] = self.filled(Node(each, f"{node.place}.{key}".lstrip(".")), level).value
+                inner: JsonValue = filled
             case list():
-                inner = []
-                for each in node.items():
-                    inner.append(self.filled(each, level).value)
+                inner = self._all_filled(node.items(), level)
             case str() as text if text.startswith(_SCHEME) and level < MAX_INCLUDED_FILES:
-                found = [self.filled(Node(each, node.place), level + 1).value for each in self._contents(text, node)]
+                found = self._all_filled(placed_at(node.place, self._contents(text, node)), level + 1)
                 inner = found[0] if len(found) == 1 else found or text
             case _:
                 inner = node.value
         return Node(inner, node.place)
+
+    def _all_filled(self, nodes: list[Node], level: int) -> list[JsonValue]:
+        return [self.filled(each, level).value for each in nodes]
 
     def tests(self, node: Node) -> list[Node]:
         """Return the tests of a configuration and those in its files."""
@@ -100,8 +102,8 @@ class Files:
                 found.append(self.filled(each))
                 continue
             for content in self._contents(named.value, named, tests=True):
-                rows = content if isinstance(content, list) else [content]
-                found += [self.filled(Node(row, f"{each.place}[{at}]")) for at, row in enumerate(rows)]
+                rows: JsonValue = content if isinstance(content, list) else [content]
+                found += map(self.filled, Node(rows, each.place).items())
         return found
 
     def prompts(self, node: Node) -> Iterator[Node]:
@@ -178,7 +180,11 @@ def _tests_of_rows(rows: list[JsonValue]) -> list[JsonValue]:
     variable.
     """
     tables = [row for row in rows if isinstance(row, dict)]
-    names = list(dict.fromkeys(name for row in tables for name in row if not name.startswith("__")))
+    names: dict[str, None] = {}
+    for row in tables:
+        for name in row:
+            if not name.startswith("__"):
+                names[name] = None
     found: list[JsonValue] = []
     for row in tables:
         asserts: list[JsonValue] = []
@@ -208,7 +214,7 @@ def _assertion(text: str) -> JsonValue:
         return {"type": "equals", "value": text}
     made: dict[str, JsonValue] = {"type": (match[1] or "") + match[2]}
     if match[4] and match[2] in _LISTED:
-        made["value"] = [part.strip() for part in match[4].split(",")]
+        made["value"] = list(map(str.strip, match[4].split(",")))
     elif match[4]:
         made["value"] = match[4]
     if match[3]:
@@ -265,7 +271,7 @@ def case_of_test(
     """Return a case with the expectations that assertions have of the answer to a conversation. Raises RefusedError."""
     opening = Conversation(test.place, conversation.messages, conversation.system, tools, name=name)
     asked = case_of(opening, last_request(opening.messages))
-    expectations = Expectations(values, [str(tool["name"]) for tool in tools])
+    expectations = Expectations(values, tool_names(tools))
     for one in asserts:
         expectations.take(one)
     table = asked.table_without("expect_nothing_yet") | expectations.keys()
@@ -409,7 +415,7 @@ def _run(
     document: JsonValue = {
         "messages": [{"role": "user", "content": raw.value}, said],
         "model": model_of(name) or name,
-        "tools": [{"name": str(tool["name"])} for tool in tools],
+        "tools": [{"name": name} for name in tool_names(tools)],
     }
     conversation = conversation_of(Node(document, answer.place))
     (run,) = case_of(conversation).runs

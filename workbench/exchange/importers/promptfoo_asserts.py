@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from workbench.authoring.from_calls import case_expecting
 from workbench.dataclasses import parsed_json
 from workbench.exchange.importers.conversations import Mapped, Note
-from workbench.exchange.importers.source_files import Node, RefusedError
+from workbench.exchange.importers.source_files import Node, RefusedError, holds_table
 from workbench.suite.model import ANY_TOOL
 from workbench.suite.render import Table
 from workbench.trajectory.events import JsonValue
@@ -204,7 +204,7 @@ class Expectations:
     def _tool_call_f1(self, node: Node) -> str:
         value = node.need("value")
         given = value.value.split(",") if isinstance(value.value, str) else list(map(Node.text, value.items()))
-        names = list(dict.fromkeys(name.strip() for name in given if name.strip()))
+        names = list(dict.fromkeys(filter(None, map(str.strip, given))))
         threshold = self._number(node, "threshold") if node.has("threshold") else 1
         count = len(names)
         # One name too many leaves an F1 of 2n/(2n+1), one that is missing less: above that, the sets must be equal.
@@ -232,7 +232,7 @@ class Expectations:
         return "unordered"
 
     def _tool_not_used(self, node: Node) -> str:
-        self._disallowed += [{"tool": self._named(each)} for each in node.need("value").listed()]
+        self._disallowed += self._calls_of(node.need("value").listed())
         return "disallowed"
 
     def _args_match(self, node: Node) -> str:
@@ -250,7 +250,7 @@ class Expectations:
             if left:
                 raise value.refused("mode exact together with ignore")
             call["only_args"] = True
-        elif any(isinstance(inner, dict) for inner in kept.values()):
+        elif holds_table(kept.values()):
             self._weaker(node, "a table is compared as a whole here, so it must not hold more")
         if value.has("defaults"):
             self._weaker(node, "its defaults are not mapped")
@@ -270,7 +270,7 @@ class Expectations:
     def _sequence(self, node: Node) -> str:
         value = node.need("value")
         steps = (value.get("steps") or value).items()
-        self._ordered += [{"tool": self._named(each)} for each in steps]
+        self._ordered += self._calls_of(steps)
         if value.text_of("mode") == "exact":
             self._no_others = True
         return "ordered"
@@ -282,6 +282,9 @@ class Expectations:
         self._limits["max_tool_calls"] = self._number(value, "max")
         self._weaker(node, "a limit is an issue here, and fails nothing")
         return "limits.max_tool_calls"
+
+    def _calls_of(self, names: Iterable[Node]) -> list[Table]:
+        return [{"tool": self._named(each)} for each in names]
 
     def _named(self, node: Node) -> str:
         if isinstance(node.value, dict) and not node.has("name"):

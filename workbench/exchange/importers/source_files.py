@@ -8,7 +8,7 @@ import json
 import math
 import re
 import zipfile
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import date, time
 from functools import cached_property, partial
 from io import BytesIO, StringIO
@@ -83,8 +83,10 @@ def log_of_archive(path: Path, content: bytes) -> JsonValue:
             head = parts.get("header.json") or parts.get("_journal/start.json")
             if head is None:
                 raise ValueError("it has no header.json, so it is no log of Inspect")
-            names = sorted(name for name in parts if name.startswith("samples/") and name.endswith(".json"))
-            samples = [parts[name] for name in names]
+            samples = []
+            for name in sorted(parts):
+                if name.startswith("samples/") and name.endswith(".json"):
+                    samples.append(parts[name])
             if head.file_size + sum(part.file_size for part in samples) > MAX_FILE_BYTES:
                 raise RefusedError(f"unpacked {MAX_FILE_BYTES.reached()}", file=path)
             log = few.parsed(_unpacked(archive, head))
@@ -200,7 +202,11 @@ class Node:
 
     def other_keys(self, known: Collection[str]) -> list[str]:
         """Return the keys of a table that hold something and are not `known`."""
-        return [key for key, value in self.table().items() if key not in known and value not in (None, "", [], {})]
+        others = []
+        for key, value in self.table().items():
+            if key not in known and value not in (None, "", [], {}):
+                others.append(key)
+        return others
 
     def text(self) -> str:
         if not isinstance(self.value, str):
@@ -225,6 +231,31 @@ class Node:
 
     def refused(self, why: str) -> RefusedError:
         return RefusedError(why, self.place)
+
+
+def bare_values(nodes: Iterable[Node]) -> list[JsonValue]:
+    """Return the values of nodes without their places."""
+    return [node.value for node in nodes]
+
+
+def texts_of(nodes: Iterable[Node], key: str) -> list[str]:
+    """Return the texts that tables have under a key, without empty and missing ones."""
+    return list(filter(None, (node.text_of(key) for node in nodes)))
+
+
+def placed_at(place: str, values: Iterable[JsonValue]) -> list[Node]:
+    """Return values as nodes of one place, for values that were made of a single part of the file."""
+    return [Node(value, place) for value in values]
+
+
+def has_type(nodes: Iterable[Node], types: Collection[str]) -> bool:
+    """Return whether one of some tables has one of these texts as its `type`."""
+    return any(node.text_of("type") in types for node in nodes)
+
+
+def holds_table(values: Iterable[JsonValue]) -> bool:
+    """Return whether one of some values is a table."""
+    return any(isinstance(value, dict) for value in values)
 
 
 def as_text(value: JsonValue) -> str:
@@ -337,23 +368,25 @@ def source_of(path: Path, content: bytes, fields: dict[str, str] | None = None) 
             return Source(path, "lines", Node([value]), fields, line_numbers=(1,))
         return Source(path, "json", Node(value), fields)
     except json.JSONDecodeError as error:
-        lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-        if error.lineno <= lines[0][0] and len(lines) == 1:
+        lines: dict[int, str] = {}
+        for number, written in enumerate(text.split("\n"), 1):
+            if written.strip():
+                lines[number] = written
+        if len(lines) == 1 and error.lineno <= next(iter(lines)):
             raise RefusedError(f"is not JSON: {error.msg}", f"line {error.lineno}") from error
     except ValueError as error:
         raise RefusedError(f"is not JSON: {error}") from error
     # JSON lines are recognized by their content too: many tools write them into a file that ends with `.json`.
     few = FewValues(path)
     values: list[JsonValue] = []
-    for at, each in lines:
+    for at, each in lines.items():
         try:
             values.append(_checked(few.parsed(each)))
         except ValueError as problem:
             # Where already the first line is no JSON, the file is meant as one value.
             place = f"line {at if values else _error_line(text)}"
             raise RefusedError(f"is not JSON: {problem}", place) from problem
-    numbers = tuple(number for number, _ in lines)
-    return Source(path, "lines", Node(values), fields, line_numbers=numbers)
+    return Source(path, "lines", Node(values), fields, line_numbers=tuple(lines))
 
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}

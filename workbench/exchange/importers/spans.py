@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from re import Match
+from typing import TypeVar
 
 from workbench.dataclasses import dataclass, parsed_json
 from workbench.exchange.importers.conversations import (
@@ -19,12 +20,15 @@ from workbench.exchange.importers.conversations import (
     case_of,
     first_refusal,
     gathered,
+    indices_of,
 )
 from workbench.exchange.importers.messages import conversation_of
-from workbench.exchange.importers.source_files import Node, RefusedError, Source, as_text
+from workbench.exchange.importers.source_files import Node, RefusedError, Source, as_text, bare_values
 from workbench.limits import MAX_TOKENS
 from workbench.numerals import count_text
 from workbench.trajectory.events import JsonValue, Usage
+
+_Numbered = TypeVar("_Numbered")
 
 # Messages, tools and token counts in the attributes of a span: those of the GenAI conventions and those of
 # OpenInference, OpenLLMetry, Logfire with Pydantic AI, and Vercel's AI SDK. All are read as messages of OpenAI.
@@ -110,7 +114,7 @@ def messages_of(span: Attributes) -> list[JsonValue]:
     """Return the conversation of a span, empty where it holds none. Raises RefusedError for one that was cut off."""
     for read in _DIALECTS:
         found = [*read(span)]
-        if any(isinstance(each, dict) and each.get("role") not in ("system", "developer") for each in found):
+        if _spoken(_roles(found)):
             return found
     return []
 
@@ -163,17 +167,27 @@ def tools_of(span: Attributes) -> list[JsonValue]:
     if '"tools"' in as_text(span.values.get("request_data")):
         request = span.node("request_data")
         if request is not None and request.has("tools"):
-            return [each.value for each in request.listed_of("tools")]
+            return bare_values(request.listed_of("tools"))
     if (asked := span.node("model_request_parameters")) is not None and (given := asked.get("function_tools")):
-        return [_of_pydantic(each) for each in given.listed()]
+        return list(map(_of_pydantic, given.listed()))
     functions: dict[int, dict[str, JsonValue]] = {}
     for name, value in span.values.items():
         if match := _FUNCTION.fullmatch(name):
             functions.setdefault(int(match[1]), {})[match[2]] = value
     if functions:
-        return [each for _, each in sorted(functions.items())]
-    found = {int(match[1]): name for name in span.values if (match := _TOOL.fullmatch(name))}
-    return [node.value for _, name in sorted(found.items()) if (node := span.node(name)) is not None]
+        return list(_in_order(functions))
+    tools: dict[int, JsonValue] = {}
+    for name in span.values:
+        if (match := _TOOL.fullmatch(name)) and (node := span.node(name)) is not None:
+            tools[int(match[1])] = node.value
+    return list(_in_order(tools))
+
+
+def _in_order(numbered: Mapping[int, _Numbered]) -> Iterator[_Numbered]:
+    """Yield the values of numbered attributes in the order of their numbers."""
+    # The attributes of a span have no order in OTLP.
+    for number in sorted(numbered):
+        yield numbered[number]
 
 
 def _of_pydantic(tool: Node) -> JsonValue:
@@ -294,7 +308,7 @@ def _of_vercel(span: Attributes) -> Iterator[JsonValue]:
     elif prompt is None:
         return
     calls = span.items("ai.response.toolCalls") or span.items("ai.result.toolCalls")
-    made = [_vercel_call(each) for each in calls]
+    made = list(map(_vercel_call, calls))
     text = span.text("ai.response.text", "ai.result.text", "ai.response.object")
     if text or made:
         thoughts = span.text("ai.response.reasoning")
@@ -368,10 +382,11 @@ def _numbered(span: Attributes, match_of: Callable[[str], Match[str] | None], la
         elif match[3] == "reasoning":
             message["reasoning_content"] = value
     for place, of_message in calls.items():
-        messages[place]["tool_calls"] = [
-            {"id": each.get("id") or "", "function": {"name": each.get("name"), "arguments": each.get("arguments")}}
-            for _, each in sorted(of_message.items())
-        ]
+        made_calls: list[JsonValue] = []
+        for each in _in_order(of_message):
+            called: JsonValue = {"name": each.get("name"), "arguments": each.get("arguments")}
+            made_calls.append({"id": each.get("id") or "", "function": called})
+        messages[place]["tool_calls"] = made_calls
     # Prompts and answers are numbered apart.
     for of_last in (False, True):
         numbers = sorted(number for is_last, number in messages if is_last is of_last)
@@ -482,7 +497,10 @@ def _case(trace: str, spans: list[_Span]) -> ImportedCase:
     """Make a case of the longest conversation of a trace, with the results of its tools. Raises RefusedError."""
     # Files made by hand may lack the id of the trace.
     place = f"trace {trace}" if trace else "the trace"
-    asked = [(span, messages) for span in spans if (messages := messages_of(span.attributes))]
+    asked: list[tuple[_Span, list[JsonValue]]] = []
+    for each in spans:
+        if found_messages := messages_of(each.attributes):
+            asked.append((each, found_messages))
     if not asked:
         raise RefusedError(
             "no span of a model holds its messages: record content at the source, as without it there are names only",
@@ -504,10 +522,9 @@ def _case(trace: str, spans: list[_Span]) -> ImportedCase:
             messages.append({"role": "tool", "tool_call_id": call_id, "content": result})
     keys = ("gen_ai.request.model", "llm.model_name", "ai.model.id", "gen_ai.response.model", "model_name")
     same = [each for each in asked if _same(each[1], messages)]
-    alike = [span, *(each for each, _ in same)]
     document: dict[str, JsonValue] = {"messages": messages}
     # An SDK may write tools or the model only into another span of the same request.
-    for each in alike:
+    for each, _ in [(span, messages), *same]:
         document["tools"] = document.get("tools") or tools_of(each.attributes)
         document["model"] = document.get("model") or each.attributes.text(*keys)
     conversation = conversation_of(Node(document, place))
@@ -528,13 +545,17 @@ def _must_be_whole(span: _Span, messages: list[JsonValue], place: str) -> None:
     if dropped is not None and whole_number(dropped.value):
         raise RefusedError(f"was cut off: its source dropped {dropped.value} attributes of the span", place)
     roles = _roles(messages)
-    spoken = [role for role in roles if role not in ("system", "developer")]
-    if "user" in roles and spoken[0] not in ("user", "human"):
+    if "user" in roles and _spoken(roles)[0] not in ("user", "human"):
         raise RefusedError("was cut off: it does not begin with a message of the user", place)
 
 
 def _roles(messages: list[JsonValue]) -> list[JsonValue]:
     return [each.get("role") for each in messages if isinstance(each, dict)]
+
+
+def _spoken(roles: list[JsonValue]) -> list[JsonValue]:
+    """Return the roles of messages without those that set the system prompt."""
+    return [role for role in roles if role not in ("system", "developer")]
 
 
 def _measured(
@@ -544,10 +565,7 @@ def _measured(
 
     Each span made the last answer of its messages. A span that stands for several answers measures none of them.
     """
-    answers = []
-    for index, message in enumerate(conversation.messages):
-        if message.role == "assistant":
-            answers.append(index)
+    answers = list(indices_of("assistant", conversation.messages))
     latencies: dict[int, float] = {}
     usage: dict[int, Usage] = {}
     several = any(not is_of_whole_run(span.attributes) for span, _ in spans)

@@ -14,7 +14,7 @@ from workbench.exchange.importers.conversations import (
     imported_of,
     name_of,
 )
-from workbench.exchange.importers.source_files import Node, RefusedError, Source
+from workbench.exchange.importers.source_files import Node, RefusedError, Source, holds_table
 from workbench.suite.render import Table
 
 MEANINGS = {
@@ -48,7 +48,7 @@ def _records(source: Source) -> list[Node]:
         return source.records
     lists: list[Node] = []
     for key, value in source.root.table().items():
-        if isinstance(value, list) and any(isinstance(each, dict) for each in value):
+        if isinstance(value, list) and holds_table(value):
             lists.append(source.root.at(key))
     if len(lists) != 1:
         raise source.root.refused("holds no list of rows, or several")
@@ -96,7 +96,10 @@ def _case(row: Node, fields: dict[str, str]) -> ImportedCase:
     asked = _at(row, fields["user"])
     if asked is None or not asked.text().strip():
         raise row.refused(f"has no {fields['user']!r}, the request")
-    given = {meaning: found for meaning, field in fields.items() if (found := _at(row, field)) is not None}
+    given: dict[str, Node] = {}
+    for meaning, field in fields.items():
+        if (found := _at(row, field)) is not None:
+            given[meaning] = found
     name = given["name"].text() if "name" in given else name_of(asked.text(), row.place)
     table: Table = {"name": name}
     if "id" in given:
@@ -108,7 +111,7 @@ def _case(row: Node, fields: dict[str, str]) -> ImportedCase:
     if (tags := given.get("tags")) is not None:
         table["tags"] = list(map(_said, tags.items())) if isinstance(tags.value, list) else _split(tags)
     if "answer" in given:
-        table["response_contains"] = [_said(part) for part in given["answer"].listed()]
+        table["response_contains"] = list(map(_said, given["answer"].listed()))
     notes = _expect(table, row, fields, given)
     # A field inside a table stands for all of its column.
     used = {field.split(".")[0] for field in fields.values()} | set(fields.values())
@@ -154,11 +157,11 @@ def _tools(node: Node) -> list[str]:
     names = []
     for each in node.listed():
         names.append((each.first("name", "tool", "tool_name") or each).text().strip())
-    return [name for name in names if name]
+    return list(filter(None, names))
 
 
 def _split(node: Node) -> list[str]:
-    return [part.strip() for part in _said(node).split(",") if part.strip()]
+    return list(filter(None, map(str.strip, _said(node).split(","))))
 
 
 def _said(node: Node) -> str:

@@ -14,16 +14,18 @@ from workbench.exchange.importers.conversations import (
     Imported,
     ImportedCase,
     Note,
+    calls_in,
     case_of,
     first_refusal,
     graded_as,
+    indices_of,
     not_imported,
     of_reference,
     unless_wrong,
     without_expectations,
 )
 from workbench.exchange.importers.messages import conversation_of, number_of
-from workbench.exchange.importers.source_files import Node, RefusedError, Source
+from workbench.exchange.importers.source_files import Node, RefusedError, Source, placed_at
 from workbench.numerals import counted, setting_text
 from workbench.suite.render import Table
 from workbench.suite.sameness import same
@@ -82,7 +84,7 @@ def _cases(record: Node, results: Node | None, notes: list[Note]) -> Iterator[Im
     else:
         info = results.at("info")
         for each in record.need("messages").items():
-            messages += [Node(message, each.place) for message in _second(each, about)]
+            messages += placed_at(each.place, _second(each, about))
     document: dict[str, JsonValue] = {
         "system": info.at("environment_info").text_of("policy") or None,
         "model": info.at("agent_info").text_of("llm") or None,
@@ -98,25 +100,24 @@ def _cases(record: Node, results: Node | None, notes: list[Note]) -> Iterator[Im
         notes=(*conversation.notes, *dict.fromkeys(about)),
     )
     said = conversation.messages
-    turns = []
-    for index, message in enumerate(said):
-        if message.role == "user":
-            turns.append(index)
+    turns = list(indices_of("user", said))
     if not turns:
         raise record.refused("has no message of a user, so there is no request to make a case of")
     spans = list(zip(turns, [*turns[1:], len(said)], strict=True))
     calls: list[list[ToolCall]] = []
     for at, end in spans:
-        calls.append([call for message in said[at:end] for call in message.tool_calls])
-    answered = [number for number, (at, end) in enumerate(spans, start=1) if end > at + 1]
-    expected = _by_turn(wanted or [], calls, answered[-1] if answered else len(turns))
+        calls.append(list(calls_in(said[at:end])))
+    last_answered = len(turns)
+    for number, (at, end) in enumerate(spans, start=1):
+        if end > at + 1:
+            last_answered = number
+    expected = _by_turn(wanted or [], calls, last_answered)
     quiet = 0
     for number, ((at, end), made) in enumerate(zip(spans, calls, strict=True), start=1):
         if not made and number not in expected:
             quiet += 1
             continue
-        case = case_of(replace(conversation, messages=said[:end], name=f"{name}, turn {number}"), at)
-        case = replace(case, runs=tuple(replace(run, scores=scores) for run in case.runs))
+        case = case_of(replace(conversation, messages=said[:end], name=f"{name}, turn {number}"), at).scored(scores)
         if wanted is not None:
             yield _expecting(case, expected.get(number, []))
         else:

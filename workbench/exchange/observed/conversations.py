@@ -24,7 +24,9 @@ from workbench.exchange.importers.conversations import (
     ImportedCase,
     Mapped,
     Note,
+    calls_in,
     case_of,
+    last_request,
     tool_of,
 )
 from workbench.exchange.importers.import_files import RULE_OF_NEW_SUITES, learn_keys, made_suite, must_be_free, written
@@ -152,7 +154,11 @@ class ObservedConversation:
         if not sound:
             raise RefusedError(f"has no whole answer: {problem}", self.place)
         read = conversation_of(Node({**last.head, "messages": messages}, self.place))
-        left_out = dict.fromkeys(note.why for step in self.steps for note in step.notes)
+        # Requests repeat earlier items, and with them the notes on these.
+        left_out: dict[str, None] = {}
+        for step in self.steps:
+            for note in step.notes:
+                left_out[note.why] = None
         notes = [Note(self.place, note.why) for note in read.notes]
         notes += [Note(self.place, why) for why in left_out]
         if problem:
@@ -318,20 +324,22 @@ class Observer:
 
     def _continued(self, wire: Provider, keys: list[Key]) -> ObservedConversation | None:
         """Return the conversation that a request of these messages continues: the one of which it repeats most."""
-        fitting = [each for each in self.conversations if each.wire == wire and _continues(keys, each.steps[-1])]
+        fitting = []
+        for each in self.conversations:
+            if each.wire == wire and _continues(keys, each.steps[-1]):
+                fitting.append(each)
         return max(fitting, key=lambda each: len(each.steps[-1].keys), default=None)
 
 
 def _began(conversation: ObservedConversation, step: Step) -> ConversationBegan:
-    asked = []
-    for message in step.conversation.messages:
-        if message.role == "user":
-            asked.append(message.content)
+    messages, request = step.conversation.messages, ""
+    if (asked := last_request(messages)) is not None:
+        request = messages[asked].content
     return ConversationBegan(
         conversation.number,
         conversation.wire,
         step.conversation.model,
-        asked[-1] if asked else "",
+        request,
         len(step.conversation.tools),
         conversation.started_at,
     )
@@ -349,7 +357,7 @@ def _continues(keys: list[Key], last: Step) -> bool:
 
 
 def _keys(messages: tuple[Message, ...]) -> list[Key]:
-    return [_key(message) for message in messages]
+    return list(map(_key, messages))
 
 
 def _key(message: Message) -> Key:
@@ -614,8 +622,8 @@ class Merger:
         notes = [*conversation.notes, *notes]
         case = case_of(replace(conversation, messages=tuple(messages), tools=tools, notes=tuple(notes)))
         mapped = list(case.mapped)
-        if calls := sum(len(message.tool_calls) for message in conversation.messages):
-            found = f"{len(answers)} of {counted(calls, 'call')} found in the servers' logs"
+        if calls := list(calls_in(conversation.messages)):
+            found = f"{len(answers)} of {counted(len(calls), 'call')} found in the servers' logs"
             mapped.append(Mapped(found, "their raw results"))
         return replace(case, runs=as_read.runs, mapped=tuple(mapped))
 
@@ -659,7 +667,7 @@ class Merger:
         tools: list[Table] = []
         notes: list[Note] = []
         for tool in offered:
-            theirs = next((each for name, each in listed.items() if _is_tool(str(tool["name"]), name)), None)
+            theirs = _listed_as(str(tool["name"]), listed)
             if theirs is None:
                 tools.append(tool)
                 continue
@@ -669,6 +677,13 @@ class Merger:
             elif tool.get("parameters") != theirs.get("parameters"):
                 notes.append(Note(place, f"the schema of {tool['name']} is the model's, not the server's"))
         return tuple(tools), notes
+
+
+def _listed_as(offered: str, listed: Mapping[str, Table]) -> Table | None:
+    for name, tool in listed.items():
+        if _is_tool(offered, name):
+            return tool
+    return None
 
 
 def _is_tool(offered: str, listed: str) -> bool:
@@ -746,8 +761,7 @@ def save_observed(
     report = []
     for case, imported in zip(made.file.suite.cases, made.cases, strict=True):
         report.append(f"{imported.place} → {case.id}")
-        report += [f"  ✓ {line}" for line in imported.mapped]
-        report += [f"  · {_said(note, imported.place)}" for note in imported.notes]
+        report += imported.report
     report += [*_refused(ended), *(f"· {note}" for note in made.notes), *lines, *merger.lines]
     if destination.suite is not None:
         report.append(f"{destination.suite}: {counted(len(made.cases), 'case')}")
@@ -757,8 +771,8 @@ def save_observed(
 
 
 def _refused(ended: Iterable[ConversationEnded]) -> list[str]:
-    return [f"✗ conversation {each.number}: {each.why}" for each in ended if each.case is None]
-
-
-def _said(note: Note, place: str) -> str:
-    return str(note).removeprefix(f"{place}: ")
+    refused = []
+    for each in ended:
+        if each.case is None:
+            refused.append(f"✗ conversation {each.number}: {each.why}")
+    return refused

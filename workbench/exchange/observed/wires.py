@@ -16,7 +16,7 @@ from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass, json_text, parsed_json
 from workbench.exchange.importers.conversations import Note
 from workbench.exchange.importers.messages import messages_of_items
-from workbench.exchange.importers.source_files import Node, RefusedError
+from workbench.exchange.importers.source_files import Node, RefusedError, bare_values
 from workbench.limits import MAX_BODY_BYTES, MAX_ERROR_BYTES, MAX_UNPACKED_BYTES
 from workbench.providers.http.answers import Kind, SseParser, kind_of
 from workbench.providers.http.endpoints import wire_of
@@ -88,12 +88,12 @@ def messages_in(wire: Provider, body: Node, notes: list[Note]) -> list[JsonValue
     Parts that are left out are noted. Raises RefusedError.
     """
     if wire != "openai-responses":
-        return [each.value for each in body.need("messages").items()]
+        return bare_values(body.need("messages").items())
     items = body.need("input").listed()
     for item in items:
         if item.text_of("type") == "item_reference":
             raise item.refused("refers to an item that only the endpoint has")
-    return [each.value for each in messages_of_items(items, notes)]
+    return bare_values(messages_of_items(items, notes))
 
 
 def tools_in(body: Node) -> tuple[ToolDefinition, ...]:
