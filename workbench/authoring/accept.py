@@ -8,9 +8,10 @@ only arguments change. Checks that hold are kept. The calls of a chain go into i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from typing import TypeVar
 
 from workbench.authoring.document import Document
 from workbench.authoring.form.typed import value_at
@@ -26,6 +27,7 @@ from workbench.authoring.proposal import (
     as_expected_again,
     check_calls,
     merged_call,
+    places_of,
     proposal_without_secrets,
 )
 from workbench.checks.check import CheckContext, CheckVerdict
@@ -51,6 +53,8 @@ from workbench.suite.suite_file import SuiteFile
 from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
+_Item = TypeVar("_Item")
+
 
 def accept_run(case: Case, table: Table, trajectory: Trajectory, pairings: Sequence[CallPairing]) -> Proposal:
     """Accept all calls of a run, or the first call of each step.
@@ -68,8 +72,7 @@ def accept_run(case: Case, table: Table, trajectory: Trajectory, pairings: Seque
             pair = None
         taken.append(_taken(record, table, pair))
     calls = tuple(taken)
-    met = {call.place for call in calls}
-    gone = tuple(call.tool_text for place, call in case.placed_expected_calls() if place not in met)
+    gone = tuple(_tools_besides(set(places_of(calls)), case))
     if calls and "expect_no_calls" in table:
         gone = (NO_CALLS, *gone)
     return Proposal(case.name, calls, whole=True, in_place=_is_as_expected(case, calls), gone=gone)
@@ -127,6 +130,13 @@ def _paired(case: Case, pairings: Sequence[CallPairing]) -> dict[int, _Pair]:
     return found
 
 
+def _tools_besides(places: Collection[Place | None], case: Case) -> Iterator[str]:
+    """Yield the tools of the expected calls that are at none of these places."""
+    for place, call in case.placed_expected_calls():
+        if place not in places:
+            yield call.tool_text
+
+
 def _taken(record: CallRecord, table: Table, pair: _Pair | None) -> AcceptedCall:
     if pair is None:
         return as_expected(record)
@@ -139,8 +149,8 @@ def _taken(record: CallRecord, table: Table, pair: _Pair | None) -> AcceptedCall
 
 def _is_as_expected(case: Case, calls: Sequence[AcceptedCall]) -> bool:
     """Return whether a run has exactly the expected calls, in an allowed order."""
-    places = [call.place for call in calls]
-    if None in places or len(places) != sum(1 for _ in case.expected_calls()) or not places:
+    places = places_of(calls)
+    if None in places or len(places) != len(case.expected_calls()) or not places:
         return False
     positions: list[int] = []
     for place in places:
@@ -233,24 +243,20 @@ def accept_runs(case: Case, table: Table, runs: Sequence[RunToAccept], *, lists_
         return proposals[0]
     if case.steps:
         return _of_chain(case, table, runs, proposals, lists_all=lists_all)
-    _check_tools([_tools_of(proposal.calls) for proposal in proposals])
-    # A row holds one call in all runs, a column the calls of one run.
     proposed = [proposal.calls for proposal in proposals]
+    _check_tools(list(map(_tools_of, proposed)))
+    # A row holds one call in all runs, a column the calls of one run.
     rows: list[list[AcceptedCall]] = []
     for indices in sorted(_rows(proposed)):
-        rows.append([calls[at] for calls, at in zip(proposed, indices, strict=True)])
+        rows.append([of_run[at] for of_run, at in zip(proposed, indices, strict=True)])
     parts = [*_parts(rows)]
     enumerated = _enumerated(runs)
-    calls = tuple(
-        merged_call(row, table, part, enumerated(row[0].tool), lists_all=lists_all)
-        for row, part in zip(rows, parts, strict=True)
-    )
-    places = {call.place for call in calls}
+    calls: list[AcceptedCall] = []
+    for row, part in zip(rows, parts, strict=True):
+        calls.append(merged_call(row, table, part, enumerated(row[0].tool), lists_all=lists_all))
+    places = set(places_of(calls))
     in_place = bool(calls) and all(proposal.in_place for proposal in proposals) and None not in places
-    gone = []
-    for place, call in case.placed_expected_calls():
-        if place not in places:
-            gone.append(call.tool_text)
+    gone = list(_tools_besides(places, case))
     if calls and "expect_no_calls" in table:
         gone.insert(0, NO_CALLS)
     # Calls of one answer have no order, however they are listed.
@@ -258,7 +264,7 @@ def accept_runs(case: Case, table: Table, runs: Sequence[RunToAccept], *, lists_
     one_answer = all(len(set(map(_answer, of_run))) == 1 for of_run in columns)
     return Proposal(
         case.name,
-        calls,
+        tuple(calls),
         whole=True,
         in_place=in_place,
         in_order=len(calls) < 2 or one_answer or len(set(parts)) > 1,
@@ -279,18 +285,27 @@ def _rows(runs: Sequence[Sequence[AcceptedCall]]) -> Iterator[tuple[int, ...]]:
 
     Of a tool that runs call differently often, the run with the fewest calls decides which ones count.
     """
-    for tool in {call.tool for call in runs[0]}:
+    for tool in _tools_of(runs[0]):
         of_runs: list[list[int]] = []
         for calls in runs:
-            of_runs.append([at for at, call in enumerate(calls) if call.tool == tool])
+            of_runs.append(list(_indices_of(tool, calls)))
         # Every run makes this tool's call at least as often as that one.
         fewest = min(range(len(runs)), key=lambda run: len(of_runs[run]))
-        first = [runs[fewest][at] for at in of_runs[fewest]]
+        first = _picked(runs[fewest], of_runs[fewest])
         columns = []
         for calls, there in zip(runs, of_runs, strict=True):
-            others = [calls[at] for at in there]
-            columns.append([there[at] for at in _alike(first, others)])
+            columns.append(_picked(there, _alike(first, _picked(calls, there))))
         yield from zip(*columns, strict=True)
+
+
+def _indices_of(tool: str, calls: Iterable[AcceptedCall]) -> Iterator[int]:
+    for at, call in enumerate(calls):
+        if call.tool == tool:
+            yield at
+
+
+def _picked(items: Sequence[_Item], indices: Iterable[int]) -> list[_Item]:
+    return [items[at] for at in indices]
 
 
 def _alike(first: Sequence[AcceptedCall], others: Sequence[AcceptedCall]) -> list[int]:
@@ -329,7 +344,7 @@ def _parts(rows: Sequence[Sequence[AcceptedCall]]) -> Iterator[int]:
     for at in range(len(rows)):
         if at:
             before, after = zip(*rows[:at], strict=True), zip(*rows[at:], strict=True)
-            part += all(_answered_before(*columns) for columns in zip(before, after, strict=True))
+            part += all(map(_answered_before, before, after))
         yield part
 
 

@@ -213,8 +213,11 @@ def moved_over(source: OpenSuite, index: int, target: OpenSuite) -> tuple[Restru
 def tools_used(case: Table) -> tuple[str, ...]:
     """Return the tools that a case names but does not define, each once."""
     own = {ANY_TOOL, *(tool.get("name") for _, tool in tables(case.get("tools")))}
-    named = dict.fromkeys(name for name in _tools_named(case) if isinstance(name, str))
-    return tuple(name for name in named if name not in own)
+    named: dict[str, None] = {}
+    for name in _tools_named(case):
+        if isinstance(name, str) and name not in own:
+            named[name] = None
+    return tuple(named)
 
 
 def _tools_named(case: Table) -> Iterator[object]:

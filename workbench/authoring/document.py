@@ -307,7 +307,8 @@ class Document:
         """Move a case. Raises IndexError."""
         parts = self._sound_parts().with_case_moved(index, to)
         # Unparsed texts are known by their index, and move with their cases.
-        order = [at for at in range(len(parts.cases)) if at != index]
+        order = list(range(len(parts.cases)))
+        order.remove(index)
         order.insert(to, index)
         places: dict[int, int | None] = {old: new for new, old in enumerate(order)}
         return self._with(parts, places)

@@ -43,8 +43,12 @@ class FolderWatch:
         for root in roots:
             self._list(root, found, is_root=True)
         self._known = found
-        files = (file for folder in found.values() for file in folder.files)
-        return {file: stamp for file in files if (stamp := stamp_of(file)) is not None}
+        stamps: dict[Path, Stamp] = {}
+        for folder in found.values():
+            for file in folder.files:
+                if (stamp := stamp_of(file)) is not None:
+                    stamps[file] = stamp
+        return stamps
 
     def _list(self, path: Path, found: dict[Path, _Folder], *, is_root: bool = False) -> None:
         stamp = stamp_of(path)
@@ -56,9 +60,14 @@ class FolderWatch:
             entries = tuple(_entries(path))
             if not is_root and is_installed(path.name, {entry.name for entry in entries}):
                 entries = ()
-            folders = [entry for entry in entries if not entry.name.startswith(".") and _is_folder(entry)]
-            files = [entry for entry in entries if entry.name.endswith(".toml")]
-            known = _Folder(stamp, tuple(map(Path, folders)), tuple(map(Path, files)))
+            folders: list[Path] = []
+            files: list[Path] = []
+            for entry in entries:
+                if not entry.name.startswith(".") and _is_folder(entry):
+                    folders.append(Path(entry))
+                if entry.name.endswith(".toml"):
+                    files.append(Path(entry))
+            known = _Folder(stamp, tuple(folders), tuple(files))
         found[path] = known
         for folder in known.folders:
             self._list(folder, found)

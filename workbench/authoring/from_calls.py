@@ -47,7 +47,7 @@ def case_with_mock(
         case = with_value(case, place, before)
     mock: Table = {"tool": tool}
     if arguments:
-        mock["when"] = {name: _expected(value) for name, value in arguments.items()}
+        mock["when"] = _args(arguments)
     if answer.is_error:
         mock["error"] = answer.content
     else:
@@ -62,12 +62,16 @@ def case_with_mock(
     return with_item(case, ("mocks", first), mock)
 
 
+def _args(arguments: Mapping[str, JsonValue]) -> Table:
+    return {name: _expected(value) for name, value in arguments.items()}
+
+
 def case_expecting(case: Table, tool: str, arguments: Mapping[str, JsonValue], step: int | None = None) -> Table:
     """Add an expected call at the end of those in order, or let `step` expect it in place of its present call.
 
     Raises ValueError for a chain without a step, and for a case that expects no calls.
     """
-    call: Table = {"tool": tool, "args": {name: _expected(value) for name, value in arguments.items()}}
+    call: Table = {"tool": tool, "args": _args(arguments)}
     if step is not None:
         place, before = _step(case, step)
         # An argument that is expected now must not be forbidden any longer.

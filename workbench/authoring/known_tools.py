@@ -65,10 +65,10 @@ class KnownTools:
 
 def with_own_tools(known: tuple[ToolDefinition, ...], case: Mapping[str, object]) -> tuple[ToolDefinition, ...]:
     """Return the tools of a suite and those that a case defines, which replace tools of the same name."""
-    own = {tool.name: tool for tool in written_out(case)}
+    own = list(written_out(case))
     if not own:
         return known
-    return tuple(({tool.name: tool for tool in known} | own).values())
+    return tuple({tool.name: tool for tool in (*known, *own)}.values())
 
 
 def written_out(table: Mapping[str, object]) -> Iterator[ToolDefinition]:

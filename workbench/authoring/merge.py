@@ -16,6 +16,7 @@ from itertools import chain
 from typing import Literal, TypeAlias, TypeVar
 
 from workbench.authoring.document import Document
+from workbench.authoring.form.typed import without_keys
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted
 from workbench.suite.problems import tables
@@ -155,10 +156,13 @@ def news(before: SuiteText, after: SuiteText) -> str:
             parts.append(f"{count} {what}" if parts else f"{counted(count, 'case')} {what}")
     if not parts and _shared(old, new) != kept:
         parts = ["the order changed"]
-    names = sorted({_section(key) for key in (*changed, *(new.keys() ^ old.keys())) if not _is_case(key)})
+    names: set[str] = set()
+    for key in (*changed, *(new.keys() ^ old.keys())):
+        if not _is_case(key):
+            names.add(_section(key))
     sentences = [", ".join(parts)] if parts else []
     if names:
-        sentences.append(f"{', '.join(names)} changed")
+        sentences.append(f"{', '.join(sorted(names))} changed")
     return "; ".join(sentences) or "only blank lines and comments"
 
 
@@ -232,7 +236,11 @@ def _known_as(before: _Units, version: SuiteText) -> _Units | None:
             names[key] = known.pop(0)
     units = _renamed(units, names)
     names = {}
-    for group in dict.fromkeys(_group(key) for key in (*before, *units) if _AGAIN in key):
+    groups: dict[Key, None] = {}
+    for key in (*before, *units):
+        if _AGAIN in key:
+            groups[_group(key)] = None
+    for group in groups:
         found = _partners(_in_group(before, group), _in_group(units, group))
         if found is None:
             return None
@@ -267,7 +275,7 @@ def _partners(old: _Units, new: _Units) -> dict[Key, Key] | None:
             names[key] = keys.pop(0)
         else:
             rest.append(key)
-    left = [key for key in old if key not in names.values()]
+    left = _besides(old, set(names.values()))
     if left and rest and len(left) != len(rest):
         return None
     # Units without a partner are known by their text, so that both sides' additions of the same text are one.
@@ -284,9 +292,8 @@ def _partners(old: _Units, new: _Units) -> dict[Key, Key] | None:
 
 def _nameless(case: Table) -> str:
     """Return a case without its name as text, the same one for the same values."""
-    rest = {key: case[key] for key in case if key not in ("name", "id")}
     # Dates and times of TOML are no JSON, hence their `repr`.
-    return json.dumps(rest, sort_keys=True, default=repr)
+    return json.dumps(without_keys(case, "name", "id"), sort_keys=True, default=repr)
 
 
 def _all(*versions: _Units) -> Iterable[Key]:
@@ -338,10 +345,10 @@ def _head(old: str, mine: str, theirs: str) -> tuple[str | None, _Texts | None]:
     contested = [key for key in by_both if _differs(here, there, key)]
     try:
         if _with(old, here, by_me) == mine:
-            right = _with(theirs, here, [key for key in by_me if key not in by_them])
+            right = _with(theirs, here, _besides(by_me, by_them))
             left = _with(right, here, contested)
         elif _with(old, there, by_them) == theirs:
-            left = _with(mine, there, [key for key in by_them if key not in by_me])
+            left = _with(mine, there, _besides(by_them, by_me))
             right = _with(left, there, contested)
         else:
             return None, (mine, theirs)
@@ -376,10 +383,15 @@ def _shared(keys: Iterable[_Any], others: Container[_Any]) -> list[_Any]:
     return [key for key in keys if key in others]
 
 
+def _besides(keys: Iterable[_Any], others: Container[_Any]) -> list[_Any]:
+    """Return the keys that others lack, in the order of `keys`."""
+    return [key for key in keys if key not in others]
+
+
 def _ordered(wanted: Iterable[Key], spine: _Units, other: _Units) -> list[Key]:
     """Return the wanted keys in the order of `spine`; each of the others follows the key that it follows in `other`."""
     wanted = frozenset(wanted)
-    order = [key for key in spine if key in wanted]
+    order = _shared(spine, wanted)
     at = 0
     for key in other:
         if key not in wanted:

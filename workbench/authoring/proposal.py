@@ -9,12 +9,12 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, groupby
+from itertools import groupby
 from typing import Final
 
-from workbench.authoring.form.cells import OF_EVERY_CHECK, as_argument
-from workbench.authoring.form.typed import items_at, value_at, with_item, with_value, without
-from workbench.checks.check import CHECK_CLASSES, EMPTY_CONTEXT, OPTION_NAMES, check_name, describe, read_check
+from workbench.authoring.form.cells import OF_EVERY_CHECK, as_argument, looks_like_check
+from workbench.authoring.form.typed import items_at, only_keys, value_at, with_item, with_value, without, without_keys
+from workbench.checks.check import EMPTY_CONTEXT, OPTION_NAMES, check_name, describe, read_check
 from workbench.checks.patterns import CheckError
 from workbench.checks.values import json_equal, read_timestamp
 from workbench.config.secrets import Secrets
@@ -77,7 +77,9 @@ class AcceptedCall:
     @property
     def argument_names(self) -> list[str]:
         """The names of the arguments that become expected, then of those with dropped expectations."""
-        return [*(each.name for each in self.arguments), *(name for name, _ in self.lost)]
+        names = [each.name for each in self.arguments]
+        names += (name for name, _ in self.lost)
+        return names
 
     @property
     def step(self) -> int | None:
@@ -153,14 +155,22 @@ def as_expected_again(
         # An expectation of any call says nothing about the arguments of this one.
         arguments = [replace(each, chosen=len(each.choices) - 1) for each in arguments]
     if written.get("only_args"):
-        lost += [(name, "must not be given") for name in record.arguments if name not in checks]
-    other_keys = {key: value for key, value in written.items() if key not in ("tool", "args", "forbidden_args")}
-    forbidden = written.get("forbidden_args")
-    if isinstance(forbidden, list):
-        lost += [(name, "must not be given") for name in forbidden if name in record.arguments]
-        if left := [name for name in forbidden if name not in record.arguments]:
-            other_keys["forbidden_args"] = left
+        for name in record.arguments:
+            if name not in checks:
+                lost.append((name, _NOT_GIVEN))
+    other_keys = without_keys(written, "tool", "args", "forbidden_args")
+    left: list[object] = []
+    for forbidden in items_at(written, ("forbidden_args",)):
+        if forbidden in record.arguments:
+            lost.append((str(forbidden), _NOT_GIVEN))
+        else:
+            left.append(forbidden)
+    if left:
+        other_keys["forbidden_args"] = left
     return AcceptedCall(str(written["tool"]), record.round, tuple(arguments), place, other_keys, tuple(lost))
+
+
+_NOT_GIVEN = "must not be given"
 
 
 def _table(value: object) -> Table:
@@ -189,7 +199,7 @@ def merged_call(
     graders that count unlisted arguments as wrong, they are optional. `table` is the case's.
     """
     first, place = calls[0], calls[0].place
-    if len({call.place for call in calls}) > 1:
+    if len(set(places_of(calls))) > 1:
         place = None
     checks: Table = {}
     others: list[Table] = [{}]
@@ -216,11 +226,22 @@ def merged_call(
     for key, value in others[0].items():
         if all(each.get(key) == value for each in others):
             other_keys[key] = value
-    if forbidden := [name for name in items_at(others[0], ("forbidden_args",)) if _in_all(name, others)]:
+    forbidden: list[object] = []
+    for argument in items_at(others[0], ("forbidden_args",)):
+        if _in_all(argument, others):
+            forbidden.append(argument)
+    if forbidden:
         other_keys["forbidden_args"] = forbidden
-    # Each run's proposal names what it drops: together they are named once.
-    lost = dict.fromkeys(chain.from_iterable(call.lost for call in calls))
+    # Each run's proposal names the expectations that it drops: together they are named once.
+    lost: dict[tuple[str, str], None] = {}
+    for call in calls:
+        lost |= dict.fromkeys(call.lost)
     return AcceptedCall(first.tool, answer, tuple(arguments), place, other_keys, tuple(lost))
+
+
+def places_of(calls: Iterable[AcceptedCall]) -> list[Place | None]:
+    """Return the places of the expectations that calls were paired with."""
+    return [call.place for call in calls]
 
 
 def _in_all(name: object, tables: Iterable[Table]) -> bool:
@@ -278,7 +299,7 @@ def _expected_argument(
 def _options_of(check: object, weight: object) -> dict[str, object]:
     options: dict[str, object] = {}
     if isinstance(check, dict):
-        options = {key: check[key] for key in OF_EVERY_CHECK if key in check}
+        options = only_keys(check, OF_EVERY_CHECK)
     if weight is not None:
         options.setdefault("weight", weight)
     return options
@@ -347,7 +368,7 @@ def unchanged_choices(own_check: object) -> tuple[CheckChoice, ...]:
 def _checks_for(value: JsonValue) -> Iterator[tuple[str, object]]:
     if value is None:
         yield "exact", {"equals_null": True}
-    elif isinstance(value, dict) and any(key in CHECK_CLASSES or key in OPTION_NAMES for key in value):
+    elif looks_like_check(value):
         yield "exact", {"equals": value}
     else:
         yield "exact", value
@@ -504,8 +525,8 @@ class Proposal:
         for place in self.dropped:
             table = _without_expectation(table, place)
         if self.whole and not self.calls and not self.in_place:
-            return _without_keys(table, "ordered", "unordered") | {"expect_no_calls": True}
-        table = _without_keys(table, "expect_no_calls")
+            return without_keys(table, "ordered", "unordered") | {"expect_no_calls": True}
+        table = without_keys(table, "expect_no_calls")
         if self.added_at is not None:
             return with_item(table, self.added_at, self.calls[0].expectation)
         if not self.whole or self.in_place:
@@ -514,8 +535,8 @@ class Proposal:
                 table = with_value(table, call.place, call.expectation)
             return table
         if not self.in_order:
-            return _without_keys(table, "ordered") | {"unordered": [call.expectation for call in self.calls]}
-        return _without_keys(table, "unordered") | {"ordered": list(_positions(self.calls))}
+            return without_keys(table, "ordered") | {"unordered": _expectations(self.calls)}
+        return without_keys(table, "unordered") | {"ordered": list(_positions(self.calls))}
 
 
 def _without_expectation(table: Table, place: Place) -> Table:
@@ -523,7 +544,7 @@ def _without_expectation(table: Table, place: Place) -> Table:
     step = value_at(table, place)
     if place[0] != "steps" or not isinstance(step, dict):
         return without(table, place)
-    return with_value(table, place, _without_keys(step, *_OF_CALL))
+    return with_value(table, place, without_keys(step, *_OF_CALL))
 
 
 _OF_CALL = ("tool", "args", "forbidden_args", "only_args")
@@ -533,12 +554,12 @@ _OF_CALL = ("tool", "args", "forbidden_args", "only_args")
 def _positions(calls: Sequence[AcceptedCall]) -> Iterable[Table]:
     for _, answer in groupby(calls, key=lambda call: call.answer):
         # Calls of one answer have no order among themselves.
-        expected = [call.expectation for call in answer]
+        expected = _expectations(answer)
         yield expected[0] if len(expected) == 1 else {"any_order": expected}
 
 
-def _without_keys(table: Table, *keys: str) -> Table:
-    return {key: value for key, value in table.items() if key not in keys}
+def _expectations(calls: Iterable[AcceptedCall]) -> list[Table]:
+    return [call.expectation for call in calls]
 
 
 def accept_steps(
@@ -599,7 +620,7 @@ def _taken(case: Case, table: Table, number: int, reached: StepRound, pairings: 
             same_tool, verdicts = pairing.same_tool, pairing.arguments
             break
     if step.tool is None or not same_tool:
-        return as_expected(record, place, _without_keys(written, *_OF_CALL))
+        return as_expected(record, place, without_keys(written, *_OF_CALL))
     if verdicts is None:
         verdicts = _judged(step, record)
     return as_expected_again(record, place, written, verdicts)
@@ -725,8 +746,7 @@ def _cleaned_item(name: str, item: object, written: set[str], secrets: Secrets) 
 
 
 def _present(check: object) -> Table:
-    table = _table(check)
-    return {"present": True} | {key: table[key] for key in sorted(OPTION_NAMES) if key in table}
+    return {"present": True} | only_keys(_table(check), sorted(OPTION_NAMES))
 
 
 def _is_present(check: object) -> bool:

@@ -301,7 +301,7 @@ def _enumeration(words: Sequence[str]) -> str:
 
 def _one_of(value: object, listed: Iterable[object]) -> str:
     values = list(listed)
-    shown = _enumeration([_shown(each) for each in values])
+    shown = _enumeration(list(map(_shown, values)))
     if len(values) > 1:
         shown = f"one of {shown}"
     hint = ""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 
 from workbench.authoring.form.typed import (
     CellError,
+    only_keys,
     read_checks,
     read_choice,
     read_duration,
@@ -25,6 +26,7 @@ from workbench.authoring.form.typed import (
     shown_text,
     shown_value,
     shown_values,
+    without_keys,
 )
 from workbench.checks.check import CHECK_CLASSES, OPTION_NAMES, SWALLOWED, CheckBase, Start, carried_values, check_name
 from workbench.checks.fields import NAMED_WEIGHTS, Editor
@@ -79,7 +81,8 @@ def class_named(name: str) -> type[CheckBase] | None:
 
 def lists_values(name: str | None) -> bool:
     """Return whether a check, by its name in the form, has several values."""
-    return any(cls.form_name == name and cls.editor().reads == "values" for cls in CHECK_CLASSES.values())
+    cls = class_named(name or "")
+    return cls is not None and cls.editor().reads == "values"
 
 
 def class_of(value: object) -> type[CheckBase]:
@@ -183,7 +186,7 @@ def with_option(value: object, option: str, text: str | None) -> object:
     table = _table(value)
     # Options that exclude each other are an error when both are written.
     if option in cls.exclusive:
-        table = {name: each for name, each in table.items() if name == option or name not in cls.exclusive}
+        table = without_keys(table, *(set(cls.exclusive) - {option}))
     table.setdefault(cls.kind, expected_of(value))  # a plain value becomes a check, so that it can have options
     editor = cls.editor(option)
     return {**table, option: _READERS[editor.reads](text, editor, None)}
@@ -278,14 +281,13 @@ def _alone(value: object) -> object:
     table = _table(value)
     if not table:
         return value
-    return _plain({key: table[key] for key in table if key not in CheckBase.model_fields})
+    return _plain(without_keys(table, *CheckBase.model_fields))
 
 
 def _with_check(value: object, check: Mapping[str, object]) -> object:
     """Replace the check and drop the options of the old one."""
     table = _table(value)
-    kept = {key: table[key] for key in OF_EVERY_CHECK if key in table}
-    return _plain({**check, **kept})
+    return _plain({**check, **only_keys(table, OF_EVERY_CHECK)})
 
 
 def _plain(table: Table) -> object:
@@ -293,9 +295,14 @@ def _plain(table: Table) -> object:
     if table.keys() != {"equals"}:
         return table
     value = table["equals"]
-    if isinstance(value, dict) and any(key in CHECK_CLASSES or key in OPTION_NAMES for key in value):
+    if looks_like_check(value):
         return table
     return value
+
+
+def looks_like_check(value: object) -> bool:
+    """Return whether a table, as the value of an argument, would be read as a check."""
+    return isinstance(value, dict) and any(key in CHECK_CLASSES or key in OPTION_NAMES for key in value)
 
 
 def _shown(editor: Editor, value: object, schema: Schema | None = None) -> str:

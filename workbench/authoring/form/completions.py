@@ -86,15 +86,13 @@ def complete(
         case "value":
             found = _values(schema, kind)
         case "check":
-            types = types_of(schema)
-            checks = (cls for cls in CHECK_CLASSES.values() if types & (cls.offered or cls.types))
-            found = (_named(cls.form_name, cls.meaning) for cls in checks)
+            found = _checks(schema)
         case "option":
             found = _options(kind)
         case "option value":
             found = map(_named, _option_words(kind, option, words))
         case "weight":
-            found = (_named(name, f"counts {count} to 1 of minimal") for name, count in NAMED_WEIGHTS.items())
+            found = _weights()
         case "word" | "words":
             found = (_named(word) for word, _ in Counter(words).most_common())
     # Of a list, only the last item is completed, and the items before it are not offered again.
@@ -141,6 +139,18 @@ def _values(schema: Schema | None, kind: str) -> Iterator[Completion]:
             yield from map(_named, cls.editor().words)
         case "value" | "values" as reads:
             yield from _listed_values(schema, of_items=kind == "is" and is_list(schema), several=reads == "values")
+
+
+def _checks(schema: Schema | None) -> Iterator[Completion]:
+    types = types_of(schema)
+    for cls in CHECK_CLASSES.values():
+        if types & (cls.offered or cls.types):
+            yield _named(cls.form_name, cls.meaning)
+
+
+def _weights() -> Iterator[Completion]:
+    for name, count in NAMED_WEIGHTS.items():
+        yield _named(name, f"counts {count} to 1 of minimal")
 
 
 def _listed_values(schema: Schema | None, *, of_items: bool, several: bool) -> Iterator[Completion]:

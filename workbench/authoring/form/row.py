@@ -20,7 +20,7 @@ from workbench.authoring.form.cells import (
     value_text,
     weight_text,
 )
-from workbench.authoring.form.typed import ABSENT, items_at, shown_name, shown_texts, shown_value, value_at
+from workbench.authoring.form.typed import ABSENT, items_at, only_keys, shown_name, shown_texts, shown_value, value_at
 from workbench.dataclasses import dataclass
 from workbench.suite.model import ExpectedCall, Step
 from workbench.suite.problems import Place, Problem
@@ -477,7 +477,7 @@ def section(source: FormSource, key: str, rows_of: ItemRows, *, rare: bool = Fal
 
 def one_of_keys(table: Table, place: Place, keys: tuple[str, ...], kinds: dict[str, CellKind], indent: int) -> FormRow:
     """Return a row with two cells: which of several keys is written, and its value."""
-    written = [name for name in keys if name in table]
+    written = list(only_keys(table, keys))
     # Without any of the keys, the first one gives the row its place, so that the cursor can stand there.
     if not written:
         chosen = Cell("one_key", (*place, ""), absent=True, shown="answer", choices=keys)
@@ -498,7 +498,7 @@ def _mock_rows(source: FormSource, place: Place, mock: Table) -> Iterator[FormRo
     details = argument_rows(source, (*place, "when"), mock.get("when", ABSENT), indent, mock)
     results = mock.get("results")
     answers: list[FormRow] = []
-    if isinstance(results, list) and results and not any(key in mock for key in ("result", "error", "python")):
+    if isinstance(results, list) and results and list(only_keys(mock, ANSWERS)) == ["results"]:
         chosen = Cell("one_key", (*place, "results"), "results", choices=ANSWERS)
         answers.append(FormRow("section", (*place, "results"), indent, "", (chosen,)))
         for index, result in enumerate(results):
@@ -509,8 +509,8 @@ def _mock_rows(source: FormSource, place: Place, mock: Table) -> Iterator[FormRo
         kinds: dict[str, CellKind] = {"result": "value", "results": "value", "error": "text", "python": "text"}
         answers.append(one_of_keys(mock, place, ANSWERS, kinds, indent))
         # Two answers are an error in the suite. The second is shown so that it can be removed.
-        written = [key for key in ANSWERS if key in mock][1:]
-        answers += (as_it_stands((*place, key), indent, mock[key]) for key in written)
+        for key in list(only_keys(mock, ANSWERS))[1:]:
+            answers.append(as_it_stands((*place, key), indent, mock[key]))
     others = [field_row(mock, place, DELAY_MS, indent), *unknown_rows(mock, place, indent, _MOCK_KEYS)]
     yield from [*details, *answers, *others]
 

@@ -32,7 +32,7 @@ from workbench.authoring.form.row import (
     tool_marks,
     unknown_rows,
 )
-from workbench.authoring.form.typed import ABSENT, items_at, shown_name, shown_value, value_at
+from workbench.authoring.form.typed import ABSENT, items_at, only_keys, shown_name, shown_value, value_at
 from workbench.checks.check import are_named_checks
 from workbench.limits import MAX_REPEATS
 from workbench.numerals import setting_text
@@ -212,7 +212,7 @@ def rows_of_case(source: FormSource) -> Iterator[FormRow]:
     yield from messages_section(source)
     if source.is_chain:
         yield from _steps(source)
-        written = [key for key in _EXCLUDED_BY_STEPS[1:] if key in table]
+        written = list(only_keys(table, _EXCLUDED_BY_STEPS[1:]))
     else:
         written = ["ordered", "unordered", "disallowed"]
     for key in ("ordered", "unordered", "disallowed"):
@@ -224,7 +224,7 @@ def rows_of_case(source: FormSource) -> Iterator[FormRow]:
     yield from mocks_section(source)
     yield from section(source, "tools", tool_rows, rare=True)
     yield from _seldom(source)
-    if not source.is_chain and not any(key in table for key in _EXCLUDED_BY_STEPS[1:]):
+    if not source.is_chain and not only_keys(table, _EXCLUDED_BY_STEPS[1:]):
         yield FormRow("section", ("steps",), 0, "steps", absent=True, rare=True, note="none")
     yield from settings_rows(source, "limits", rare=True)
     yield from settings_rows(source, "grading", rare=True)
@@ -403,7 +403,7 @@ def _server_rows(_: FormSource, place: Place, server: Table) -> Iterator[FormRow
     indent = 1 + DETAIL
     yield one_of_keys(server, place, REACHED, _REACHED_form_names, indent)
     # A server with two of the keys is an error. The further ones are shown so that they can be removed.
-    for key in [key for key in REACHED if key in server][1:]:
+    for key in list(only_keys(server, REACHED))[1:]:
         yield as_it_stands((*place, key), indent, server[key])
     fields = [Field("prefix", "text", rare=True)]
     if "url" in server or "transport" in server:
@@ -558,8 +558,9 @@ def aligned(rows: Sequence[FormRow], top_labels: int) -> list[FormRow]:
     finished: list[list[int]] = []
     for at, row in enumerate(rows):
         if not _is_in_column(row):
-            for key in [key for key in bands if key[0] >= row.indent]:
-                finished.append(bands.pop(key))
+            for key in list(bands):
+                if key[0] >= row.indent:
+                    finished.append(bands.pop(key))
         else:
             bands.setdefault((row.indent, row.place[:-1]), []).append(at)
     placed = list(rows)

@@ -32,6 +32,11 @@ def without_keys(table: Table, *keys: object) -> Table:
     return {key: value for key, value in table.items() if key not in keys}
 
 
+def only_keys(table: Table, keys: Iterable[str]) -> Table:
+    """Return those of the keys that a table has, in the given order, with their values."""
+    return {key: table[key] for key in keys if key in table}
+
+
 def value_at(table: object, place: Place) -> object:
     """Return the value at a place; `ABSENT` if there is none."""
     value = table
@@ -458,7 +463,7 @@ def _written(value: object) -> str:
 
 
 def _split(text: str) -> list[str]:
-    return [item for item in map(str.strip, pieces_of(text)) if item]
+    return list(filter(None, map(str.strip, pieces_of(text))))
 
 
 def pieces_of(text: str) -> Iterator[str]:

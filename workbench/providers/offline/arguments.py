@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import chain, filterfalse
 from zoneinfo import available_timezones
 
 from workbench.dataclasses import dataclass
@@ -132,7 +133,7 @@ def mentioned(parameter: Parameter, clause: Clause, known: frozenset[str]) -> li
     for one in clause.evidence:
         if one.kind not in ("name", "number"):
             outside.append(one.span)
-    words = [word for word in clause.words if not _within(word, outside)]
+    words = list(_unused(clause, outside))
     stems = [word.stem for word in words]
     hits: list[tuple[int, Evidence, JsonValue]] = []
     for value in values[:_MAX_CHOICES]:
@@ -157,11 +158,12 @@ def mentioned(parameter: Parameter, clause: Clause, known: frozenset[str]) -> li
                 span = words[place].start, words[place + len(own) - 1].end
                 hits.append((len(own), Evidence("name", value, *span), value))
                 break
-    ordered = sorted(hits, key=lambda hit: (-hit[0], hit[1].start))
     found_values: list[tuple[Evidence, JsonValue]] = []
-    for _, one, value in ordered:
-        if not overlaps(one, [other.span for other, _ in found_values]):
+    taken: list[Span] = []
+    for _, one, value in sorted(hits, key=lambda hit: (-hit[0], hit[1].start)):
+        if not overlaps(one, taken):
             found_values.append((one, value))
+            taken.append(one.span)
     return found_values
 
 
@@ -231,7 +233,7 @@ def _tidied(content: str) -> str:
     """Return the text without the gaps of used words, and without the small words before each gap."""
     *before_gaps, last = content.split("\x00")
     pieces = [*map(_without_lead, before_gaps), last.strip(_TRIMMED)]
-    return " ".join(piece for piece in pieces if not _says_nothing(piece))
+    return " ".join(filterfalse(_says_nothing, pieces))
 
 
 def _without_lead(piece: str) -> str:
@@ -289,7 +291,9 @@ def _known(one: Evidence, clause: Clause, known: Collection[str]) -> bool:
 
 
 def _unused(clause: Clause, used: Collection[Span]) -> Iterator[Word]:
-    return (word for word in clause.words if not _within(word, used))
+    for word in clause.words:
+        if not _within(word, used):
+            yield word
 
 
 def _to_do(text: str) -> re.Match[str] | None:
@@ -440,20 +444,23 @@ class _Filling:
 
     def filled(self) -> Filled:
         # In the order of the schema, not in that in which they were found.
-        ordered = {one.name: self.values[one.name] for one in self.parameters if one.name in self.values}
+        ordered: dict[str, JsonValue] = {}
+        for parameter in self.parameters:
+            if parameter.name in self.values:
+                ordered[parameter.name] = self.values[parameter.name]
         missing = tuple(one.name for one in self._open(required=True) if "default" not in one.schema)
-        beside = []
+        beside: list[Evidence] = []
         for others in self.beside.values():
-            beside += [one for one, _ in others]
-        untaken = [one for one in self.free if not one.weak and one not in beside]
-        return Filled(ordered, missing, self._instead(), len(untaken) + self.guesses)
+            beside += _evidence_of(others)
+        untaken = sum(not one.weak and one not in beside for one in self.free)
+        return Filled(ordered, missing, self._instead(), untaken + self.guesses)
 
     def _instead(self) -> tuple[str, tuple[JsonValue, ...]] | None:
         """Return the values enumerated with that of one parameter, if no other parameter took any of them."""
         # A value that another parameter has taken is no further value of this one.
         for name, others in self.beside.items():
-            if others and not any(overlaps(one, self.used) for one, _ in others):
-                return name, tuple(value for _, value in others[:_MAX_INSTEAD])
+            if others and not any(overlaps(one, self.used) for one in _evidence_of(others)):
+                return name, tuple(_values_of(others[:_MAX_INSTEAD]))
         return None
 
     def _open(self, *roles: Role, required: bool | None = None) -> list[Parameter]:
@@ -483,7 +490,7 @@ class _Filling:
         if value is None:
             return False
         others: list[tuple[Evidence, JsonValue]] = []
-        for other in next((group for group in self.groups if one in group), []):
+        for other in _group_with(one, self.groups):
             if other == one or (parameter.role == "list" and other not in self.free):
                 continue
             found = value_for(reader, other)
@@ -494,7 +501,7 @@ class _Filling:
         self._claim(start, one.end)
         self.free = [other for other in self.free if other != one]
         if parameter.role == "list":
-            for other, _ in others:
+            for other in _evidence_of(others):
                 self._claim(other.start, other.end)
             self.values[parameter.name] = _with_others(value, others)
         else:
@@ -519,9 +526,8 @@ class _Filling:
             if not hits:
                 continue
             first, value = hits[0]
-            found = sorted([one for one, _ in hits], key=lambda one: one.start)
-            groups = joined_groups(self.clause.text, found)
-            group = next(group for group in groups if first in group)
+            found = sorted(_evidence_of(hits), key=lambda one: one.start)
+            group = _group_with(first, joined_groups(self.clause.text, found))
             others = [hit for hit in hits[1:] if hit[0] in group and hit[1] != value]
             self._claim(first.start, first.end)
             if parameter.role == "list":
@@ -666,10 +672,9 @@ class _Filling:
         taken = self._owners(recalled)
         left = [one for one in recalled if one is not taken]
         for parameter in self._open(*_TYPED, required=True):
-            # Stable: of one kind, the evidence that was recalled first stays first.
+            # The likeliest kind first; of one kind, the evidence that was recalled first.
             kinds = ACCEPTED[parameter.role]
-            candidates = [one for one in left if one.kind in kinds]
-            for one in sorted(candidates, key=lambda one: kinds.index(one.kind)):
+            for one in chain.from_iterable(of_kind(left, kind) for kind in kinds):
                 value = value_for(parameter, one)
                 if value is not None:
                     self.values[parameter.name] = value
@@ -748,7 +753,23 @@ def _named_with(words: frozenset[str], parameters: Iterable[Parameter]) -> list[
 
 
 def _with_others(value: JsonValue, others: Iterable[tuple[Evidence, JsonValue]]) -> list[JsonValue]:
-    return [value, *(other for _, other in others)]
+    return [value, *_values_of(others)]
+
+
+def _values_of(found: Iterable[tuple[Evidence, JsonValue]]) -> list[JsonValue]:
+    return [value for _, value in found]
+
+
+def _evidence_of(found: Iterable[tuple[Evidence, JsonValue]]) -> list[Evidence]:
+    return [one for one, _ in found]
+
+
+def _group_with(one: Evidence, groups: Iterable[list[Evidence]]) -> list[Evidence]:
+    """Return the evidence that is enumerated with a piece; empty for a piece that stands alone."""
+    for group in groups:
+        if one in group:
+            return group
+    return []
 
 
 def _within(word: Word, spans: Iterable[Span]) -> bool:

@@ -337,8 +337,11 @@ def _outcome(made: _Made) -> str:
         return f"{made.call.tool} gave no result."
     if made.result.is_error:
         return f"{made.call.tool} failed: {made.result.line}"
-    given = ", ".join(str(value) for value in made.call.arguments.values() if isinstance(value, str | int | float))
-    return f"{made.call.tool}({_cut(given)}): {made.result.line}"
+    given: list[str] = []
+    for value in made.call.arguments.values():
+        if isinstance(value, str | int | float):
+            given.append(str(value))
+    return f"{made.call.tool}({_cut(', '.join(given))}): {made.result.line}"
 
 
 _WORD_WITH_BLANKS = late_pattern(r"\s*\S+\s*|\s+")
@@ -437,9 +440,12 @@ def _gullible(request: ModelRequest) -> Decision:
     for message in request.messages:
         if message.role == "tool" and _ORDER.search(message.content):
             ordered = decide([Message("user", message.content)], index)
-            calls = tuple(call for call in ordered.calls if (call.tool, call.arguments) not in made)
+            calls: list[PlannedCall] = []
+            for call in ordered.calls:
+                if (call.tool, call.arguments) not in made:
+                    calls.append(call)
             if calls:
-                return Decision("A result says what to do.", calls)
+                return Decision("A result says what to do.", tuple(calls))
     return decide(request.messages, index)
 
 
