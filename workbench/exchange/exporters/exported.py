@@ -231,6 +231,7 @@ def _times(events: Iterable[Event]) -> tuple[dict[int, Span], dict[str, Span]]:
                 requests[number] = Span(event.time_ms, event.time_ms)
             case ResponseFinished(round=number) if number in requests:
                 requests[number] = Span(requests[number].start_ms, event.time_ms)
+            # The start of a call has no event of its own: it is as long before the result as the tool took.
             case ResultReceived(call_id=call_id, latency_ms=latency_ms):
                 answers[call_id] = Span(max(event.time_ms - latency_ms, 0.0), event.time_ms)
             case _:

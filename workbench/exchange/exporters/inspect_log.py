@@ -93,6 +93,7 @@ def _head(log: _Log) -> Json:
         score: Json = {"name": grader, "scorer": grader, "scored_samples": len(values), "params": {}}
         score["metrics"] = {"mean": {"name": "mean", "value": mean, "params": {}}}
         scores.append(score)
+    # Inspect's own ids have 22 characters.
     return {
         "version": 2,
         "status": "success",
@@ -149,6 +150,7 @@ def _sample(run: ExportedRun) -> Json:
     if result.usage is not None:
         sample["model_usage"] = {model: _usage(result.usage)}
     if result.status == Status.ERROR:
+        # Inspect requires all three keys, and there is no traceback to show.
         why = result.error or "error"
         sample["error"] = {"message": why, "traceback": why, "traceback_ansi": why}
     return sample

@@ -41,6 +41,7 @@ def _case(record: Node) -> ImportedCase:
         "tools": agent.value_of("tool_definitions"),
         "model": models[0] if models else None,
     }
+    # Each step may name another model, and a run has one.
     if len(set(models)) > 1:
         notes.append(Note(record.place, f"steps of several models: the run is recorded as one of {document['model']}"))
     if (inner := record.get("subagent_trajectories")) is not None and inner.value:

@@ -62,6 +62,7 @@ def _recognizes(source: Source) -> bool:
 
 def _read(source: Source) -> Imported:
     answers = _answers(source)
+    # Only the name of the file tells the category of its rows.
     name = source.path.name
     any_call = "relevance" in name and "irrelevance" not in name
     made = imported_of(source.records, lambda row: _case(row, answers, "irrelevance" in name, any_call), "row")
@@ -97,6 +98,7 @@ def _case(row: Node, answers: dict[str, Node], no_call: bool, any_call: bool) ->
     opening = Conversation(row.place, conversation.messages, conversation.system, tools, name=row_id)
     asked = case_of(opening, last_request(opening.messages))
     table = asked.table_without("expect_nothing_yet")
+    # The leaderboard judges the first answer, and runs no tools.
     table |= {"id": row_id, "limits": {"max_rounds": 1}}
     notes: list[Note] = []
     if row_id in answers:
@@ -194,6 +196,7 @@ def _check(value: JsonValue, node: Node) -> Table:
         return {"equals_null": True}
     if holds_null(value):
         raise node.refused("null inside a value")
+    # The leaderboard compares texts, also inside lists and tables, without case, blanks and punctuation.
     if isinstance(value, str | list | dict):
         return {"equals_text": value}
     return {"equals": value, "cast": False}

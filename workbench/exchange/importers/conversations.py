@@ -112,7 +112,7 @@ class ImportedRun:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether that system called it wrong, so that no case expects its calls."""
+        """Whether the system that made the run judged it wrong. No case expects the calls of such a run."""
         return any(not score.passed for score in self.scores)
 
 
@@ -267,6 +267,7 @@ class Calls:
         raw: str | None = None
         if problem is not None:
             raw = arguments if isinstance(arguments, str) else json_text(arguments)
+        # Repaired like the answers of an endpoint, so that an imported run is graded like one made here.
         if problem is not None and isinstance(arguments, str) and (found := repaired([arguments])) is not None:
             read, problem = found.arguments, None
             self.repaired[call_id] = Deviation(found.kind, DETAILS[found.kind], call_id)

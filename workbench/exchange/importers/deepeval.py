@@ -65,6 +65,7 @@ def _case(record: Node) -> ImportedCase:
             Note(record.place, "expected_output is compared by `similar`; DeepEval has metrics of your choice")
         )
     if wanted:
+        # DeepEval ignores the order of tools by default.
         case = of_reference(case, wanted, of_wanted, key="unordered")
         if any(call.arguments for call in wanted):
             notes.append(Note(record.place, "arguments are checked; DeepEval does so only with INPUT_PARAMETERS"))

@@ -37,6 +37,7 @@ def _read(source: Source) -> Imported:
     cases, notes = gathered(partial(_case, each, evaluation) for each in samples)
     if not cases:
         raise RefusedError(notes[0].why, notes[0].place)
+    # Each epoch of a sample is a sample of its own in the log.
     return Imported(joined(cases), {"name": evaluation.need("task").text()}, notes)
 
 

@@ -46,6 +46,7 @@ def is_trajectory(record: Node) -> bool:
 
 def is_example(record: Node) -> bool:
     """Return whether a record is of a dataset of LangSmith, whose outputs are the reference."""
+    # agentevals has the same keys beside these, which LangSmith writes when it exports a dataset.
     marked = record.first("dataset_id", "source_run_id", "modified_at") is not None
     return marked and not record.has("reference_outputs")
 

@@ -60,6 +60,7 @@ def conversation_of(node: Node, messages: list[Node] | None = None) -> Conversat
     for each in messages:
         reading.take(each)
     tools: dict[str, Table] = {}
+    # `functions` is the key of OpenAI's form until 2023.
     for each in node.items_of("tools") or node.items_of("functions"):
         kind = each.text_of("type")
         if kind not in ("function", "custom", ""):

@@ -14,6 +14,8 @@ from workbench.suite.model import ANY_TOOL
 from workbench.suite.render import Table
 from workbench.trajectory.events import JsonValue
 
+# The two idioms of JavaScript that promptfoo documents for calls: a comparison of the first call's name, and of one of
+# its arguments.
 _NAME = r"output(?:\[0\])?(?:\.function)?\.name"
 _ARGUMENT = r"JSON\.parse\(\s*output(?:\[0\])?(?:\.function)?\.arguments\s*\)\.([A-Za-z_]\w*)"
 _NAME_IS = re.compile(rf"\s*{_NAME}\s*={{2,3}}\s*(.+?)\s*;?\s*", re.DOTALL)
@@ -136,6 +138,7 @@ class Expectations:
 
     def _filled(self, node: Node) -> str:
         """Return a text with the variables of the test filled in. Raises RefusedError for other templates."""
+        # promptfoo's templates are those of Nunjucks, of which only plain variables are read.
         text = str(node.value) if isinstance(node.value, int | float) else node.text()
         for name, value in self._values.items():
             if isinstance(value, str | int | float):
@@ -204,6 +207,7 @@ class Expectations:
     def _tool_call_f1(self, node: Node) -> str:
         value = node.need("value")
         given = value.value.split(",") if isinstance(value.value, str) else list(map(Node.text, value.items()))
+        # promptfoo compares sets of names, in which a repeated name counts once.
         names = list(dict.fromkeys(filter(None, map(str.strip, given))))
         threshold = self._number(node, "threshold") if node.has("threshold") else 1
         count = len(names)
@@ -271,6 +275,7 @@ class Expectations:
         value = node.need("value")
         steps = (value.get("steps") or value).items()
         self._ordered += self._calls_of(steps)
+        # The default mode, `in_order`, allows other calls in between.
         if value.text_of("mode") == "exact":
             self._no_others = True
         return "ordered"

@@ -142,7 +142,7 @@ class Node:
     def at(self, key: str) -> Node:
         """Return a table's value under a key; a node of `None` where `get` returns `None`.
 
-        It can be asked on: `node.at("output").at("choices").value`.
+        Lookups can be chained: `node.at("output").at("choices").value`.
         """
         return self.get(key) or Node(None, self._place_of(key))
 

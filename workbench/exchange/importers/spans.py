@@ -96,14 +96,14 @@ class Attributes:
         return [] if found is None else found.items()
 
     def first(self, *keys: str) -> JsonValue:
-        """Return the first of some values that is there; `None` without one."""
+        """Return the value of the first attribute that the span has; `None` if it has none of them."""
         for key in keys:
             if (value := self.values.get(key)) is not None:
                 return value
         return None
 
     def text(self, *keys: str) -> str:
-        """Return the first of some values that is a text; empty without one."""
+        """Return the first non-empty text among some attributes; empty if none is one."""
         for key in keys:
             if isinstance(value := self.values.get(key), str) and value:
                 return value
@@ -220,7 +220,7 @@ def _texts(value: JsonValue) -> str:
 
 
 def _of_parts(message: Node) -> Iterator[JsonValue]:
-    """Yield a message of the conventions as messages of OpenAI: each result is one of its own."""
+    """Yield a message of the conventions as messages of OpenAI, in which each result of a tool has one of its own."""
     role = message.need("role").text()
     texts: list[str] = []
     thoughts: list[str] = []

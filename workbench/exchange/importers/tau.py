@@ -51,11 +51,11 @@ def _read(source: Source) -> Imported:
         raise RefusedError(
             "holds tasks, which need a simulated user and a database: import the results of a run of them"
         )
-    second = source.root.get("simulations")
-    results = None if second is None else source.root
+    simulations = source.root.get("simulations")
+    results = None if simulations is None else source.root
     cases: list[ImportedCase] = []
     notes: list[Note] = []
-    for record in source.records if second is None else second.items():
+    for record in source.records if simulations is None else simulations.items():
         try:
             cases += _cases(record, results, notes)
         except RefusedError as error:
@@ -84,7 +84,7 @@ def _cases(record: Node, results: Node | None, notes: list[Note]) -> Iterator[Im
     else:
         info = results.at("info")
         for each in record.need("messages").items():
-            messages += placed_at(each.place, _second(each, about))
+            messages += placed_at(each.place, _openai_messages(each, about))
     document: dict[str, JsonValue] = {
         "system": info.at("environment_info").text_of("policy") or None,
         "model": info.at("agent_info").text_of("llm") or None,
@@ -203,13 +203,13 @@ def _scores(record: Node, results: Node | None, name: str) -> tuple[SourceScore,
     return (SourceScore(f"reward of {system}", min(reward, 1.0), reward >= 1 - _ROUNDING, name),)
 
 
-def _second(message: Node, about: list[Note]) -> Iterator[JsonValue]:
+def _openai_messages(message: Node, about: list[Note]) -> Iterator[JsonValue]:
     """Yield a message of tau2 as OpenAI has it. The user's calls of the user's own tools are left out."""
     table = message.table()
     inner = message.get("tool_messages")
     if inner is not None:
         for each in inner.items():
-            yield from _second(each, about)
+            yield from _openai_messages(each, about)
         return
     by_user = message.text_of("requestor") == "user"
     if by_user or (message.text_of("role") == "user" and message.has("tool_calls")):

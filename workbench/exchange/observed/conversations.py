@@ -45,7 +45,7 @@ call. Clients reformat blanks when they send a conversation again."""
 
 @dataclass(frozen=True)
 class ConversationBegan:
-    """A request came that continues no other.
+    """The first request of a conversation.
 
     Conversations count from 1; `started_at` is ISO 8601 text, and `request` the last message of the user.
     """
@@ -68,7 +68,7 @@ class StepBegan:
 
 @dataclass(frozen=True)
 class StepEnded:
-    """The answer to a request is over. `answer.problem` is the reason if it cannot be used."""
+    """The end of the answer to a request. `answer.problem` is the reason if the answer cannot be used."""
 
     number: int
     step: int
@@ -77,7 +77,7 @@ class StepEnded:
 
 @dataclass(frozen=True)
 class ConversationEnded:
-    """Nothing more is recorded. `case` was made of the conversation; where it is `None`, `why` is the reason."""
+    """A conversation at the end of the recording: the case made of it, or `None` and the reason."""
 
     number: int
     case: ImportedCase | None
@@ -86,7 +86,7 @@ class ConversationEnded:
 
 @dataclass(frozen=True)
 class RequestUnread:
-    """A request was passed on that cannot be read, and belongs to no conversation."""
+    """A request that cannot be read: it was passed on, and belongs to no conversation."""
 
     note: Note
 
@@ -97,7 +97,7 @@ Listener = Callable[[Observation], object]
 
 @dataclass(eq=False)
 class Step:
-    """One request of a conversation and its answer, `None` while it comes. `began_s` is in seconds since 1970."""
+    """One request of a conversation and its answer, `None` until it has ended. Times are in seconds since 1970."""
 
     messages: list[JsonValue]
     head: dict[str, JsonValue]
@@ -114,7 +114,7 @@ class Step:
 
     @property
     def said(self) -> list[JsonValue]:
-        """Its answer as a message, if it can be used."""
+        """The answer as a list of one message; empty without a usable answer."""
         if self.answer is None or self.answer.problem:
             return []
         return [self.answer.message]
@@ -122,7 +122,7 @@ class Step:
 
 @dataclass(eq=False)
 class ObservedConversation:
-    """A conversation, up to now."""
+    """A conversation with its requests so far."""
 
     number: int
     wire: Provider
@@ -134,7 +134,7 @@ class ObservedConversation:
         return f"conversation {self.number}"
 
     def conversation(self) -> Conversation:
-        """Return all of it that can be read. Raises RefusedError where it has no whole answer."""
+        """Return the readable part of the conversation. Raises RefusedError where it has no whole answer."""
         answers = []
         for step in self.steps:
             if step.answer is not None:
@@ -193,7 +193,7 @@ class ObservedConversation:
         )
 
     def case(self) -> ImportedCase:
-        """Return the case that it makes, with its run. Raises RefusedError with the reason where it makes none."""
+        """Return the case made of the conversation, with its run. Raises RefusedError where none can be made."""
         return case_of(self.conversation())
 
 
@@ -233,9 +233,9 @@ class Observer:
         """The last step of each conversation that the endpoint keeps, by its id there."""
 
     def asked(self, wire: Provider, body: bytes, encoding: str, address: str) -> Step | None:
-        """Record that a request came: its body, its compression, and the address that it is sent on to.
+        """Record a request: its body, its compression, and the address that it is passed on to.
 
-        Returns its step; `None` where it cannot be read, which is noted then.
+        Returns its step; `None` and a note for a request that cannot be read.
         """
         self._requests += 1
         try:
@@ -264,7 +264,7 @@ class Observer:
         return step
 
     def answered(self, step: Step) -> None:
-        """Record that the answer to a request is over, once its reading says so."""
+        """Record the answer to a request if its reading has ended."""
         if step.answer is not None or step.reading.answer is None:
             return
         answer = step.answer = step.reading.answer
@@ -284,7 +284,7 @@ class Observer:
     def end(
         self, case_of: Callable[[ObservedConversation], ImportedCase] = ObservedConversation.case
     ) -> tuple[ConversationEnded, ...]:
-        """Record that nothing more comes: make the cases with `case_of`, report and return them."""
+        """End the recording: make a case of each conversation with `case_of`, and report and return them."""
         every: list[ConversationEnded] = []
         for conversation in self.conversations:
             try:
@@ -323,7 +323,7 @@ class Observer:
         return Step(messages, head, conversation, keys, reading, self._clock(), tuple(notes)), parent, kept
 
     def _continued(self, wire: Provider, keys: list[Key]) -> ObservedConversation | None:
-        """Return the conversation that a request of these messages continues: the one of which it repeats most."""
+        """Return the conversation that a request continues: that of which it repeats the most messages."""
         fitting = []
         for each in self.conversations:
             if each.wire == wire and _continues(keys, each.steps[-1]):
@@ -404,7 +404,7 @@ _READ = reader_of(_Kept)
 
 
 class Keeper:
-    """Writes each step down when it has ended. Not safe for use from several threads.
+    """Writes each request with its answer into the file. Not safe for use from several threads.
 
     The first of several write errors is reported. The lines wait in memory and are written with the next step.
     """
@@ -424,8 +424,8 @@ class Keeper:
         """Raise RefusedError where an earlier recording left its file."""
         if self.path.exists():
             raise RefusedError(
-                f"{self.path} holds what a recording that was broken off has kept: make a suite of it with"
-                f" `workbench record --kept {self.path} --suite NEW.toml`, or remove it"
+                f"{self.path} has the conversations of an interrupted recording: make a suite of them with"
+                f" `workbench record --kept {self.path} --suite NEW.toml`, or remove the file"
             )
 
     def ended(self, conversation: ObservedConversation, step: Step) -> None:
@@ -474,18 +474,20 @@ class Keeper:
             self.path.unlink(missing_ok=True)
 
     def rest(self) -> str:
-        """Advice for after the end, if something is kept; else empty."""
+        """Return advice on the file that is left at the end; empty if none is left."""
         if self._file is None or not self._good:
             return ""
         return f"; what was recorded is kept in {self.path}: workbench record --kept {self.path} --suite NEW.toml"
 
     def _write(self) -> None:
         if self._file is None:
+            # For its owner alone, and never over the file of another recording.
             self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         text = b"".join(self._waiting)
         # A line that was written in part is cut off here and written again.
         os.ftruncate(self._file, self._good)
         written = 0
+        # `pwrite` may write a part of the bytes.
         while written < len(text):
             written += os.pwrite(self._file, text[written:], self._good + written)
         self._good += len(text)
@@ -499,6 +501,7 @@ def read_kept(path: Path, secrets: Secrets) -> list[ObservedConversation]:
     except OSError as error:
         raise RefusedError(f"{path} cannot be read: {error.strerror}") from error
     found: dict[int, ObservedConversation] = {}
+    # Behind the last line end there is nothing, or a line that was written only in part.
     for number, line in enumerate(lines[:-1], 1):
         try:
             kept: _Kept = _READ(parsed_json(line.decode("utf-8")))
@@ -582,7 +585,9 @@ def read_server_log(path: Path) -> ServerLog:
             case "start":
                 pass
             case _:
-                raise line.refused(f"is no line of a server's log: {path} must be what --server --to has written")
+                raise line.refused(
+                    f"is no line of a server's log: {path} must be a file that --server --to has written"
+                )
     return ServerLog(path, tools, tuple(calls))
 
 
@@ -715,7 +720,7 @@ class Destination:
         return beside.with_name(beside.name + SUFFIX)
 
     def check(self) -> None:
-        """Raise RefusedError where something is in the way."""
+        """Raise RefusedError where the suite or recordings exist, without `force`."""
         if not self.force:
             must_be_free(self.suite, self.recordings, "--suite")
 

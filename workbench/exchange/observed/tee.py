@@ -115,7 +115,7 @@ class ServerLogWriter:
 
 
 def run_tee(command: Sequence[str], to: Path, secrets: Secrets, complain: Callable[[str], object]) -> int:
-    """Be a server until it ends; return its exit code, or 128 and the number of the signal that ended it.
+    """Run in place of a server until it ends; return its exit code, or 128 plus the signal that ended it.
 
     `complain` takes a line for standard error.
     """
@@ -149,6 +149,7 @@ def run_tee(command: Sequence[str], to: Path, secrets: Secrets, complain: Callab
     _pump(server.stdout.fileno(), sys.stdout.fileno(), log, False, lambda: None)
     # The server then sees that its client has disconnected.
     server.stdout.close()
+    # A signal's number comes as a negative code; shells report it with 128 added.
     code = server.wait()
     log.close()
     return code if code >= 0 else 128 - code
