@@ -10,7 +10,7 @@ from typing import Literal, TypeVar
 from workbench.checks.values import json_equal
 from workbench.dataclasses import dataclass, json_text
 from workbench.trajectory.events import JsonValue, ResultReceived, ToolCall
-from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
+from workbench.trajectory.trajectory import CallRecord, Round, Trajectory, tools_of
 
 # The first difference, made by the model or by a person who changed one of the runs.
 
@@ -497,8 +497,7 @@ def _sketch_of_round(of: Round, known: dict[Hashable, int]) -> _Sketch:
     texts = (of.text, *_prompt(of), None, *_asked(of), None, *of.added)
     calls = tuple((identity_of_call(call), identity_of_answer(call)) for call in of.calls)
     number = known.setdefault((texts, calls), len(known))
-    tools = tuple(call.tool for call in of.calls)
-    return _Sketch(number, tools, of.step_number)
+    return _Sketch(number, tools_of(of.calls), of.step_number)
 
 
 def _matched_rounds(left: Sequence[Round], right: Sequence[Round]) -> Iterator[tuple[Round | None, Round | None]]:

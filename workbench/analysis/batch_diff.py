@@ -251,7 +251,8 @@ def batch_diff(
         del old, new
     in_order: list[CaseChange] = []
     for of_kind in changes.values():
-        in_order += (change for _, change in sorted(of_kind, key=itemgetter(0)))
+        for _, change in sorted(of_kind, key=itemgetter(0)):
+            in_order.append(change)
     return BatchDiff(
         tuple(in_order),
         compared,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -236,13 +236,13 @@ class Confusion:
     def rows(self) -> list[str | None]:
         """The expected tools; a last `None` stands for calls that were not expected, if there are any."""
         there = {expected for expected, _ in self.counts}
-        return [tool for tool in (*self._tools, None) if tool in there]
+        return list(filter(there.__contains__, (*self._tools, None)))
 
     @cached_property
     def columns(self) -> list[str | None]:
         """The called tools; a first `None` stands for calls that were not made, if there are any."""
         there = {called for _, called in self.counts}
-        return [tool for tool in (None, *self._tools) if tool in there]
+        return list(filter(there.__contains__, (None, *self._tools)))
 
     @property
     def without_sure_ones(self) -> Confusion:
@@ -251,7 +251,11 @@ class Confusion:
         for expected, called in self.counts:
             if expected != called:
                 unsure |= {expected, called}
-        return Confusion({pair: count for pair, count in self.counts.items() if unsure.intersection(pair)})
+        counts = {}
+        for pair, count in self.counts.items():
+            if unsure.intersection(pair):
+                counts[pair] = count
+        return Confusion(counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,9 +279,28 @@ class Symptom:
     @property
     def remark(self) -> str:
         """`why`, or nothing if the subject says the same: the tool that was expected and the one that was called."""
-        if self.subject is not None and self.subject.instead is not None:
+        if self.instead is not None:
             return ""
         return self.why
+
+    @property
+    def tool(self) -> str | None:
+        """The tool that the symptom is about; `None` for one of the whole run."""
+        if self.subject is not None:
+            return self.subject.tool
+        return None
+
+    @property
+    def instead(self) -> str | None:
+        """The tool that was called in place of the expected one, if the symptom is such a call."""
+        if self.subject is not None:
+            return self.subject.instead
+        return None
+
+
+def causes_of(symptoms: Iterable[Symptom]) -> tuple[Cause, ...]:
+    """Return the causes of symptoms, each once, in the order of the symptoms."""
+    return tuple(dict.fromkeys([symptom.cause for symptom in symptoms]))
 
 
 @dataclass(frozen=True)
@@ -304,7 +327,7 @@ class FailedRun:
     @property
     def causes(self) -> tuple[Cause, ...]:
         """All causes of the run, each once, the main cause first."""
-        return tuple(dict.fromkeys(symptom.cause for symptom in self.symptoms))
+        return causes_of(self.symptoms)
 
     def symptoms_of(self, cause: Cause) -> list[Symptom]:
         """Return the symptoms of the run that have a cause."""

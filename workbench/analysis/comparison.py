@@ -14,9 +14,9 @@ from workbench.analysis.statistics import Interval, Passing, bounded_interval, p
 from workbench.analysis.totals import Latency, cost_of_runs, latency_of
 from workbench.dataclasses import dataclass
 from workbench.grading.argument_counts import NOTHING_CHECKED, ValidArguments, valid_arguments_in
-from workbench.grading.repeats import Joined, joined
+from workbench.grading.repeats import Joined, graded_runs, joined
 from workbench.grading.run_summary import RunSummary, is_endpoint_fault, is_not_needed
-from workbench.grading.scoring import ROUNDING_SLACK, counted_score, mean
+from workbench.grading.scoring import ROUNDING_SLACK, counted_score, known_values, mean
 from workbench.grading.status import Status, StatusCounts, counts_of, worst_of
 from workbench.suite.model import Gate, RepeatRule
 
@@ -62,6 +62,11 @@ class Cell:
         return self.suite, None, self.case_id
 
     @property
+    def case_key(self) -> tuple[str, str]:
+        """The suite and the case's id: equal for the cells of a case with different models."""
+        return self.suite, self.case_id
+
+    @property
     def score(self) -> float | None:
         """Mean score of the graded runs, 0..1."""
         return self.come_to.score
@@ -101,9 +106,9 @@ class Cell:
         return self.runs[-1].grading.quarantined
 
     @property
-    def graded_runs(self) -> Iterator[RunSummary]:
+    def graded_runs(self) -> list[RunSummary]:
         """The runs that were graded."""
-        return (run for run in self.runs if run.status.graded)
+        return graded_runs(self.runs)
 
     @property
     def good(self) -> int:
@@ -125,7 +130,7 @@ class Cell:
     @property
     def valid_arguments(self) -> float | None:
         """The share of valid calls among the checked calls of the graded runs, 0..1."""
-        return valid_arguments_in(run.tool_arguments for run in self.graded_runs).rate
+        return _valid_arguments(self.graded_runs).rate
 
     @property
     def latency_ms(self) -> float | None:
@@ -261,8 +266,7 @@ def model_totals(model: str, cells: Iterable[Cell], gates: Mapping[str, Gate] = 
     runs: list[RunSummary] = []
     for cell in cells:
         runs += cell.runs
-    judged = [run for run in runs if run.status.graded]
-    first_tokens = [run.first_token_ms for run in judged if run.first_token_ms is not None]
+    judged = graded_runs(runs)
     graded = [cell for cell in cells if cell.is_graded]
     scored = [cell for cell in cells if cell.score is not None]
     scores = scores_of(scored)
@@ -271,7 +275,13 @@ def model_totals(model: str, cells: Iterable[Cell], gates: Mapping[str, Gate] = 
     if not any(map(is_not_needed, runs)):
         rate_interval = bounded_interval([float(cell.is_good) for cell in graded], clusters_of(graded))
         score_interval = bounded_interval(scores, clusters_of(scored))
+    mean_score = mean(scores) if scores else None
     cost = cost_of_runs([run.cost_usd for run in runs])
+    first_tokens, latencies = _times(judged)
+    tokens = _tokens(runs)
+    statuses = Counter(cell.status for cell in cells)
+    shares = [(cell.good, cell.graded) for cell in cells]
+    in_error = sum(run.status == Status.ERROR for run in runs)
     minutes = busy_ms(runs) / 60_000
     cases_a_minute = None
     if graded and minutes:
@@ -279,26 +289,49 @@ def model_totals(model: str, cells: Iterable[Cell], gates: Mapping[str, Gate] = 
     return ModelTotals(
         model=model,
         cases=len(cells),
-        counts=counts_of(Counter(cell.status for cell in cells)),
+        counts=counts_of(statuses),
         runs=len(runs),
-        runs_in_error=sum(run.status == Status.ERROR for run in runs),
+        runs_in_error=in_error,
         interval=rate_interval,
-        mean_score=mean(scores) if scores else None,
+        mean_score=mean_score,
         score_interval=score_interval,
-        latency=latency_of([run.latency_ms for run in judged]),
+        latency=latency_of(latencies),
         first_token=latency_of(first_tokens),
-        input_tokens=_sum(run.input_tokens for run in runs),
-        output_tokens=_sum(run.output_tokens for run in runs),
+        input_tokens=tokens[0],
+        output_tokens=tokens[1],
         cost_usd=cost.dollars,
         runs_of_unknown_cost=cost.unknown,
         cases_a_minute=cases_a_minute,
-        passing=passing((cell.good, cell.graded) for cell in cells),
+        passing=passing(shares),
         repeat_rules=repeat_rules_of(cells),
         gates=tuple(_gates_on_model(runs, gates)),
         endpoint_faults=sum(map(_failed_by_endpoint, cells)),
         metrics=_metrics(judged),
-        valid_arguments=valid_arguments_in(run.tool_arguments for run in judged),
+        valid_arguments=_valid_arguments(judged),
     )
+
+
+def _times(runs: Iterable[RunSummary]) -> tuple[list[float], list[float]]:
+    """Return the known times to the first token of runs, and their latencies, in milliseconds."""
+    first_tokens, latencies = [], []
+    for run in runs:
+        latencies.append(run.latency_ms)
+        if run.first_token_ms is not None:
+            first_tokens.append(run.first_token_ms)
+    return first_tokens, latencies
+
+
+def _tokens(runs: Iterable[RunSummary]) -> tuple[int | None, int | None]:
+    """Return the input and the output tokens of runs; `None` if no run reports any."""
+    given, made = [], []
+    for run in runs:
+        given.append(run.input_tokens)
+        made.append(run.output_tokens)
+    return _sum(given), _sum(made)
+
+
+def _valid_arguments(runs: Iterable[RunSummary]) -> ValidArguments:
+    return valid_arguments_in(run.tool_arguments for run in runs)
 
 
 def _gates_on_model(runs: Sequence[RunSummary], gates: Mapping[str, Gate]) -> Iterator[GateResult]:
@@ -317,7 +350,7 @@ def _failed_by_endpoint(cell: Cell) -> bool:
 
 def scores_of(cells: Iterable[Cell]) -> list[float]:
     """Return the scores of the cells that have one."""
-    return [cell.score for cell in cells if cell.score is not None]
+    return known_values(cell.score for cell in cells)
 
 
 def clusters_of(cells: Iterable[Cell]) -> list[tuple[str, str | None, str]] | None:
@@ -348,8 +381,8 @@ def repeat_rules_of(cells: Iterable[Cell]) -> tuple[RepeatRule, ...]:
 
 
 def _sum(values: Iterable[int | None]) -> int | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
+    found = known_values(values)
+    return sum(found) if found else None
 
 
 def busy_ms(runs: Iterable[RunSummary]) -> float:

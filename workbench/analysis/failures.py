@@ -25,6 +25,7 @@ from workbench.analysis.causes import (
     Pair,
     Subject,
     Symptom,
+    causes_of,
 )
 from workbench.checks.values import describe_value
 from workbench.grading.endpoint_faults import advice_about_fault
@@ -33,7 +34,7 @@ from workbench.grading.status import Status
 from workbench.grading.traits import TRAITS
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, comparable_name, same_tool, tool_text
 from workbench.suite.variants import model_of
-from workbench.trajectory.trajectory import CallRecord, Trajectory
+from workbench.trajectory.trajectory import CallRecord, Trajectory, tools_of
 
 # The confusion table.
 
@@ -133,7 +134,7 @@ def failure_numbers(
             failed += 1
             symptoms = _symptoms(result, case)
             each(index, result, symptoms)
-            for cause in dict.fromkeys(symptom.cause for symptom in symptoms):
+            for cause in causes_of(symptoms):
                 folds.setdefault(cause, CauseFold(cause)).add(index, result, symptoms)
         if case.expects_calls_or_none:
             called = [*result.called]
@@ -172,7 +173,7 @@ name, the finish of a run shows that its rounds were used up, and failed steps h
 def _tools_asked_for(result: RunResult, case: Case) -> list[str]:
     """Return the tools of the expected calls, without the steps that a stopped chain never reached."""
     if not case.steps or not _stopped_at_a_step(result):
-        return [call.tool for call in case.expected_calls()]
+        return list(tools_of(case.expected_calls()))
     tools = []
     for step, grade in zip(case.steps, result.steps, strict=True):
         if step.tool is not None and grade.status is not None:
@@ -216,7 +217,7 @@ def _symptoms(result: RunResult, case: Case) -> tuple[Symptom, ...]:
         if only:
             return tuple(only)
     found = _without_given_up(result.trajectory, expected, _with_wrong_tools(found))
-    causes = {symptom.cause for symptom in found}
+    causes = set(causes_of(found))
     # A low score follows from any other cause, so it counts only if there is no other.
     if causes - NEVER_ALONE - {"low score"}:
         found = _without_cause(found, "low score")
@@ -276,7 +277,7 @@ def _without_consequences(
                 ended = True
             case _:
                 pass
-    cut_off = {round_.number for round_ in trajectory.rounds if round_.stop_reason == "truncated"}
+    cut_off = trajectory.cut_off_rounds
     for issue in issues:
         if issue.kind in _UNMET and issue.call is not None and issue.call in broken:
             continue
@@ -304,13 +305,15 @@ def _issues_of_chain(whole: Sequence[Issue], steps: Sequence[StepGrade]) -> tupl
     for step in steps:
         if step.status == Status.FAILED and step.issues:
             own += step.issues
-            calls |= {step.call, *(issue.call for issue in step.issues)}
+            calls |= step.calls
             expected.add(step.expected_call)
     # An issue without a call concerns the whole chain.
     calls.discard(None)
     expected.discard(None)
-    rest = (issue for issue in whole if issue.call not in calls and issue.expected_call not in expected)
-    return (*own, *rest)
+    for issue in whole:
+        if issue.call not in calls and issue.expected_call not in expected:
+            own.append(issue)
+    return tuple(own)
 
 
 def _symptom(issue: Issue, expected: Sequence[ExpectedCall], calls: Sequence[CallRecord]) -> Symptom:
@@ -354,9 +357,8 @@ def _with_wrong_tools(found: Sequence[Symptom]) -> list[Symptom]:
     missing, extra = _with_cause(found, "missing call"), _with_cause(found, "extra call")
     unknown = _with_cause(found, "unknown tool")
     # A grader may report a call of an unknown tool as an extra call, or as a wrong tool, too.
-    reported = {_tool(symptom) for symptom in extra}
-    reported |= {symptom.subject.instead for symptom in found if symptom.subject is not None}
-    extra += [symptom for symptom in unknown if _tool(symptom) not in reported]
+    reported = _tools(extra) | {symptom.instead for symptom in found}
+    extra += [symptom for symptom in unknown if symptom.tool not in reported]
     merged = _without_cause(_without_cause(found, "missing call"), "extra call")
     for lacking in list(missing):
         other = _of_another_tool(extra, lacking)
@@ -364,27 +366,25 @@ def _with_wrong_tools(found: Sequence[Symptom]) -> list[Symptom]:
             continue
         missing.remove(lacking)
         extra.remove(other)
-        instead = Subject(lacking.subject.tool, instead=_tool(other))
+        instead = Subject(lacking.subject.tool, instead=other.tool)
         why = f"{lacking.subject.tool} was expected"
         merged.append(Symptom("wrong tool", why, instead, lacking.expected, other.got))
-    unknown_names = {_tool(symptom) for symptom in unknown}
+    unknown_names = _tools(unknown)
     merged += missing
-    merged += [symptom for symptom in extra if _tool(symptom) not in unknown_names]
+    merged += [symptom for symptom in extra if symptom.tool not in unknown_names]
     unknown_names.discard(None)
-    return [each for each in merged if each.subject is None or each.subject.instead not in unknown_names]
+    return [symptom for symptom in merged if symptom.instead not in unknown_names]
+
+
+def _tools(symptoms: Iterable[Symptom]) -> set[str | None]:
+    return {symptom.tool for symptom in symptoms}
 
 
 def _of_another_tool(calls: Iterable[Symptom], symptom: Symptom) -> Symptom | None:
     """Return the first of the calls that is of another tool than the symptom's."""
     for call in calls:
-        if _tool(call) != _tool(symptom):
+        if call.tool != symptom.tool:
             return call
-    return None
-
-
-def _tool(symptom: Symptom) -> str | None:
-    if symptom.subject is not None:
-        return symptom.subject.tool
     return None
 
 
@@ -393,8 +393,8 @@ def _without_given_up(
 ) -> list[Symptom]:
     """Return the symptoms with those that follow from an early end of the run replaced by "gave up"."""
     how = _end(trajectory, calls_expected=bool(expected))
-    causes = {symptom.cause for symptom in found}
-    if how is None or not causes.isdisjoint(("cut off", "refused")):
+    causes = causes_of(found)
+    if how is None or not set(causes).isdisjoint(("cut off", "refused")):
         return list(found)
     answer = trajectory.final_answer
     advice: str | None = None
@@ -408,7 +408,9 @@ def _without_given_up(
         rest = _without_cause(rest, "content")
     if lacking:
         value = describe_value(answer) if answer else None
-        given = [Symptom("gave up", how, each.subject, each.expected, value, advice) for each in lacking]
+        given = []
+        for each in lacking:
+            given.append(Symptom("gave up", how, each.subject, each.expected, value, advice))
         return [*given, *rest]
     if answer or "content" not in causes:
         return list(found)

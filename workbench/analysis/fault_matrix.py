@@ -125,8 +125,12 @@ class FaultMatrix:
     @property
     def rows(self) -> tuple[FaultRow, ...]:
         """The rows of the matrix, by tool in the order of the first trials, then by fault and duration."""
-        found = dict.fromkeys(each.row for each in self.tried if each.tool)
-        tools = list(dict.fromkeys(tool for tool, _, _ in found))
+        found: dict[FaultRow, None] = {}
+        tools: list[str] = []
+        for each in self.tried:
+            if each.tool:
+                found[each.row] = None
+                tools.append(each.tool)
         return tuple(sorted(found, key=lambda row: (tools.index(row[0]), FAULTS.index(row[1]), LASTS.index(row[2]))))
 
     def cell(self, row: FaultRow, model: str) -> tuple[Tried, ...]:
@@ -136,7 +140,7 @@ class FaultMatrix:
     def counts(self, model: str) -> Mapping[Verdict, int]:
         """Return the number of trials of a model by verdict, without verdicts that do not occur."""
         found = Counter(each.verdict for each in self.tried if each.model == model)
-        return {verdict: found[verdict] for verdict in VERDICTS if found[verdict]}
+        return dict(sorted(found.items(), key=lambda counted: VERDICTS.index(counted[0])))
 
     @property
     def weak(self) -> tuple[Tried, ...]:
@@ -147,7 +151,10 @@ class FaultMatrix:
 
 def worst(tried: Iterable[Tried]) -> Verdict | None:
     """Return the verdict that a cell of the matrix shows: the first bad one, else the first good one, else any."""
-    return min((each.verdict for each in tried), key=_rank, default=None)
+    first = min(tried, key=lambda each: _rank(each.verdict), default=None)
+    if first is None:
+        return None
+    return first.verdict
 
 
 def _rank(verdict: Verdict) -> int:

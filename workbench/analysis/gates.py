@@ -155,9 +155,7 @@ class _AggregateFold:
         self._measure = measure_of(aggregate.of)
         self._cases: frozenset[str] | None = None
         if aggregate.tags:
-            wanted = set(aggregate.tags)
-            tagged = (case.id for case in suite.cases if wanted.intersection((*suite.tags, *case.tags)))
-            self._cases = frozenset(tagged)
+            self._cases = frozenset(_tagged(suite, aggregate.tags))
         self._values: dict[str | None, _Values] = {}
         # A demand on the whole batch has a result even without a run: nothing was graded, so it is missed.
         if aggregate.per == "batch":
@@ -190,6 +188,14 @@ class _AggregateFold:
             )
 
 
+def _tagged(suite: Suite, tags: Iterable[str]) -> Iterator[str]:
+    """Yield the ids of the cases that have one of some tags, by themselves or by their suite."""
+    wanted = set(tags)
+    for case in suite.cases:
+        if wanted.intersection((*suite.tags, *case.tags)):
+            yield case.id
+
+
 def _key_of(run: GatedRun, demand: Aggregate | Gate) -> str | None:
     """Return the model of a run, or `None` if the demand takes the runs of all models together."""
     return None if demand.per == "batch" else run.model
@@ -206,7 +212,11 @@ _CountingT = TypeVar("_CountingT", bound=_Counting)
 
 def _gradable(of_models: Mapping[str | None, _CountingT]) -> Mapping[str | None, _CountingT]:
     """Return the models with a gradable run; if there is none, all models."""
-    return {model: own for model, own in of_models.items() if own.counts} or of_models
+    gradable = {}
+    for model, own in of_models.items():
+        if own.counts:
+            gradable[model] = own
+    return gradable or of_models
 
 
 def _gates(aggregate: Aggregate, values: Sequence[float]) -> Iterator[AggregateGate]:

@@ -101,7 +101,7 @@ def _flaky(runs: list[StoredStatus]) -> FlakyCase | None:
     began: list[str] = []
     for batch, of_batch in groupby(same, key=lambda run: run.batch):
         in_batch = list(of_batch)
-        course.append(_BatchShare(batch, sum(run.status.good for run in in_batch), len(in_batch)))
+        course.append(_BatchShare(batch, _number_good(in_batch), len(in_batch)))
         began.append(in_batch[0].started_at)
     changes = sum(after.differs(before) for before, after in pairwise(course))
     if changes < 2 and not any(each.is_mixed for each in course):
@@ -112,7 +112,7 @@ def _flaky(runs: list[StoredStatus]) -> FlakyCase | None:
     # Imported here: the list of batches reads this file, and needs no statistics.
     from workbench.analysis.statistics import share_interval
 
-    good, of = sum(run.status.good for run in same), len(same)
+    good, of = _number_good(same), len(same)
     return FlakyCase(
         suite=latest.suite,
         suite_name=latest.suite_name,
@@ -126,6 +126,10 @@ def _flaky(runs: list[StoredStatus]) -> FlakyCase | None:
         interval=share_interval(good, of),
         course=tuple(course),
     )
+
+
+def _number_good(runs: Iterable[StoredStatus]) -> int:
+    return sum(run.status.good for run in runs)
 
 
 # The last result of each case in the history, for the app's tree.
@@ -156,7 +160,7 @@ class LastResult:
     @property
     def status(self) -> Status:
         """The worst status among the models."""
-        return min((cell.status for cell in self.cells), key=lambda status: status.urgency)
+        return min(self.cells, key=lambda cell: cell.status.urgency).status
 
     @property
     def worst_run(self) -> RunRow:
@@ -167,7 +171,9 @@ class LastResult:
     @property
     def score(self) -> float | None:
         """The lowest score among the models."""
-        return min((cell.score for cell in self.cells if cell.score is not None), default=None)
+        from workbench.analysis.comparison import scores_of
+
+        return min(scores_of(self.cells), default=None)
 
     @property
     def began_ms(self) -> float:

@@ -512,8 +512,7 @@ def paired(first: Iterable[Cell], second: Iterable[Cell], watched: PairWatched |
     """Compare the cells of a model A with those of a model B; a pair has the same suite and case id.
 
     `watched` is the decision about the two models in a batch that may stop early."""
-    of_a = {(cell.suite, cell.case_id): cell for cell in first}
-    of_b = {(cell.suite, cell.case_id): cell for cell in second}
+    of_a, of_b = _by_case(first), _by_case(second)
     pairs: list[Pair] = []
     for key, a in of_a.items():
         b = of_b.get(key)
@@ -522,6 +521,10 @@ def paired(first: Iterable[Cell], second: Iterable[Cell], watched: PairWatched |
     # `Paired.discordant` relies on this order.
     pairs.sort(key=lambda pair: (pair[0].is_good == pair[1].is_good, -abs(_difference(SCORE, pair) or 0.0)))
     return Paired(tuple(pairs), len(of_a.keys() | of_b.keys()) - len(pairs), watched)
+
+
+def _by_case(cells: Iterable[Cell]) -> dict[tuple[str, str], Cell]:
+    return {cell.case_key: cell for cell in cells}
 
 
 def all_paired(first: Iterable[Cell], others: Mapping[str, Iterable[Cell]]) -> dict[str, Paired]:

@@ -10,7 +10,7 @@ import math
 import statistics
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from types import MappingProxyType
@@ -143,7 +143,7 @@ def _metadata(run: RunResult, grade: Grade, cases: Mapping[str, Case]) -> dict[s
 
 
 def _accuracy_summary(runs: Sequence[RunResult], cases: Mapping[str, Case]) -> Summary:
-    average = statistics.fmean(run.score or 0.0 for run in runs)
+    average = statistics.fmean(_scores(runs))
     details = tuple(f"{run.case_name}: {_percent(run.score)}%" for run in runs)
     scores: list[JsonValue] = []
     for run in runs:
@@ -151,6 +151,10 @@ def _accuracy_summary(runs: Sequence[RunResult], cases: Mapping[str, Case]) -> S
             scores.append({"name": run.case_name, "score": run.score, "metadata": _metadata(run, run.grade, cases)})
     headline = f"score {_percent(average)}%, {counted(len(runs), 'eval')}"
     return Summary(headline, details, {"average": average, "evals": scores})
+
+
+def _scores(runs: Iterable[RunResult]) -> list[float]:
+    return [run.score or 0.0 for run in runs]
 
 
 def _percent(score: float | None) -> int:
@@ -265,9 +269,13 @@ def _comparison(runs: Sequence[RunResult]) -> Summary:
     # A model that did not run the hard cases looks better than it is.
     if any(len(cases) != len(by_model) for cases in by_case.values()):
         headline += ", the cases of the models differ"
-    winners = {name: _best_of(cases) for name, cases in by_case.items()}
-    details = tuple(f"{name}: {winner}" for name, winner in winners.items())
-    return Summary(headline, details, {"best_model": best, "pass_rates": dict(rates), "best_by_case": dict(winners)})
+    winners = {}
+    details = []
+    for name, cases in by_case.items():
+        winners[name] = _best_of(cases)
+        details.append(f"{name}: {winners[name]}")
+    numbers: dict[str, JsonValue] = {"best_model": best, "pass_rates": dict(rates), "best_by_case": dict(winners)}
+    return Summary(headline, tuple(details), numbers)
 
 
 def _best_of(cases: Sequence[_Case]) -> str:
@@ -330,7 +338,7 @@ def overall_score(scores: Sequence[float]) -> float:
 
 
 def _decision_summary(runs: Sequence[RunResult]) -> Summary:
-    score = overall_score([run.score or 0.0 for run in runs])
+    score = overall_score(_scores(runs))
     latencies = []
     for run in runs:
         for round_ in run.trajectory.rounds:
@@ -414,7 +422,7 @@ def graded_test(run: RunResult) -> GradedTest:
 
 def _groups(grade: Grade) -> Iterator[Group]:
     """Yield the groups of failures that the issues of a grade belong to."""
-    expects_calls = any(line.expected_call is not None for line in grade.pairings)
+    expects_calls = bool(grade.expected_pairings)
     for issue in grade.issues:
         # An extra call counts as a wrong tool, unless no call is expected at all.
         if issue.kind == "extra call" and not expects_calls:
@@ -457,7 +465,10 @@ def failure_analysis(tests: Sequence[GradedTest]) -> dict[str, JsonValue]:
     analysis: dict[str, JsonValue] = {}
     recommendations: list[JsonValue] = []
     for group, (code, _) in ADVICE.items():
-        ids = dict.fromkeys(test.test_id for test in failed if group in test.groups)
+        ids: dict[str, None] = {}
+        for test in failed:
+            if group in test.groups:
+                ids[test.test_id] = None
         analysis[group] = list(ids)
         if ids:
             recommendations.append(code)
@@ -487,8 +498,8 @@ _DIMENSIONS = System(_dimensions_summary)
 
 def _trajectory_summary(runs: Sequence[RunResult]) -> Summary:
     all_pass = [float(run.status == Status.PASSED) for run in runs]
-    percentages = [run.score or 0.0 for run in runs]
-    passed = sum(run.status == Status.PASSED for run in runs)
+    percentages = _scores(runs)
+    passed = all_pass.count(1.0)
     headline = f"{passed} of {len(runs)} all pass, percentage mean {decimals(mean(percentages))}"
     statistics = ", ".join(f"{name} {_figure(value)}" for name, value in _statistics(percentages).items())
     numbers: dict[str, JsonValue] = {
@@ -563,9 +574,10 @@ def published_reports(results: Sequence[RunResult], cases: Mapping[str, Case] = 
             groups.setdefault((run.suite, grader), []).append(_by_its_grader(run, verdict))
     for (suite, grader), runs in groups.items():
         system = system_of(grader)
-        models = dict.fromkeys(run.model for run in runs)
-        for model in models:
-            of_model = [run for run in runs if run.model == model]
+        models: dict[str, list[RunResult]] = {}
+        for run in runs:
+            models.setdefault(run.model, []).append(run)
+        for model, of_model in models.items():
             yield PublishedReport(suite, model, grader, TRAITS[grader].system, system.report(of_model, cases))
         if len(models) > 1 and system.comparison is not None:
             yield PublishedReport(suite, None, grader, TRAITS[grader].system, system.comparison(runs))

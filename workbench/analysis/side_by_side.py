@@ -97,7 +97,7 @@ class Comparison:
     @property
     def has_suites(self) -> bool:
         """Whether there are several suites."""
-        return len({row.suite for row in self.rows}) > 1
+        return len(self.suite_names) > 1
 
 
 WhenLeft = Callable[[Comparison, Sequence[int]], None]
@@ -126,8 +126,8 @@ def compared(
             row[models.index(model)] = cell
     rows = []
     for (suite, case_id), row in rows_cells.items():
-        ran = [cell for cell in row if cell is not None]
-        if not all(_is_not_needed(cell) for cell in ran):
+        ran = list(filter(None, row))
+        if not all(map(_is_not_needed, ran)):
             rows.append(Row(suite, suite_names.get(suite, suite), case_id, ran[0].case_name, tuple(row)))
     return Comparison(
         models,
@@ -143,13 +143,13 @@ def totals_on_same_cases(columns: Mapping[str, Collection[Cell]]) -> tuple[Model
     graded: list[set[tuple[str, str]]] = []
     for cells in columns.values():
         if cells:
-            graded.append({(cell.suite, cell.case_id) for cell in cells if cell.is_graded})
+            graded.append({cell.case_key for cell in cells if cell.is_graded})
     same: set[tuple[str, str]] = set()
     if graded:
         same = set.intersection(*graded)
     totals = []
     for model, cells in columns.items():
-        comparable = [cell for cell in cells if (cell.suite, cell.case_id) in same]
+        comparable = [cell for cell in cells if cell.case_key in same]
         totals.append(model_totals(model, comparable))
     return tuple(totals)
 
@@ -171,19 +171,24 @@ def _is_not_needed(cell: Cell) -> bool:
 
 def _pairs(columns: Mapping[str, Sequence[Cell]], watched: Sequence[PairWatched]) -> Iterator[Pair]:
     """Yield the comparisons of pairs of models, all corrected for their number."""
-    names = list(columns)
+    pairs = list(_tested(list(columns), watched))
+    found = together(paired(columns[one], columns[other], decision) for one, other, decision in pairs)
+    for (one, other, _), test in zip(pairs, found, strict=True):
+        yield Pair(one, other, test)
+
+
+def _tested(models: Sequence[str], watched: Sequence[PairWatched]) -> Iterator[tuple[str, str, PairWatched | None]]:
+    """Yield the pairs of models to be tested, with their decisions in a batch that may stop early."""
     # Tests for a fixed number of cases are invalid for a batch that may stop early.
     if watched:
-        pairs = [(each.first, each.second) for each in watched]
-        found = together(paired(columns[each.first], columns[each.second], each) for each in watched)
+        for each in watched:
+            yield each.first, each.second, each
+    elif len(models) <= MAX_ALL_PAIRS:
+        for one, other in combinations(models, 2):
+            yield one, other, None
     else:
-        if len(names) <= MAX_ALL_PAIRS:
-            pairs = list(combinations(names, 2))
-        else:
-            pairs = [(names[0], other) for other in names[1:]]
-        found = together(paired(columns[one], columns[other]) for one, other in pairs)
-    for (one, other), test in zip(pairs, found, strict=True):
-        yield Pair(one, other, test)
+        for other in models[1:]:
+            yield models[0], other, None
 
 
 # The Pareto front of score against cost, latency or tokens.

@@ -158,11 +158,16 @@ def standard_error(values: Sequence[float], clusters: Sequence[Hashable] | None 
     # One cluster is one observation, whose deviations add up to 0: it says nothing about the error.
     if count < 2:
         return None
-    found = math.sqrt(count / (count - 1) * math.fsum(each * each for each in sums)) / len(values)
+    found = math.sqrt(count / (count - 1) * math.fsum(map(_square, sums))) / len(values)
     # Equal values have no error, but rounding leaves about this much in their sums.
     if found <= 1e-12:
         return 0.0
     return found
+
+
+def _square(number: float) -> float:
+    # `**` raises OverflowError where a product becomes infinite.
+    return number * number
 
 
 def _sums(values: Sequence[float], clusters: Sequence[Hashable] | None, middle: float) -> Collection[float]:
@@ -187,7 +192,7 @@ def design_effect(values: Sequence[float], clusters: Sequence[Hashable] | None) 
     # Equal values show no variance to compare. The careful reading is that a cluster's members agree because they
     # depend on each other entirely.
     sizes = Counter(clusters).values()
-    return sum(size * size for size in sizes) / len(values)
+    return sum(map(_square, sizes)) / len(values)
 
 
 def paired_shares_interval(
@@ -232,7 +237,7 @@ def mean_difference_interval(
     most = max(1.0, max(map(abs, differences)))
     cases, groups = len(differences) + 0.5, freedom + 1.5
     middle = math.fsum(differences) / cases
-    squares = math.fsum(total * total for total in _sums(differences, clusters, middle))
+    squares = math.fsum(map(_square, _sums(differences, clusters, middle)))
     squares += ((most - middle) ** 2 + (most + middle) ** 2) / 4
     reach = student(freedom, level) * math.sqrt(groups / (groups - 1) * squares) / cases
     return Interval(max(middle - reach, -most), min(middle + reach, most))

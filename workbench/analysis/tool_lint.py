@@ -20,7 +20,7 @@ from workbench.startup import late_pattern
 from workbench.suite.model import Suite
 from workbench.suite.problems import Severity
 from workbench.tools.listings import definition_of
-from workbench.trajectory.events import ToolDefinition
+from workbench.trajectory.events import ToolDefinition, names_of_tools
 from workbench.trajectory.json_schema import (
     ALTERNATIVES,
     Schema,
@@ -265,8 +265,9 @@ def _origin(tool: ToolDefinition) -> str:
 
 def _same_descriptions(tools: Sequence[ToolDefinition]) -> Iterator[LintFinding]:
     for _, group in _groups(tools, lambda tool: " ".join(_words(tool.description))):
-        if len({tool.name for tool in group}) > 1:
-            message = f"{_listed(tool.name for tool in group)} have the same description"
+        names = names_of_tools(group)
+        if len(set(names)) > 1:
+            message = f"{_listed(names)} have the same description"
             hint = "say what each does that the others do not"
             yield LintFinding("same description", "warning", message, hint, tuple(map(_name, group)))
 

@@ -17,8 +17,8 @@ from workbench.grading.argument_counts import NOTHING_CHECKED, ArgumentsFold, Va
 from workbench.grading.grade import NOBODY_ASKED, JudgeUse, RunResult
 from workbench.grading.lazy import Chosen
 from workbench.grading.run_summary import is_cost_limited, is_endpoint_fault
-from workbench.grading.scoring import mean
-from workbench.grading.status import Status, StatusCounts, counts_of
+from workbench.grading.scoring import known_values, mean
+from workbench.grading.status import Status, StatusCounts, counts_of, number_of_good
 from workbench.trajectory.events import Usage
 
 
@@ -229,7 +229,7 @@ class TotalsFold:
         cost = _cost(self._costs, runs - len(self._costs))
         pass_rate = None
         if graded:
-            pass_rate = sum(count for status, count in counts.items() if status.good) / graded
+            pass_rate = number_of_good(counts) / graded
         return Totals(
             runs=runs,
             counts=counts_of(counts),
@@ -261,8 +261,8 @@ class Cost:
 
 def cost_of_runs(costs: Sequence[float | None]) -> Cost:
     """Return the joint cost of runs, given as US dollars for each run, `None` for an unknown cost."""
-    known = [cost for cost in costs if cost is not None]
-    return _cost(known, len(costs) - len(known))
+    found = known_values(costs)
+    return _cost(found, len(costs) - len(found))
 
 
 def _cost(known: Sequence[float], unknown: int) -> Cost:

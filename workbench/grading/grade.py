@@ -21,7 +21,7 @@ from workbench.grading.status import NOT_APPLICABLE, Status, Verdict, disagree
 from workbench.numerals import range_text, setting_text
 from workbench.suite.settings import Grading, limited_ms
 from workbench.trajectory.events import JsonValue, Usage
-from workbench.trajectory.trajectory import Trajectory
+from workbench.trajectory.trajectory import Trajectory, tools_of
 
 if TYPE_CHECKING:
     from workbench.checks.check import CheckVerdict
@@ -297,6 +297,11 @@ class Grade(NamedTuple):
         return [line for line in self.pairings if line.expected_call is not None]
 
     @property
+    def deciding_issues(self) -> list[Issue]:
+        """The issues that fail the run, whatever its score is."""
+        return [issue for issue in self.issues if issue.decides]
+
+    @property
     def calls_made(self) -> set[int]:
         """The indices of the calls in the pairings."""
         return {line.call for line in self.pairings if line.call is not None}
@@ -328,6 +333,16 @@ class StepGrade(NamedTuple):
     call: int | None = None
     issues: tuple[Issue, ...] = ()
     expected_call: int | None = None
+
+    @property
+    def calls(self) -> set[int | None]:
+        """The call of the step, and those of its issues."""
+        return {self.call, *calls_of(self.issues)}
+
+
+def calls_of(issues: Iterable[Issue]) -> set[int | None]:
+    """Return the calls that issues concern, as indices in `Trajectory.calls`; `None` for an issue without a call."""
+    return {issue.call for issue in issues}
 
 
 class Metric(NamedTuple):
@@ -490,7 +505,7 @@ class RunResult:
     @property
     def called(self) -> tuple[str, ...]:
         """The names of the called tools, one for each call, in order."""
-        return tuple([call.tool for call in self.trajectory.calls])
+        return tools_of(self.trajectory.calls)
 
     @property
     def executions(self) -> int:
@@ -576,7 +591,7 @@ def reason_of(grade: Grade) -> str:
 
     It is the grader's reason, or the issue that fails the run whatever its score.
     """
-    deciding = [issue for issue in grade.issues if issue.decides]
+    deciding = grade.deciding_issues
     leading = next((issue for issue in grade.issues if issue.kind in FIRST_KINDS), None)
     if leading is not None and grade.status == Status.FAILED:
         return _reason(leading)

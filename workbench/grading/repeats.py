@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import ArgumentVerdict, Grade, RunResult
 from workbench.grading.lazy import Codes, Lazy
-from workbench.grading.scoring import ROUNDING_SLACK, mean, verdict_of
+from workbench.grading.scoring import ROUNDING_SLACK, known_values, mean, verdict_of
 from workbench.grading.status import PASS_SCORE, Status, passed_if
 from workbench.suite.model import RepeatRule
 from workbench.suite.settings import Grading
@@ -100,7 +100,7 @@ class CaseResult:
     @property
     def graded(self) -> tuple[RunResult, ...]:
         """The runs that have a verdict."""
-        return tuple(run for run in self.runs if run.status.graded)
+        return tuple(graded_runs(self.runs))
 
     @property
     def decisive_run(self) -> RunResult:
@@ -262,6 +262,7 @@ class RunOfCase(Protocol):
 
 
 _Run = TypeVar("_Run", bound=RunOfCase)
+_Graded = TypeVar("_Graded", bound=GradedRun)
 
 
 def runs_by_case(runs: Iterable[_Run], suite_of: Callable[[_Run], str]) -> Iterable[list[_Run]]:
@@ -285,15 +286,20 @@ def case_result(runs: Sequence[RunResult]) -> CaseResult:
     return CaseResult(runs, result.rule, result.status, result.score, result.deviation, result.reason)
 
 
+def graded_runs(runs: Iterable[_Graded]) -> list[_Graded]:
+    """Return the runs that were graded, in order."""
+    return [run for run in runs if run.status.graded]
+
+
 def joined(runs: Sequence[GradedRun]) -> Joined:
     """Join runs as `case_result` does, without keeping them."""
     runs = sorted(runs, key=lambda run: run.repeat)
     rule = runs[-1].grading.repeat_rule
-    graded = [run for run in runs if run.status.graded]
+    graded = graded_runs(runs)
     if not graded:
         broken = min(runs, key=lambda run: run.status.urgency)
         return Joined(rule, broken.status, None, None, broken.reason)
-    scores = [run.score for run in graded if run.score is not None]
+    scores = known_values(run.score for run in graded)
     score = deviation = None
     if scores:
         score, deviation = mean(scores), _deviation(scores)
@@ -302,7 +308,7 @@ def joined(runs: Sequence[GradedRun]) -> Joined:
 
 
 def _by_every(runs: Sequence[GradedRun], score: float | None) -> Status:
-    return min((run.status for run in runs), key=lambda status: status.urgency)
+    return min(runs, key=lambda run: run.status.urgency).status
 
 
 def _by_last(runs: Sequence[GradedRun], score: float | None) -> Status:
@@ -358,14 +364,13 @@ def _reason(rule: RepeatRule, status: Status, graded: Sequence[GradedRun]) -> st
 
 
 def _argument_statistics(grades: Sequence[Grade]) -> Iterable[ArgumentStatistics]:
-    by_run = [_earned(grade) for grade in grades]
+    by_run = list(map(_earned, grades))
     # A dictionary, not a set, keeps the arguments in the order of the calls.
     for argument in dict.fromkeys(chain.from_iterable(by_run)):
         scores, weights, shares = [], [], []
         for earned in by_run:
             pairs = earned.get(argument, [(0.0, 0.0)])
-            score = mean([score for score, _ in pairs])
-            weight = mean([weight for _, weight in pairs])
+            score, weight = map(mean, zip(*pairs, strict=True))
             scores.append(score)
             weights.append(weight)
             shares.append(score / weight if weight else 0.0)

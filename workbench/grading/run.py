@@ -325,8 +325,7 @@ def _of_step(suite: Suite, case: Case, trajectory: Trajectory, call: int, contex
     for number, reached in enumerate(rounds_of_steps(case, trajectory), 1):
         if reached is not None and 0 <= call - reached.first_call < len(reached.round.calls):
             step = grade_step(suite, case, trajectory, number, context)
-            named = {step.call, *(issue.call for issue in step.issues)}
-            if step.status == Status.FAILED and call in named:
+            if step.status == Status.FAILED and call in step.calls:
                 return f"step {number} fails: {step.why}"
             return None
     return None

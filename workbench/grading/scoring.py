@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence, Set
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 from workbench.checks.check import Check, CheckBase, CheckContext, Checks, EqualsRule, asks, describe, evaluate
 from workbench.checks.combined_kinds import Judged
@@ -16,6 +16,8 @@ from workbench.grading.status import Status
 from workbench.suite.settings import Grading
 from workbench.trajectory.events import JsonValue
 
+_Value = TypeVar("_Value")
+
 
 def mean(values: Sequence[float]) -> float:
     """Return the arithmetic mean, even where the sum overflows a float.
@@ -26,6 +28,11 @@ def mean(values: Sequence[float]) -> float:
         return math.fsum(values) / len(values)
     except OverflowError:
         return math.fsum(value / len(values) for value in values)
+
+
+def known_values(values: Iterable[_Value | None]) -> list[_Value]:
+    """Return the values that are known, in order: those other than `None`."""
+    return [value for value in values if value is not None]
 
 
 def is_required(check: CheckBase, *, without_weight: bool = False) -> bool:

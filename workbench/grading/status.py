@@ -237,13 +237,18 @@ class StatusCounts:
     @property
     def good(self) -> int:
         """The number of runs or cases that passed or were warned."""
-        return sum(count for status, count in self.counts.items() if status.good)
+        return number_of_good(self.counts)
 
     @property
     def counted(self) -> list[tuple[int, Status]]:
         """The numbers that lists show, each with its status: passed and failed always, the others unless they are 0."""
         always = (Status.PASSED, Status.FAILED)
         return [(self.counts[status], status) for status in Status if self.counts[status] or status in always]
+
+
+def number_of_good(counts: Mapping[Status, int]) -> int:
+    """Return the number of runs or cases that passed or were warned, from their numbers by status."""
+    return sum(count for status, count in counts.items() if status.good)
 
 
 def counts_of(statuses: Mapping[Status, int]) -> Mapping[Status, int]:

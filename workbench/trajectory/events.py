@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from typing import Literal
 
@@ -46,6 +46,16 @@ class ToolDefinition:
     parameters: Mapping[str, JsonValue] = field(default_factory=dict)
     annotations: Mapping[str, JsonValue] = field(default_factory=dict)
     server: str | None = None
+
+
+def names_of_tools(tools: Iterable[ToolDefinition]) -> list[str]:
+    """Return the names of tools, in order."""
+    return [tool.name for tool in tools]
+
+
+def tools_by_name(tools: Iterable[ToolDefinition]) -> dict[str, ToolDefinition]:
+    """Return tools by their names; of several with one name, the last."""
+    return {tool.name: tool for tool in tools}
 
 
 @dataclass(frozen=True, slots=True)

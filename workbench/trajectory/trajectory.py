@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted
@@ -90,6 +90,18 @@ class CallRecord:
     @property
     def arguments(self) -> Mapping[str, JsonValue]:
         return self.call.arguments
+
+
+class OfTool(Protocol):
+    """A call of a tool: one that was made, or one that a case expects."""
+
+    @property
+    def tool(self) -> str: ...
+
+
+def tools_of(calls: Iterable[OfTool]) -> tuple[str, ...]:
+    """Return the names of the tools of some calls, one for each call, in order."""
+    return tuple([call.tool for call in calls])
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +221,11 @@ class Trajectory:
         if self.finish is not None:
             return self.finish.reason
         return None
+
+    @property
+    def cut_off_rounds(self) -> set[int]:
+        """The numbers of the rounds whose answers were cut off at the token limit."""
+        return {round_.number for round_ in self.rounds if round_.stop_reason == "truncated"}
 
     @property
     def notices(self) -> tuple[str, ...]:

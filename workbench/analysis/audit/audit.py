@@ -127,8 +127,11 @@ def _values(tool: ToolDefinition, checks: Sequence[tuple[str, Check]]) -> Iterat
 
 def _share(found: Sequence[tuple[str, bool]]) -> Share:
     """Return the share of names that are covered, given as names with whether they are."""
-    missing = tuple(name for name, covered in found if not covered)
-    return Share(len(found) - len(missing), len(found), missing)
+    missing = []
+    for name, covered in found:
+        if not covered:
+            missing.append(name)
+    return Share(len(found) - len(missing), len(found), tuple(missing))
 
 
 _MEASURED: tuple[Literal["mean", "median", "minimum", "maximum"], ...] = ("mean", "median", "minimum", "maximum")

@@ -26,7 +26,7 @@ from workbench.suite.problems import Finding, Place, did_you_mean, quoted, warni
 from workbench.suite.settings import settings_of
 from workbench.suite.suite_file import SuiteFile, with_findings
 from workbench.tools.listings import Listing, Listings, definition_of
-from workbench.trajectory.events import JsonValue, ToolDefinition
+from workbench.trajectory.events import JsonValue, ToolDefinition, names_of_tools, tools_by_name
 from workbench.trajectory.json_schema import (
     UNIONS,
     Schema,
@@ -105,12 +105,11 @@ class ToolTable:
         # Nearly every case has no tools of its own, and shares the table with its parsed schemas.
         if not own:
             return self
-        tools = {tool.name: tool for tool in self.tools}
-        return ToolTable((tools | own).values(), self.unlisted)
+        return ToolTable((tools_by_name(self.tools) | own).values(), self.unlisted)
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(tool.name for tool in self.tools)
+        return tuple(names_of_tools(self.tools))
 
     def find(self, name: str) -> ToolDefinition | None:
         """Return the tool of a name, with the spelling tolerance of the graders; `None` for an unknown name."""
