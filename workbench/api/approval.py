@@ -136,7 +136,7 @@ def standing_approval(
     folders = {}
     for place in places:
         folders[place] = _Folder(_environment_at(place, program), _reached(place, names, program))
-    _refuse_unknown(names, [folder.models for folder in folders.values()], files, program)
+    _refuse_unknown(names, folders.values(), files, program)
     trusted = [file for file in files if trust and file.suite is not None]
     needs = Needs.of_servers(trusted, program)
     suites = {}
@@ -195,12 +195,12 @@ def _reached(folder: Path, names: Iterable[str], program: Program) -> _Models:
 
 
 def _refuse_unknown(
-    names: Iterable[str], reached: Collection[_Models], files: Iterable[SuiteFile], program: Program
+    names: Iterable[str], folders: Collection[_Folder], files: Iterable[SuiteFile], program: Program
 ) -> None:
     """Raise UsageError for a model that no folder knows, and that is the subject of no suite."""
     files = tuple(files)
     for name in names:
-        if any(name in models for models in reached):
+        if any(name in folder.models for folder in folders):
             continue
         if any(has_subject(file, name) for file in files):
             continue

@@ -497,7 +497,12 @@ def _added_variants(wanted: bool | Sequence[SuitePath]) -> tuple[AddedVariants, 
 def _files(wanted: bool | Sequence[SuitePath]) -> list[str]:
     if isinstance(wanted, bool):
         return []
-    return [name for each in wanted if (name := os.fspath(each)).endswith(".toml")]
+    files = []
+    for each in wanted:
+        name = os.fspath(each)
+        if name.endswith(".toml"):
+            files.append(name)
+    return files
 
 
 def _named(model: AnyModel, loop: CallerLoop) -> str | OwnModel:

@@ -37,13 +37,15 @@ class ApprovalError(WorkbenchError):
     """
 
     def __init__(self, refused: Iterable[tuple[str, SuiteNeeds, Sequence[str]]]) -> None:
-        refused = tuple(refused)
-        self.suites = tuple([suite for suite, _, _ in refused])
-        self.needs = tuple([needs for _, needs, _ in refused])
+        suites: list[str] = []
+        needs: list[SuiteNeeds] = []
         lines = ["not approved, so nothing was started:"]
-        for suite, _, needed in refused:
+        for suite, of_suite, needed in refused:
+            suites.append(suite)
+            needs.append(of_suite)
             lines.append(f"{suite} would, on this machine:")
             lines += (f"  {line}" for line in needed)
+        self.suites, self.needs = tuple(suites), tuple(needs)
         self.refused = "\n".join(lines)
         super().__init__(
             f"{self.refused}\n"

@@ -6,12 +6,12 @@ The arguments of a call are correct as a whole or not at all: every listed one m
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from workbench.checks.check import EMPTY_CONTEXT, CheckContext, Checks, by_json
 from workbench.checks.value_kinds import Equals
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, GradingError, Issue
-from workbench.grading.pairing import NOT_ALL_COMPARED, Candidates, paired_in_turn
+from workbench.grading.pairing import NOT_ALL_COMPARED, Candidates, paired_in_turn, remaining
 from workbench.grading.pairing_issues import findings, outcomes_text
 from workbench.grading.scoring import judge_arguments, unlisted_arguments, verdict_of
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
@@ -40,7 +40,7 @@ def grade_accuracy(
     numbers = {"expected": float(len(expected)), "made": float(len(calls))}
     # As published, a case without expected or actual calls is decided before the mode is looked at.
     if not expected or not calls:
-        lines = (*_missing(expected, range(len(expected))), *(_alone(index, EXTRA, 0.0) for index in range(len(calls))))
+        lines = (*_missing(expected, range(len(expected))), *_alone(range(len(calls)), EXTRA, 0.0))
         score = 0.0 if lines else 1.0
         reason = _without_either(len(expected), len(calls))
     else:
@@ -94,7 +94,7 @@ class _Reading:
         # As published: a surplus call has no partner in its place, and makes the list too long, so it counts as two
         # wrong ones. A missing call only earns nothing.
         twice = -2 * self._options.wrong_penalty
-        lines += (_alone(index, SURPLUS, twice) for index in range(size, len(self._calls)))
+        lines += _alone(range(size, len(self._calls)), SURPLUS, twice)
         return tuple(lines)
 
     def in_any_order(self) -> tuple[CallPairing, ...]:
@@ -125,7 +125,7 @@ class _Reading:
                 if call not in taken and waiting:
                     partner[waiting.pop(0)] = call
                     taken.add(call)
-            extra = [call for call in extra if call not in taken]
+            extra = remaining(extra, taken)
         self.all_compared = not among.exhausted
         lines = []
         for index, wanted in enumerate(self._expected):
@@ -134,7 +134,7 @@ class _Reading:
                 lines.append(self._together(index, column, index in exact, self._shown(index, column)))
             else:
                 lines.append(_missing_line(index, wanted))
-        lines += (_alone(index, EXTRA, -self._options.extra_penalty) for index in extra)
+        lines += _alone(extra, EXTRA, -self._options.extra_penalty)
         return tuple(lines)
 
     def _together(self, row: int, column: int, exact: bool, verdicts: tuple[ArgumentVerdict, ...]) -> CallPairing:
@@ -189,8 +189,9 @@ def _all_hold(verdicts: Sequence[ArgumentVerdict]) -> bool:
     return all(verdict.holds for verdict in verdicts)
 
 
-def _missing(expected: Sequence[ExpectedCall], places: range) -> list[CallPairing]:
-    return [_missing_line(index, expected[index]) for index in places]
+def _missing(expected: Sequence[ExpectedCall], places: range) -> Iterator[CallPairing]:
+    for index in places:
+        yield _missing_line(index, expected[index])
 
 
 def _missing_line(index: int, expected: ExpectedCall) -> CallPairing:
@@ -198,8 +199,9 @@ def _missing_line(index: int, expected: ExpectedCall) -> CallPairing:
     return CallPairing(index, None, False, 0.0, 0.0, arguments, outcome=MISSING)
 
 
-def _alone(call: int, outcome: str, credit: float) -> CallPairing:
-    return CallPairing(None, call, False, 0.0, 0.0, credit=credit, outcome=outcome)
+def _alone(calls: Iterable[int], outcome: str, credit: float) -> Iterator[CallPairing]:
+    for call in calls:
+        yield CallPairing(None, call, False, 0.0, 0.0, credit=credit, outcome=outcome)
 
 
 def _counts(lines: Sequence[CallPairing], mode: str) -> dict[str, float]:

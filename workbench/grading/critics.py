@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from typing import NamedTuple
 
@@ -30,6 +30,7 @@ from workbench.grading.pairing import (
     paired_in_turn,
     pairs_at,
     pairs_in_turn,
+    remaining,
     sure_pairs,
 )
 from workbench.grading.pairing_issues import findings
@@ -40,7 +41,7 @@ from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, comparable_name,
 from workbench.suite.settings import CriticsOptions, Grading
 from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.json_schema import properties_of
-from workbench.trajectory.trajectory import CallRecord, Trajectory
+from workbench.trajectory.trajectory import CallRecord, Trajectory, tools_of
 
 
 class ToolRegistry:
@@ -345,8 +346,8 @@ class CriticPairing:
         self._expected = expected
         self._critics = critics
         self._calls = calls
-        self._expected_names = [comparable_name(call.tool) for call in expected]
-        self._called_names = [comparable_name(record.tool) for record in calls]
+        self._expected_names = list(map(comparable_name, tools_of(expected)))
+        self._called_names = list(map(comparable_name, tools_of(calls)))
         self._filled = [registry.filled(record.tool, record.arguments) for record in calls]
         self._tool_weight = options.tool_selection_weight
         self._compatible = options.arcade_compatible
@@ -412,8 +413,8 @@ class CriticPairing:
             return pairs_at(rows, columns, pairs)
         sure = sure_pairs(gains, _CLEARLY)
         found = pairs_at(rows, columns, sure.items())
-        rest = _without(sure, range(len(rows)))
-        others = _without(sure.values(), range(len(columns)))
+        rest = remaining(range(len(rows)), sure)
+        others = remaining(range(len(columns)), set(sure.values()))
         rows_left = [rows[number] for number in rest]
         columns_left = [columns[number] for number in others]
         gains_left = gain_table(rest, others, lambda row, column: gains[row][column])
@@ -445,8 +446,8 @@ class CriticPairing:
         paired: dict[int, int] = {}
         for name, of_tool in rows_of.items():
             paired.update(pairs_in_turn(of_tool, columns_of.get(name, []), self._gain))
-        paired.update(pairs_in_turn(of_any, _without(paired.values(), columns), self._gain))
-        rest = zip(_without(paired, rows), _without(paired.values(), columns), strict=False)
+        paired.update(pairs_in_turn(of_any, remaining(columns, set(paired.values())), self._gain))
+        rest = zip(remaining(rows, paired), remaining(columns, set(paired.values())), strict=False)
         return paired | dict(rest)
 
     def _gain(self, row: int, column: int) -> float:
@@ -615,11 +616,6 @@ def _extra(column: int) -> CallPairing:
     return CallPairing(None, column, False, 0.0, 0.0, outcome="extra")
 
 
-def _without(taken: Collection[int], numbers: Iterable[int]) -> list[int]:
-    taken = set(taken)
-    return [number for number in numbers if number not in taken]
-
-
 def _why(verdict: CheckVerdict, given: bool, filled: bool) -> str:
     if given:
         return verdict.note
@@ -715,17 +711,15 @@ def _selection_difference(
     expected: Sequence[ExpectedCall], calls: Sequence[CallRecord], options: CriticsOptions
 ) -> str | None:
     """Compare the called tools with the expected ones, and describe the first difference; `None` without one."""
-    wanted = [call.tool for call in expected]
-    made = [record.tool for record in calls]
+    wanted, made = tools_of(expected), tools_of(calls)
     if wanted == made:
         return None
     # Arcade sorts the names as written and compares them normalised, so that `b-c` and `B.c` may not meet.
     order = None if options.arcade_compatible else comparable_name
-    wanted.sort(key=order)
-    made.sort(key=order)
-    if ANY_TOOL in wanted:
-        return _beyond_wildcards(wanted, made)
-    for name, other in zip(wanted, made, strict=False):
+    named, called = sorted(wanted, key=order), sorted(made, key=order)
+    if ANY_TOOL in named:
+        return _beyond_wildcards(named, called)
+    for name, other in zip(named, called, strict=False):
         if not same_tool(name, other):
             return f"{other!r} called where {name!r} was expected"
     return None

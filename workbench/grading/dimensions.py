@@ -25,6 +25,7 @@ from workbench.grading.pairing import (
     MAX_PAIRS,
     NOT_ALL_COMPARED,
     Candidates,
+    Made,
     best_pairing,
     gain_table,
     large_pairing,
@@ -39,7 +40,7 @@ from workbench.numerals import score_text
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
 from workbench.suite.settings import DimensionsOptions, Limits
 from workbench.trajectory.events import JsonValue
-from workbench.trajectory.trajectory import CallRecord, Trajectory
+from workbench.trajectory.trajectory import CallRecord, Trajectory, tools_of
 
 SHARES = {"precision": 0.3, "recall": 0.3, "parameters": 0.3, "content": 0.1}
 """The weight of each dimension in the score. Latency, the fifth, has none."""
@@ -74,11 +75,11 @@ def grade_dimensions(
     latency = {"latency_ms": latency_ms, "latency_ok": float(latency_ms <= limits.max_latency_ms)}
     # The two branches of the published system before its formula: calls that are forbidden, and no expected calls.
     if calls and case.forbids_all_calls:
-        lines = tuple(_alone(call=index, outcome="must not be called") for index in range(len(calls)))
+        lines = tuple(_all_alone(calls, "must not be called"))
         reason = "tools were called, but none are allowed"
         return Grade("dimensions", 0.0, Status.FAILED, reason, lines, (), dict.fromkeys(SHARES, 0.0) | latency)
     if not expected:
-        lines = tuple(_alone(call=index, outcome="not looked at") for index in range(len(calls)))
+        lines = tuple(_all_alone(calls, "not looked at"))
         numbers = {"precision": 1.0, "recall": 1.0, "parameters": 1.0, "content": content, **latency}
         reason = "no call is expected"
         if keywords:
@@ -88,10 +89,11 @@ def grade_dimensions(
         return Grade("dimensions", 0.5, Status.FAILED, reason, lines, (), numbers)
     as_published = options.repeated_calls == "as published"
     pairings, missing, surely_best = _paired(expected, calls, context, first_call_for_all=as_published)
-    wanted = {call.tool for call in expected}
+    made = tools_of(calls)
+    wanted = set(tools_of(expected))
     if ANY_TOOL in wanted:
-        wanted = {record.tool for record in calls}
-    of_expected_tools = sum([record.tool in wanted for record in calls])
+        wanted = set(made)
+    of_expected_tools = sum(map(wanted.__contains__, made))
     # A tool that is expected twice and called once is missing once. The published system counts every call of an
     # expected tool, so that its recall may exceed 1 and repeated calls of one tool hide that another is missing.
     recalled = len(expected) - len(missing)
@@ -186,7 +188,8 @@ def _paired(
         if tool == ANY_TOOL:
             columns = sorted({*range(len(calls))}.difference(partner.values()))[: len(rows)]
         if first_call_for_all:
-            partner.update((row, columns[0]) for row in rows if columns)
+            if columns:
+                partner |= dict.fromkeys(rows, columns[0])
             continue
         in_turn = list(zip(rows, columns, strict=False))
         is_complete = len(in_turn) == len(rows)
@@ -227,8 +230,12 @@ def _perfect(
     """Return pairs of one tool in which all parameters are correct, as many as possible."""
     # All rows and columns are of one tool, whose name need not be compared.
     wanted = [("", expected[row].args) for row in rows]
-    made = [("", calls[column].arguments) for column in columns]
-    broken = {place for place, column in enumerate(columns) if calls[column].is_broken}
+    made: list[Made] = []
+    broken = set()
+    for place, column in enumerate(columns):
+        made.append(("", calls[column].arguments))
+        if calls[column].is_broken:
+            broken.add(place)
     among = Candidates(wanted, made, apart=broken, ask_outside=False)
 
     def fits(row: int, column: int) -> bool:
@@ -236,6 +243,11 @@ def _perfect(
 
     pairs = paired_in_turn(range(len(rows)), range(len(columns)), fits, among)
     return pairs_at(rows, columns, pairs.items())
+
+
+def _all_alone(calls: Sequence[CallRecord], outcome: str) -> Iterator[CallPairing]:
+    for index in range(len(calls)):
+        yield _alone(call=index, outcome=outcome)
 
 
 def _alone(*, expected_call: int | None = None, call: int | None = None, outcome: str) -> CallPairing:

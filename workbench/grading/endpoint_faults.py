@@ -25,7 +25,7 @@ from workbench.grading.grade import ENDPOINT_FAULT, Issue, call_text
 from workbench.numerals import count_text
 from workbench.startup import late_pattern
 from workbench.suite.model import same_tool
-from workbench.trajectory.events import JsonValue, ToolDefinition
+from workbench.trajectory.events import JsonValue, ToolDefinition, names_of_tools, tools_by_name
 from workbench.trajectory.json_schema import properties_of
 from workbench.trajectory.trajectory import Round, Trajectory
 
@@ -160,7 +160,7 @@ def calls_in_text(text: str, tools: Sequence[ToolDefinition]) -> tuple[TextCall,
 
     Either the text consists of calls alone, or a template's mark announces each of them. Equal calls count once.
     """
-    if len(text) > MAX_TEXT_CHARS or not any(tool.name in text for tool in tools):
+    if len(text) > MAX_TEXT_CHARS or not _names_a_tool(text, tools):
         return ()
     answer = _without_thoughts(text)
     reader = _Reader(tools)
@@ -202,11 +202,15 @@ def _unwrapped(body: str) -> str:
     return body
 
 
+def _names_a_tool(text: str, tools: Iterable[ToolDefinition]) -> bool:
+    return any(tool.name in text for tool in tools)
+
+
 class _Reader:
     """A reader of calls in text, which accepts calls of the offered tools with valid arguments alone."""
 
     def __init__(self, tools: Sequence[ToolDefinition]) -> None:
-        self._tools = {tool.name: tool for tool in tools}
+        self._tools = tools_by_name(tools)
 
     def marked(self, text: str) -> list[TextCall]:
         """Read the calls after marks of templates; marks in Markdown's code or in quotes are skipped."""
@@ -320,8 +324,12 @@ class _Reader:
         return {**dict(zip(names, call.positional, strict=False)), **call.named}
 
     def _valid(self, named: Iterable[tuple[object, object]]) -> list[TextCall]:
-        calls = (self._call(name, arguments) for name, arguments in named)
-        return [call for call in calls if call is not None]
+        calls = []
+        for name, arguments in named:
+            call = self._call(name, arguments)
+            if call is not None:
+                calls.append(call)
+        return calls
 
     def _call(self, name: object, arguments: object) -> TextCall | None:
         if not isinstance(name, str):
@@ -426,7 +434,7 @@ def _named_in(values: Iterable[JsonValue]) -> list[tuple[object, object]]:
 def _with_arguments(value: JsonValue) -> JsonValue:
     """Add empty arguments to a call that has none: after a mark, a name alone is a call."""
     if isinstance(value, list):
-        return [_with_arguments(each) for each in value]
+        return list(map(_with_arguments, value))
     if isinstance(value, dict) and value.keys().isdisjoint((*_ARGUMENT_KEYS, *_LIST_KEYS, "function", "function_call")):
         return {**value, "arguments": {}}
     return value
@@ -491,7 +499,7 @@ def _calls_of(node: ast.expr, *, printed: bool) -> Iterator[_Python]:
         for each in node.args:
             yield from _calls_of(each, printed=False)
         return
-    positional = tuple(_value(each) for each in node.args)
+    positional = tuple(map(_value, node.args))
     named = {}
     for keyword in node.keywords:
         if keyword.arg is None:
@@ -504,7 +512,7 @@ def _value(node: ast.expr) -> JsonValue:
     if isinstance(node, ast.Name) and node.id in _JSON_NAMES:
         return _JSON_NAMES[node.id]
     if isinstance(node, ast.List):
-        return [_value(each) for each in node.elts]
+        return list(map(_value, node.elts))
     if isinstance(node, ast.Dict):
         # The key of an unpacked dictionary (`**other`) is `None`: the lengths then differ, and `zip` raises ValueError.
         keys = [ast.literal_eval(key) for key in node.keys if key is not None]
@@ -551,7 +559,10 @@ def endpoint_faults(trajectory: Trajectory) -> tuple[Issue, ...]:
 
 def advice_about_fault(fault: Issue) -> str | None:
     """Return the advice on a fault; `None` for a fault that only another version of Workbench knows."""
-    return next((advice for why, advice in _ADVICE.items() if fault.why.startswith(why)), None)
+    for why, advice in _ADVICE.items():
+        if fault.why.startswith(why):
+            return advice
+    return None
 
 
 def fault_as_error(fault: Issue) -> str:
@@ -575,7 +586,7 @@ def _faults(trajectory: Trajectory) -> Iterator[Issue]:
     if not as_text and (lost := _lost_tools(trajectory, tools)) is not None:
         yield lost
     # Arguments that the token limit cut off are incomplete for a reason of their own.
-    cut_off = {round_.number for round_ in trajectory.rounds if round_.stop_reason == "truncated"}
+    cut_off = trajectory.cut_off_rounds
     for index, record in enumerate(trajectory.calls):
         if (meant := _meant(record.tool, tools)) is not None:
             yield Issue("endpoint fault", f"{RESIDUE}; {meant} is meant", tool=record.tool, call=index, decides=True)
@@ -591,7 +602,7 @@ def _calls_as_text(round_: Round, tools: tuple[ToolDefinition, ...]) -> Iterator
     if not round_.text.strip() and not round_.calls:
         # Some parsers move the call of a reasoning model into the reasoning, and return no answer.
         text, search = round_.reasoning, calls_after_thoughts
-    if round_.replayed or not any(tool.name in text for tool in tools):
+    if round_.replayed or not _names_a_tool(text, tools):
         return
     # Some endpoints repeat in the text what they return as calls.
     made = [(call.tool, dict(call.arguments)) for call in round_.calls]
@@ -652,7 +663,7 @@ def _least_of_messages(trajectory: Trajectory) -> int:
 def _meant(name: str, tools: tuple[ToolDefinition, ...]) -> str | None:
     if is_offered(name, tools):
         return None
-    return meant_tool(name, [tool.name for tool in tools])
+    return meant_tool(name, names_of_tools(tools))
 
 
 def _objects_in(raw: str) -> str:

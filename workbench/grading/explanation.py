@@ -201,7 +201,11 @@ def _thresholds(grade: Grade, grading: Grading) -> str:
 
 
 def _made(grade: Grade) -> int:
-    return len({line.call for line in grade.pairings if line.call is not None and line.outcome != ALLOWED})
+    made = set()
+    for line in grade.pairings:
+        if line.call is not None and line.outcome != ALLOWED:
+            made.add(line.call)
+    return len(made)
 
 
 # critics
@@ -458,7 +462,7 @@ def _dimensions(grade: Grade, grading: Grading) -> Reading:
             "Content: the share of the keywords (response_contains) in the final answer.",
             "Latency is shown next to the score and does not change it.",
         ),
-        tuple(_dimensions_account(line) for line in grade.pairings),
+        tuple(map(_dimensions_account, grade.pairings)),
     )
 
 
@@ -538,7 +542,7 @@ def explain(grade: Grade, grading: Grading) -> Explanation:
         formula,
         shortcut,
         verdict,
-        tuple(issue for issue in grade.issues if issue.decides),
+        tuple(grade.deciding_issues),
         more,
         accounts,
     )

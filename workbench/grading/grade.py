@@ -573,6 +573,11 @@ class RunResult:
         return replace(self, status=status)
 
 
+def by_run_id(results: Iterable[RunResult]) -> dict[str, RunResult]:
+    """Return results by the ids of their runs."""
+    return {result.run_id: result for result in results}
+
+
 def call_text(tool: str, arguments: Mapping[str, JsonValue]) -> str:
     """Return a call in one line: `set_lights(room="bedroom", brightness=20)`."""
     given = ", ".join(f"{name}={describe_value(value)}" for name, value in arguments.items())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import json
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import repeat
 from typing import NamedTuple, Protocol, TypeVar
@@ -53,6 +53,11 @@ def pairs_in_turn(
     return pairs
 
 
+def remaining(numbers: Iterable[int], taken: Container[int]) -> list[int]:
+    """Return the numbers that are not taken, in order."""
+    return [number for number in numbers if number not in taken]
+
+
 def gain_table(rows: Sequence[int], columns: Sequence[int], gain: Callable[[int, int], _Gain]) -> list[list[_Gain]]:
     """Return the gain of each row with each column."""
     table = []
@@ -87,9 +92,8 @@ def large_pairing(
     The rest is paired by `best` if it has at most `MAX_PAIRS` pairs, otherwise by `in_turn`. `gain(row, column)` is the
     value of a pair, `most(row)` an upper bound for the gain of a row.
     """
-    taken = set(perfect.values())
-    rows_left = [row for row in rows if row not in perfect]
-    columns_left = [column for column in columns if column not in taken]
+    rows_left = remaining(rows, perfect)
+    columns_left = remaining(columns, set(perfect.values()))
     pair_the_rest = in_turn
     if len(rows_left) * len(columns_left) <= MAX_PAIRS:
         pair_the_rest = best
@@ -140,11 +144,16 @@ def best_pairing(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
     # The method adds rows one by one and needs a column for each: a table with more rows than columns is transposed.
     if len(gains) > len(gains[0]):
         turned = best_pairing(list(zip(*gains, strict=True)))
-        return sorted((row, column) for column, row in turned)
+        return sorted(_turned_back(turned))
     at_once = _each_row_its_best(gains)
     if at_once is not None:
         return at_once
     return _hungarian(gains)
+
+
+def _turned_back(pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the pairs of a transposed table as pairs of the table itself."""
+    return [(row, column) for column, row in pairs]
 
 
 def clear_pairing(gains: Sequence[Sequence[float]], margin: float) -> list[tuple[int, int]] | None:
@@ -159,7 +168,7 @@ def clear_pairing(gains: Sequence[Sequence[float]], margin: float) -> list[tuple
         turned = clear_pairing(list(zip(*gains, strict=True)), margin)
         if turned is None:
             return None
-        return [(row, column) for column, row in turned]
+        return _turned_back(turned)
     columns = []
     for row in gains:
         most = max(row)
@@ -378,7 +387,7 @@ class _Pairing:
         self._closed |= kinds
         self._settled.update(offered)
         for bucket in {self._among.bucket(member) for member in offered}:
-            self._reachable[bucket] = [each for each in self._reachable[bucket] if each not in self._settled]
+            self._reachable[bucket] = remaining(self._reachable[bucket], self._settled)
 
     def _pass_on(self, member: int, offered: dict[int, int], call: int) -> None:
         """Walk the augmenting path back from a free member, and give each member on it the call that it was offered."""

@@ -27,7 +27,7 @@ from workbench.checks.values import describe_value
 from workbench.dataclasses import ByIdentity, dataclass
 from workbench.grading.critics import ToolRegistry
 from workbench.grading.endpoint_faults import endpoint_faults, is_offered, meant_tool
-from workbench.grading.grade import CallPairing, Grade, Issue, Metric, PublishedGrade
+from workbench.grading.grade import CallPairing, Grade, Issue, Metric, PublishedGrade, calls_of
 from workbench.grading.pairing import (
     MAX_PAIRS,
     NO_CALL_OF_STEP,
@@ -35,8 +35,10 @@ from workbench.grading.pairing import (
     best_pairing,
     calls_of_silent_steps,
     gain_table,
+    remaining,
 )
 from workbench.grading.pairing_issues import ALLOWED, extra_call, forbidden_call
+from workbench.grading.scoring import known_values
 from workbench.grading.status import Status
 from workbench.grading.valid_arguments import (
     CheckedCall,
@@ -58,9 +60,9 @@ from workbench.suite.model import (
     same_tool,
 )
 from workbench.suite.settings import Grading, Limits, extra_calls_of, surplus_rule
-from workbench.trajectory.events import JsonValue
+from workbench.trajectory.events import JsonValue, names_of_tools
 from workbench.trajectory.json_schema import Schema, properties_of, resolved, type_names
-from workbench.trajectory.trajectory import CallRecord, Trajectory
+from workbench.trajectory.trajectory import CallRecord, Trajectory, tools_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,14 +164,16 @@ def graded_without_free_calls(
     free = surplus.calls(in_order=_compares_places(by, case, grading))
     if not free:
         return whole
-    kept = [index for index in range(len(calls)) if index not in free]
+    kept = remaining(range(len(calls)), free)
     found = _in_the_run(grade(_without(trajectory, free)), kept)
-    lines = (*found.pairings, *(CallPairing(None, call, False, 0.0, 0.0, outcome=ALLOWED) for call in sorted(free)))
+    lines = list(found.pairings)
+    for call in sorted(free):
+        lines.append(CallPairing(None, call, False, 0.0, 0.0, outcome=ALLOWED))
     reason = f"{found.reason}; surplus calls that extra_calls frees: {len(free)}"
     if not surplus.all_compared:
         reason += f"; {NOT_ALL_COMPARED}"
     published = PublishedGrade._make(whole[: len(PublishedGrade._fields)])
-    return found._replace(pairings=lines, reason=reason, published=published)
+    return found._replace(pairings=tuple(lines), reason=reason, published=published)
 
 
 def _computes_as_published(by: GraderName, grading: Grading) -> bool:
@@ -229,9 +233,10 @@ class _Surplus:
         # A call of a tool whose expectation has no call is in the wrong place, not surplus.
         for row in rows:
             if row not in pairs:
-                misplaced = next((call for call in left if self._expected[row].means(self._calls[call].tool)), None)
-                if misplaced is not None:
-                    left.remove(misplaced)
+                for call in left:
+                    if self._expected[row].means(self._calls[call].tool):
+                        left.remove(call)
+                        break
         return frozenset(left)
 
     def _gain(self, row: int, column: int) -> int:
@@ -333,9 +338,12 @@ def with_way_out(grade: Grade, case: Case, grading: Grading, trajectory: Traject
     costs = f"under `{grade.grader}` {surplus_rule(grading, grade.grader)}"
     refused = Counter(trajectory.calls[call].tool for call in _corrected(trajectory))
     surplus = Counter(issue.tool for issue in grade.issues if issue.kind == "extra call")
+    by_read_only = set(_read_only(trajectory))
     # "allow_read_only" also frees calls that were refused and then corrected: it is enough for a tool whose surplus
     # calls are all of that sort.
-    by_read_only = _read_only(trajectory) | {tool for tool, count in refused.items() if surplus[tool] <= count}
+    for tool, count in refused.items():
+        if surplus[tool] <= count:
+            by_read_only.add(tool)
     issues = []
     for issue in grade.issues:
         if issue.kind == "extra call" and not issue.decides:
@@ -358,8 +366,8 @@ def unknown_tools(case: Case, trajectory: Trajectory) -> Iterator[Issue]:
     tools = trajectory.offered
     if not tools or all(is_offered(record.tool, tools) for record in trajectory.calls):
         return
-    names = [tool.name for tool in tools]
-    written = {call.tool for call in (*case.expected_calls(), *case.disallowed)}
+    names = names_of_tools(tools)
+    written = tools_of((*case.expected_calls(), *case.disallowed))
     for index, record in enumerate(trajectory.calls):
         name = record.tool
         if name in written or is_offered(name, tools) or meant_tool(name, names) is not None:
@@ -391,8 +399,8 @@ def seen_run(case: Case, trajectory: Trajectory) -> dict[str, JsonValue]:
     with a result of `None` for a call without one; `answer` is empty for a run without a final answer.
     """
     said = [case.user, *(step.user for step in case.steps)]
-    request = "\n".join(text for text in said if text is not None)
-    calls = [_seen_call(record) for record in trajectory.calls]
+    request = "\n".join(known_values(said))
+    calls = list(map(_seen_call, trajectory.calls))
     return {"case": case.id, "request": request, "calls": calls, "answer": trajectory.final_answer}
 
 
@@ -447,7 +455,7 @@ def _wrong(value: JsonValue, schema: Schema, root: Schema, expected: Set[type]) 
         return "a whole number is expected, and this is written with a fraction"
     if not isinstance(value, list):
         return None
-    types = {type(item) for item in value} - expected
+    types = set(map(type, value)) - expected
     of_items = type_names(resolved(schema.get("items", {}), root))
     if of_items == ("integer",) and float in types:
         return "whole numbers are expected in the list, and one is written with a fraction"
@@ -489,7 +497,7 @@ def requirement_issues(
     forbidden: set[int | None] = set()
     if case.disallowed and "disallowed" not in scored:
         issues += _forbidden_calls(case.disallowed, trajectory.calls, equal, context)
-        forbidden = {issue.call for issue in issues}
+        forbidden = calls_of(issues)
     expected = case.expected_calls()
     if any(call.limits_args for call in expected):
         decides = "forbidden_args" not in scored
@@ -549,7 +557,7 @@ def issues_of_any_grader(
         found += written_integer_issues(case, trajectory)
     return (
         *found,
-        *error_issues(trajectory, {issue.call for issue in found}),
+        *error_issues(trajectory, calls_of(found)),
         *_answer_issues(case, trajectory, context, metrics),
         *_limit_issues(case, limits, trajectory),
     )
@@ -620,7 +628,10 @@ def _extra_calls(
             accounted.add(pairing.call)
             met.add(pairing.expected_call)
     # A call that is only out of place is accounted for by an unmet expected call of its tool.
-    elsewhere = Counter([call.tool for row, call in enumerate(expected) if row not in met])
+    elsewhere: Counter[str] = Counter()
+    for row, call in enumerate(expected):
+        if row not in met:
+            elsewhere[call.tool] += 1
     for index, record in enumerate(calls):
         if index in accounted or index in forbidden or rule.frees(index, record.tool):
             continue

@@ -135,14 +135,13 @@ def outcome_from_json(data: Mapping[str, JsonValue]) -> Outcome:
         _check_quantities(grade, grade.grader)
         if grade.published is not None:
             _check_quantities(grade.published, grade.grader)
-    scales = [judgement.scale for judgement in outcome.judgements]
-    scales += [metric.scale for metric in outcome.metrics]
-    for scale in scales:
+    rated: list[Judgement | Metric] = [*outcome.judgements, *outcome.metrics]
+    for each in rated:
+        scale = each.scale
         if scale is not None and not scale[0] < scale[1]:
             raise ValueError(f"a scale must rise, and {scale[0]} to {scale[1]} does not")
-    scores = [outcome.score, *(grade.score for grade in outcome.grades)]
-    scores += [step.score for step in outcome.steps]
-    if not any(map(_is_infinite, scores)):
+    scored: list[Outcome | Grade | StepGrade] = [outcome, *outcome.grades, *outcome.steps]
+    if not any(_is_infinite(each.score) for each in scored):
         return outcome
     grades = [grade._replace(score=_infinite(grade.score)) for grade in outcome.grades]
     steps = [step._replace(score=_infinite(step.score)) for step in outcome.steps]

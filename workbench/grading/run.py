@@ -140,8 +140,11 @@ def _merged(found: tuple[Issue, ...], demands: tuple[Issue, ...]) -> tuple[Issue
     """Return the issues of a grader and of the requirements, those that explain others first."""
     # A call that a requirement already calls extra or forbidden is not extra a second time.
     wrong = {issue.call for issue in demands if issue.kind in ("extra call", "forbidden call")}
-    own = (issue for issue in found if issue.kind != "extra call" or issue.call not in wrong)
-    return tuple(sorted((*own, *demands), key=lambda issue: issue.kind not in FIRST_KINDS))
+    merged = []
+    for issue in found:
+        if issue.kind != "extra call" or issue.call not in wrong:
+            merged.append(issue)
+    return tuple(sorted((*merged, *demands), key=lambda issue: issue.kind not in FIRST_KINDS))
 
 
 def _status(grade: Grade, issues: tuple[Issue, ...]) -> Status:
@@ -301,9 +304,9 @@ def fault_of_call(
     for pairing in grade.pairings:
         # In an unfinished run, a call of another tool has this place only until the right call comes.
         if pairing.call == call and pairing.expected_call is not None and pairing.same_tool:
-            wrong = next((verdict for verdict in pairing.arguments if verdict.holds is False), None)
-            if wrong is not None:
-                return _said(wrong, expected[pairing.expected_call])
+            for verdict in pairing.arguments:
+                if verdict.holds is False:
+                    return _said(verdict, expected[pairing.expected_call])
     for issue in grade.issues:
         if issue.call == call and issue.decides:
             return ": ".join(filter(None, (issue.tool, issue.argument, issue.why)))

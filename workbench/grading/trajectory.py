@@ -30,6 +30,7 @@ from workbench.grading.pairing import (
     paired_in_turn,
     pairs_at,
     pairs_in_turn,
+    remaining,
 )
 from workbench.grading.pairing_issues import (
     ALLOWED,
@@ -44,7 +45,7 @@ from workbench.grading.status import passed_if
 from workbench.numerals import counted
 from workbench.suite.model import ANY_TOOL, AnyOrder, Case, ExpectedCall
 from workbench.trajectory.events import JsonValue
-from workbench.trajectory.trajectory import CallRecord, Trajectory
+from workbench.trajectory.trajectory import CallRecord, Trajectory, tools_of
 
 if TYPE_CHECKING:
     from workbench.grading.requirements import ExtraCallRule
@@ -85,7 +86,7 @@ class _Reading:
         self._number_ordered = len(self._expected) - len(case.unordered)
         self._calls = calls
         self._wanted = [_wanted(call) for call in self._expected]
-        self._called_tools = [canonical_text(record.tool) for record in calls]
+        self._called_tools = list(map(canonical_text, tools_of(calls)))
         self._context = context
         self._asking_nobody = CheckContext(search_time=context.search_time)
         self._verdicts: dict[tuple[int, int], _Said] = {}
@@ -110,7 +111,7 @@ class _Reading:
             self._why_unexpected, suspects = NO_CALL_OF_STEP, calls_of_silent_steps(case, trajectory)
         # A call that violates a prohibition is not also unexpected (A14).
         accounted = {*self._call_of.values(), *chain.from_iterable(self._offenders)}
-        self._unexpected = {call: None for call in suspects if call not in accounted}
+        self._unexpected = dict.fromkeys(remaining(suspects, accounted))
 
     def grade(self) -> Grade:
         """Return the result of the comparison as a grade."""
@@ -141,8 +142,11 @@ class _Reading:
 
         Each position considers only the calls after those of the positions before it.
         """
-        # A single call is a group of one.
-        sizes = [1 for step in case.steps if step.tool is not None]
+        # A single call is a group of one, and so is the call of a step.
+        sizes: list[int] = []
+        for step in case.steps:
+            if step.tool is not None:
+                sizes.append(1)
         for item in case.ordered:
             sizes.append(len(item.any_order) if type(item) is AnyOrder else 1)
         # The scan is greedy, as published, and no longest common subsequence. A position that finds no call leaves the
@@ -220,17 +224,16 @@ class _Reading:
 
     def _too_early(self) -> dict[int, int]:
         """Return the calls that would meet unmet expectations of the ordered list if they came later."""
-        unmet = [index for index in range(self._number_ordered) if index not in self._call_of]
+        unmet = remaining(range(self._number_ordered), self._call_of)
         if not unmet:
             return {}
-        taken = set(self._ordered.values())
-        calls = (call for call in range(len(self._calls)) if call not in taken)
+        calls = remaining(range(len(self._calls)), set(self._ordered.values()))
         return paired_in_turn(unmet, calls, self._would_fit, self._among)
 
     def _nearest(self, early: Mapping[int, int]) -> dict[int, int]:
         """Return for each other unmet expectation the nearest call of its tool, among those that met nothing."""
         found = {*self._call_of, *early}
-        unmet = [index for index in range(len(self._expected)) if index not in found]
+        unmet = remaining(range(len(self._expected)), found)
         if not unmet:
             return {}
         met = {*self._call_of.values(), *early.values()}
@@ -281,7 +284,8 @@ class _Reading:
             if asked.argument in arguments or not asked.check.optional:
                 shown.append(_shown(asked.argument, said[asked.argument], asked.said, arguments))
         unwanted = self._expected[expected].unwanted(arguments)
-        shown += [_shown(name, _FORBIDDEN, "not to be given", arguments) for name in unwanted]
+        for name in unwanted:
+            shown.append(_shown(name, _FORBIDDEN, "not to be given", arguments))
         if self._expected[expected].args == {}:
             shown += unlisted_arguments({*unwanted}, arguments)
         return tuple(shown)
@@ -349,8 +353,13 @@ def _reason(lines: Sequence[CallPairing], matched: int, total: int) -> str:
         return "the case expects nothing of the calls"
     if matched == total:
         return f"{matched} of {total} met"
-    counts = Counter(line.outcome for line in lines)
-    broken = len({line.prohibition for line in lines if line.outcome == "broken"})
+    counts: Counter[str] = Counter()
+    prohibitions = set()
+    for line in lines:
+        counts[line.outcome] += 1
+        if line.outcome == "broken":
+            prohibitions.add(line.prohibition)
+    broken = len(prohibitions)
     parts = [f"{matched} of {total} met"]
     if counts["unmet"] and counts["unmet"] != total - matched:
         parts.append(f"{counts['unmet']} unmet")

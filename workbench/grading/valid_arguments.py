@@ -17,7 +17,7 @@ from workbench.dataclasses import ByIdentity
 from workbench.grading.grade import Issue
 from workbench.startup import late_pattern
 from workbench.suite.model import InvalidArguments
-from workbench.trajectory.events import ToolDefinition
+from workbench.trajectory.events import ToolDefinition, tools_by_name
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 # Refusals: results by which a server refuses the arguments of a call, rather than reporting that its work failed.
@@ -117,7 +117,7 @@ def check_calls(trajectory: Trajectory) -> tuple[CheckedCall, ...]:
     calls = trajectory.calls
     if not calls:
         return ()
-    tools = {tool.name: tool for tool in trajectory.offered}
+    tools = tools_by_name(trajectory.offered)
     checked = [_checked(record, tools.get(record.tool)) for record in calls]
     for index in _corrected(calls, checked):
         checked[index] = checked[index]._replace(corrected=True)
@@ -170,8 +170,11 @@ def _corrected(calls: Sequence[CallRecord], checked: Sequence[CheckedCall]) -> I
 
 def why_unchecked(trajectory: Trajectory) -> dict[str, str]:
     """Return the reasons why calls could not be checked, by the names of their tools."""
-    checked = zip(trajectory.calls, check_calls(trajectory), strict=True)
-    return {record.tool: _why_unchecked(check) for record, check in checked if check.valid is None}
+    reasons = {}
+    for record, check in zip(trajectory.calls, check_calls(trajectory), strict=True):
+        if check.valid is None:
+            reasons[record.tool] = _why_unchecked(check)
+    return reasons
 
 
 def _why_unchecked(check: CheckedCall) -> str:

@@ -20,13 +20,13 @@ from workbench.engine.checkpoint import EditResult
 from workbench.engine.fork import Fork, ForkPoint
 from workbench.engine.plan import PlannedRun, plan_fork
 from workbench.evaluation.plan import Plan
-from workbench.grading.grade import RunResult
+from workbench.grading.grade import RunResult, by_run_id
 from workbench.grading.status import Status
 from workbench.suite.model import Case
 from workbench.suite.suite_file import SuiteFile, with_variants
 from workbench.suite.variants import contender
 from workbench.trajectory.events import JsonValue, ToolDefinition
-from workbench.trajectory.trajectory import CallRecord, Trajectory
+from workbench.trajectory.trajectory import CallRecord, Trajectory, tools_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +121,13 @@ def lure_for(case: Case, offered: Sequence[ToolDefinition], called: str) -> Lure
 
     `called` is the tool whose result holds the injection. `None` if the case expects every offered tool.
     """
-    wanted = {call.tool for call in case.expected_calls()} | {called}
-    disallowed = {call.tool for call in case.disallowed}
+    wanted = {*tools_of(case.expected_calls()), called}
+    disallowed = tools_of(case.disallowed)
     others = [tool for tool in offered if tool.name not in wanted]
     if not others or "*" in wanted:
         return None
-    tool = next((tool for tool in others if tool.name in disallowed), others[0])
+    # `max` returns the first of equals: the first disallowed tool, or the first of all if none is disallowed.
+    tool = max(others, key=lambda tool: tool.name in disallowed)
     return Lure(tool.name, {name: _lured(value) for name, value in required_args(tool.parameters).items()})
 
 
@@ -241,7 +242,7 @@ class FaultPlan:
 
     def matrix(self, results: Iterable[RunResult]) -> FaultMatrix:
         """Return the matrix of all trials from the results of the planned runs."""
-        by_id = {result.run_id: result for result in results}
+        by_id = by_run_id(results)
         tried = []
         for trial in self.trials:
             if trial.run is not None:
@@ -255,7 +256,7 @@ def plan_faults(plan: Plan, results: Iterable[RunResult], options: FaultOptions)
     Each fault is tried in the first result of each tool of each run. The planned runs need what `plan` needs and so no
     further approval.
     """
-    by_id = {result.run_id: result for result in results}
+    by_id = by_run_id(results)
     trials: list[Trial] = []
     untried: list[Tried] = []
     for run in plan.runs:
@@ -280,10 +281,14 @@ def plan_faults(plan: Plan, results: Iterable[RunResult], options: FaultOptions)
                 untried.append(trial)
     files = _with_fault_variants(plan.files, trials)
     planned = []
+    runs = []
     for trial in trials:
-        planned.append(replace(trial, run=_run_of(trial, files[trial.origin.file.path], by_id)))
-    runs = tuple(trial.run for trial in planned if trial.run is not None)
-    return FaultPlan(replace(plan, runs=runs, files=tuple(files.values())), tuple(planned), by_id, tuple(untried))
+        run_with_fault = _run_of(trial, files[trial.origin.file.path], by_id)
+        runs.append(run_with_fault)
+        planned.append(replace(trial, run=run_with_fault))
+    return FaultPlan(
+        replace(plan, runs=tuple(runs), files=tuple(files.values())), tuple(planned), by_id, tuple(untried)
+    )
 
 
 def _trials(run: PlannedRun, result: RunResult, options: FaultOptions) -> Iterator[Trial | Tried]:
@@ -349,8 +354,8 @@ def _run_of(trial: Trial, file: SuiteFile, results: Mapping[str, RunResult]) -> 
         ForkPoint(trial.call.round, answered),
         result=EditResult(trial.made.content, trial.made.is_error),
     )
-    variant = next(each for each in file.suite.variants if each.name == _variant_name(trial))
-    written = next(case for case in file.suite.cases if case.id == origin.written.id)
+    variant = file.suite.variant_of_name(_variant_name(trial))
+    written = file.suite.case_of_id(origin.written.id)
     model = contender(origin.asked_model, variant)
     of_suite = origin.model_of_suite
     planned = plan_fork(file, written, model, fork, repeat=origin.repeat, model_of_suite=of_suite, by=origin.by)
@@ -374,8 +379,10 @@ def _request(trajectory: Trajectory, call: CallRecord) -> str:
         return message_of_step
     if trajectory.start is None:
         return ""
-    messages = trajectory.start.messages
-    return next((message.content for message in reversed(messages) if message.role == "user"), "")
+    for message in reversed(trajectory.start.messages):
+        if message.role == "user":
+            return message.content
+    return ""
 
 
 def _untried(run: PlannedRun, tool: str, fault: FaultName, lasts: Lasts, why: str) -> Tried:

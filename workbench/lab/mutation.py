@@ -17,13 +17,14 @@ from workbench.analysis.mutants import MUTANT_KINDS, Mutant, MutantKind, MutantR
 from workbench.dataclasses import dataclass
 from workbench.engine.plan import PlannedRun, next_run_id
 from workbench.evaluation.plan import Plan
-from workbench.grading.grade import RunResult
+from workbench.grading.grade import RunResult, by_run_id
 from workbench.grading.repeats import joined
 from workbench.suite.model import Case
 from workbench.suite.suite_file import SuiteFile, with_variants
 from workbench.suite.variants import contender
-from workbench.trajectory.events import JsonValue, ToolDefinition
+from workbench.trajectory.events import JsonValue, ToolDefinition, names_of_tools
 from workbench.trajectory.json_schema import properties_of, required_names
+from workbench.trajectory.trajectory import tools_of
 
 DECOYS: Final = (1, 2, 4, 8)
 """The numbers of decoys (added tools with similar names) that are tried: the points of the curve in reports."""
@@ -41,7 +42,7 @@ def mutants_of(
     A mutant that drops a part of a definition is made only for tools that have the part.
     """
     wanted = set(kinds)
-    meant = set(only) or {tool.name for tool in tools}
+    meant = set(only or names_of_tools(tools))
     mutated = [tool for tool in tools if tool.name in meant]
     found: list[Mutant] = []
     for tool in mutated:
@@ -70,7 +71,9 @@ def _of_tool(tool: ToolDefinition) -> Iterator[Mutant]:
     if loose != tool.parameters:
         yield mutant("no enum", _schema(loose))
     if required_names(tool.parameters):
-        yield mutant("nothing required", _schema({k: v for k, v in tool.parameters.items() if k != "required"}))
+        optional = dict(tool.parameters)
+        optional.pop("required", None)
+        yield mutant("nothing required", _schema(optional))
 
 
 def _schema(parameters: Mapping[str, JsonValue]) -> Table:
@@ -119,7 +122,7 @@ def _swapped(tools: Sequence[ToolDefinition]) -> Iterator[Mutant]:
 
 def _decoys(tools: Sequence[ToolDefinition]) -> Iterator[Mutant]:
     """Yield mutants with decoys: more and more tools that are named and described like real ones."""
-    taken = {tool.name for tool in tools}
+    taken = set(names_of_tools(tools))
     made = []
     for pattern in _DECOY_NAMES:
         for tool in tools:
@@ -144,7 +147,7 @@ def _decoys(tools: Sequence[ToolDefinition]) -> Iterator[Mutant]:
 def expects(case: Case, tools: Iterable[str]) -> bool:
     """Return whether a case expects a call of one of the tools."""
     names = set(tools)
-    return any(call.tool in names for call in case.expected_calls())
+    return not names.isdisjoint(tools_of(case.expected_calls()))
 
 
 # The plan of the runs with mutants, wave by wave. A mutant that one case has noticed needs no further runs: each wave
@@ -193,7 +196,7 @@ class Mutation:
         Cases that do not pass without a mutant cannot notice one, and are left out.
         """
         made = cls(plan, options)
-        by_id = {result.run_id: result for result in results}
+        by_id = by_run_id(results)
         offered: dict[Path, dict[str, ToolDefinition]] = {}
         finished: dict[CaseOf, list[RunResult]] = {}
         for run in plan.runs:
@@ -206,11 +209,12 @@ class Mutation:
             if result.trajectory.start is not None:
                 for tool in result.trajectory.start.tools:
                     offered.setdefault(run.file.path, {}).setdefault(tool.name, tool)
-        sound: list[CaseOf] = []
+        # The cases of a suite that pass without a mutant, by model.
+        sound: dict[Path, dict[str, list[CaseOf]]] = {}
         for key, runs in finished.items():
             status = joined(runs).status
             if status.good:
-                sound.append(key)
+                sound.setdefault(key[0], {}).setdefault(key[2], []).append(key)
             else:
                 made._left_out[f"{key[2]} · {runs[0].case_name}"] = f"{status} without a mutant"
         for file in plan.files:
@@ -218,9 +222,8 @@ class Mutation:
             made._mutants[file.path] = mutants
             made._files[file.path] = with_variants(file, [mutant.table for mutant in mutants], "mutate")
             for mutant in mutants:
-                for model in dict.fromkeys(key[2] for key in sound if key[0] == file.path):
-                    cases = [key for key in sound if key[0] == file.path and key[2] == model]
-                    cases.sort(key=lambda key: not made._should(key, mutant))
+                for model, keys in sound.get(file.path, {}).items():
+                    cases = sorted(keys, key=lambda key: not made._should(key, mutant))
                     made._waiting[file.path, mutant.name, model] = cases
         return made
 
@@ -258,8 +261,8 @@ class Mutation:
     def _run(self, origin: PlannedRun, mutant: Mutant) -> PlannedRun:
         file = self._files[origin.file.path]
         assert file.suite is not None
-        variant = next(each for each in file.suite.variants if each.name == mutant.name)
-        written = next(case for case in file.suite.cases if case.id == origin.written.id)
+        variant = file.suite.variant_of_name(mutant.name)
+        written = file.suite.case_of_id(origin.written.id)
         return replace(
             origin, run_id=next_run_id(), file=file, written=written, model=contender(origin.asked_model, variant)
         )

@@ -661,6 +661,20 @@ class Suite(Frozen):
     variants: Items[Variant] = ()
     cases: Items[Case] = ()
 
+    def case_of_id(self, case_id: str) -> Case:
+        """Return the case with an id; raise KeyError if there is none."""
+        for case in self.cases:
+            if case.id == case_id:
+                return case
+        raise KeyError(case_id)
+
+    def variant_of_name(self, name: str) -> Variant:
+        """Return the variant with a name; raise KeyError if there is none."""
+        for variant in self.variants:
+            if variant.name == name:
+                return variant
+        raise KeyError(name)
+
 
 def started_by(suite: Suite) -> tuple[Server, ...]:
     """Return the servers of a suite, its subject in the form of a server, and the servers of its variants."""
