@@ -140,6 +140,13 @@ def test_the_filled_formula_is_the_score(run: Run, grading: dict[str, Any]) -> N
 
 
 @given(RUNS, OPTIONS)
+@example(
+    (
+        {"unordered": [{"tool": "a"}], "extra_calls": ["a"]},
+        trajectory_of(("a", {}), ("a", {}), ("b", {}), answer="Done."),
+    ),
+    {"by": "dimensions"},
+)
 def test_what_the_lines_add_is_the_score(run: Run, grading: dict[str, Any]) -> None:
     case, _ = run
     for grade, explanation in graded_run(run, grading):

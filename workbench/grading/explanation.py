@@ -201,6 +201,7 @@ def _thresholds(grade: Grade, grading: Grading) -> str:
 
 
 def _made(grade: Grade) -> int:
+    """Return the number of calls that the grade counts: all but the surplus calls that are free."""
     made = set()
     for line in grade.pairings:
         if line.call is not None and line.outcome != ALLOWED:
@@ -592,7 +593,7 @@ def facets(grade: Grade, keywords: int) -> tuple[Facet, ...]:
         if calls_forbidden:
             return ()
         return (content,)
-    made = len(grade.calls_made)
+    made = _made(grade)
     precision = Facet("precision", Amount(numbers["precision"]), "no call was made")
     if made:
         known = Amount(round(numbers["precision"] * made))

@@ -302,11 +302,6 @@ class Grade(NamedTuple):
         return [issue for issue in self.issues if issue.decides]
 
     @property
-    def calls_made(self) -> set[int]:
-        """The indices of the calls in the pairings."""
-        return {line.call for line in self.pairings if line.call is not None}
-
-    @property
     def _lacks_a_tool(self) -> bool:
         lines = self.expected_pairings
         if lines:
