@@ -89,11 +89,13 @@ class RunAccepter:
             pairings = pairings_of(now, case, result)
         table = suite.document.table(outline.index)
         item, before = self._stage.main.run_pane.run_list.item_and_before
+        # A result stands below its call, and accepting it means the call.
         call = before if isinstance(item, ResultItem) else item
         if not whole and isinstance(call, CallItem):
             return accept_call(case, table, result.trajectory, pairings, call.index)
         if not whole and isinstance(item, MissingItem):
             if not unchanged:
+                # The item names the expected call by its index in the case that graded the run.
                 raise AcceptError(f"the case has changed since this run; {key_for('run.case')} runs it again")
             return accept_missing(case, item.expected)
         if not whole and isinstance(item, StepItem) and item.step is not None and case.steps:
@@ -143,6 +145,7 @@ def _status_now(suite: OpenSuite, outline: CaseOutline, run: RunRecord) -> str:
     if now is None or result is None:
         return "the case has errors now"
     if not graded_alike(run.planned, now.suite, now.case):
+        # Expensive checks are done in the background, so the new status is not known yet.
         return "the run is being regraded"
     if result.status == Status.PASSED:
         return "the run now passes"

@@ -193,6 +193,7 @@ class Capturer:
                 wanted.append((suite.path, key))
         await self._run_cases(cases, REPEATS)
         began = False
+        # The check and `clear` run in the event loop without a pause, so no delivery is lost between them.
         while self._selection.book.any_under_way(wanted):
             began = True
             self._delivered.clear()
@@ -200,6 +201,7 @@ class Capturer:
         return began
 
     async def _propose(self, found: Sequence[_Found]) -> None:
+        # Taken before the thread begins, because the user may edit the suites meanwhile; `_take` skips changed ones.
         files = [each.suite.file for each in found]
 
         def capture() -> list[CapturedSuite]:

@@ -191,6 +191,7 @@ class AuditScreen(SearchedScreen[Target | None]):
         """Put the cursor on the case that is selected in the tree, as soon as it is audited."""
         for index, row in enumerate(self._list.rows):
             if row.target == self._begin_at:
+                # Only once, so that the cursor stays while further suites are audited.
                 self._begin_at = None
                 self._list.move_cursor(index)
                 return

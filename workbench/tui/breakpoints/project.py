@@ -61,6 +61,7 @@ class BreakpointFile:
             return (), f"{self.path} cannot be read ({error.strerror}): none of its breakpoints is set"
         points: list[Breakpoint] = []
         damaged = False
+        # Each line is decoded by itself, so that a damaged one does not cost the others.
         for line in content.split(b"\n"):
             try:
                 text = line.decode("utf-8").strip()

@@ -250,6 +250,7 @@ class BreakpointsScreen(SearchedScreen[None]):
     def __init__(self, stage: Workbench, project: ProjectBreakpoints) -> None:
         super().__init__(stage)
         self._project = project
+        # Several suites may offer the same tool.
         self._tools = tuple(dict.fromkeys(tool.name for tool in project.tools()))
         self._changing: int | None = None
         """The index of the breakpoint being changed, `None` for a new one."""
@@ -339,6 +340,7 @@ class BreakpointsScreen(SearchedScreen[None]):
     @action("del", "Delete it", label="delete", needs=_some, changes=True)
     def do_delete(self) -> None:
         """Delete the selected breakpoint."""
+        # Breakpoints have no undo, so the notice holds the line to type it again.
         self._note = f"Deleted: {breakpoint_line(self.breakpoints.points[self._list.cursor])}"
         self.breakpoints.remove(self._list.cursor)
         self._show()
@@ -375,6 +377,7 @@ class BreakpointsScreen(SearchedScreen[None]):
         field.display, field.value = True, text
         field.cursor_position = len(text)
         self.set_focus(field)
+        # The completions take the room of the list.
         self._list.display = False
         self._offer()
 
@@ -420,6 +423,7 @@ class BreakpointsScreen(SearchedScreen[None]):
 
     @on(Input.Submitted)
     def _submitted(self) -> None:
+        # Enter on a marked completion only inserts it; a second Enter sets the breakpoint.
         if self._completions.current is not None:
             self.do_complete()
             return

@@ -122,6 +122,7 @@ class FailuresScreen(ListScreen["RunRecord", FailureList]):
         self._scroll_table(event.step)
 
     def _scroll_table(self, step: int) -> None:
+        # A step to the left of the first column leads to the list.
         if self._first_column + step < 0:
             self._go_to("list")
         else:

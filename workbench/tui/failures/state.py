@@ -122,6 +122,7 @@ class FailureList(FoldingState[FailureRow]):
                 found.append(FailureRow("cause", group, shown=len(runs)))
                 if not self.is_folded(group.cause):
                     found += [FailureRow("run", group, run) for run in runs]
+        # The table counts all runs, so it would not fit a filtered list.
         if self.failures.confusion.counts and not self.filter.strip():
             found.append(FailureRow("table"))
         return found

@@ -72,6 +72,7 @@ class FaultTable(ListState[FaultRow]):
         self.column = 0
         self.names = min(max((cell_len(row.name) for row in self._all()), default=0), _WIDEST_NAME)
         self._rebuild()
+        # Row 0 is the head of the first tool and has no trials.
         self.move_to(1)
 
     def _all(self) -> Iterator[FaultRow]:

@@ -124,6 +124,7 @@ class HistoryList(MarkedState[BatchRow]):
 
     def take(self, read: ReadBatches) -> None:
         """Replace the batches by those that were read; the cursor stays on its batch or on the newest one."""
+        # At the top of the list, the cursor follows new batches.
         newest = not self.cursor
         unchanged = set()
         for number, times in read.regraded.items():
@@ -213,6 +214,7 @@ class HistoryList(MarkedState[BatchRow]):
     def grading(self, batch: BatchRow) -> Regrade | None:
         """Return the selected regrade of a batch, `None` for the original grades."""
         known = self.gradings(batch)
+        # 0 stands for the original grades.
         chosen = self._chosen.get(batch.number, 0)
         if 0 < chosen <= len(known):
             return known[chosen - 1][0]

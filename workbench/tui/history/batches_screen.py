@@ -135,12 +135,14 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
             self.state.take_trends(batch.number, await asyncio.to_thread(read_trends, self._file, batch))
         except HistoryError as error:
             self.announce(str(error), "error", GLYPHS.error)
+            # Without trends, so that a query that fails is not repeated at every movement of the cursor.
             self.state.take_trends(batch.number, {})
         self._show_read()
 
     def _want_gradings(self) -> None:
         batch = self.state.selected
         if batch is not None and self.state.wants_trends(batch):
+            # Exclusive, because while the cursor moves on, only the batch under it needs its trends.
             self.run_worker(self._read_trends(batch), group="trends", exclusive=True)
         if batch is not None and self.state.wants_gradings(batch):
             self.run_worker(self._read_gradings(batch), group="gradings", exclusive=True)

@@ -139,6 +139,7 @@ def _name_of(side: ReadBatch) -> str:
 def _figures_in(runs: Sequence[RunRow]) -> Sequence[RunSummary]:
     """Return the summaries of the finished runs."""
     if isinstance(runs, RunTable):
+        # A table of runs makes each row only when it is read, and the comparison needs the figures alone.
         return runs.figures
     return [run.figures for run in runs if run.figures is not None]
 

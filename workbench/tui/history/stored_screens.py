@@ -48,6 +48,7 @@ def show_stored(
             # Another program may have replaced the file, which could be the reason of the failure.
             app.services.batch_work.read_again()
         else:
+            # The user may have opened another screen meanwhile.
             if shown is not None or app.shows_main:
                 app.show(screen, over=shown)
 

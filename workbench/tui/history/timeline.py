@@ -75,6 +75,7 @@ class Timeline(MarkedState[RunRow]):
         self.name_cells = min(max((cell_len(self.called(run)) for run in runs), default=0), NAME_CELLS)
         self._repeated = {run.batch for run in runs if run.repeat}
         self._changed = set()
+        # The newest run is first, so the second of a pair is the earlier one.
         for run, before in pairwise(self.runs):
             if run.batch != before.batch and run.suite.hash != before.suite.hash:
                 self._changed.add(run.id)
@@ -106,6 +107,7 @@ class Timeline(MarkedState[RunRow]):
             # Forks are experiments, which say nothing about the case.
             if figures is not None and not run.is_fork and figures.status.graded:
                 value = figures.score if figures.score is not None else float(figures.status.good)
+                # A stored score may be any number, and bars have no height for NaN.
                 if math.isnan(value):
                     value = 0.0
                 found.setdefault(run.model, []).append(min(max(value, 0.0), 1.0))
@@ -186,6 +188,7 @@ def head_lines(state: Timeline, width: int) -> list[Line]:
         scores = trends[model]
         line: Line = (
             Span(f" {padded(cut_middle(model_label(model), label_cells), label_cells)}  "),
+            # The mean behind the bars, with the blanks, takes 30 cells at most.
             Span(sparkline(scores[-max(width - label_cells - 30, 4) :]), "accent"),
             Span(f"  mean {score_text(sum(scores) / len(scores))} of {counted(len(scores), 'run')}", "muted"),
         )

@@ -434,6 +434,7 @@ class StepActions(MainActions):
         """Send the typed text to the run; if that fails, announce why and keep the text."""
         from workbench.tui.holds.held_editor import in_words
 
+        # A second key press would send the text twice.
         if editor.is_sending:
             return
         held, text, is_error = editor.held, editor.text, editor.is_error

@@ -239,6 +239,7 @@ class Forker:
         if (why := draft.why_not(now)) is not None:
             self._refused(why)
             return
+        # Kept from now on, because the dialog changes the draft in place and may be left without a fork.
         self._drafts[draft.key] = draft
 
         def start(wanted: bool | None) -> None:
@@ -268,6 +269,7 @@ class Forker:
             self._refused(why)
             return
         self._drafts.pop(draft.key, None)
+        # The new fork is the last among those of its run.
         forks = [index for index, run in enumerate(self._selection.runs) if run.origin is draft.run]
         # There are none if the user has selected another case meanwhile.
         if forks:

@@ -381,6 +381,7 @@ class HeldEditor(Vertical):
     def take(self, text: str) -> None:
         """Replace the text, such as by that of the user's own editor."""
         self.editor.take(text)
+        # No change in the editor has the step -1, so this one is undone by itself.
         self._tell(text, -1)
 
     def switch_error(self) -> None:
@@ -410,6 +411,7 @@ class HeldEditor(Vertical):
         problems = self.held.gone_problems
         if self._gone is None:
             problems = self.held.problems(self.text)
+        # A problem without a line would mark the first one.
         on_lines = [each for each in problems if each.line]
         self.editor.mark(marks(on_lines, 1, self.editor.line_count()), 1)
         self.query_one(ProblemList).show(list(map(in_words, problems)))

@@ -54,6 +54,7 @@ class HeldNotices:
         shown = self._selection.run if "run" in self._panes.panes_in_sight else None
         unseen = []
         for run in held:
+            # Each hold has an event of its own, so the identity tells whether it was announced.
             if run is not shown and self._told.get(run.run_id) is not run.paused:
                 unseen.append(run)
         self._told = {run.run_id: run.paused for run in held if run.paused is not None}

@@ -47,8 +47,10 @@ class PaneTitle(Bar):
         self._ends = []
         for pane in panes:
             of_pane: Role = "muted"
-            if pane == current:
-                of_pane = "badge" if focused else "strong"
+            if pane == current and focused:
+                of_pane = "badge"
+            elif pane == current:
+                of_pane = "strong"
             names.append(Span(f" {PANES.index(pane) + 1} {PANE_TITLES[pane]} ", of_pane))
             self._ends.append((cells(tuple(names)), pane))
         role: Role = "text" if focused else "muted"
@@ -112,6 +114,7 @@ class KeyBar(Bar):
     def render_line(self, y: int) -> Strip:
         if y == 0:
             return super().render_line(y)
+        # Textual may ask for rows of the former height before the layout is done.
         row = self._rows[y] if y < len(self._rows) else EMPTY
         return strip_of(row, self.size.width, self.GROUND, palette_of(self))
 
@@ -121,6 +124,7 @@ class KeyBar(Bar):
         keys, keymap = self._keys, keymap_of(self)
         self._rows = [EMPTY]
         if self._notice:
+            # Keys that stay below a notice take one of its rows.
             self._rows = notice_rows(self._notice, self.size.width, max(most - self._stay, 1))
             if self._stay:
                 self._rows.append(key_line(keys, self.size.width, keymap))

@@ -302,6 +302,7 @@ def fitting_keys(keys: Line, width: int) -> Line:
         if len(pair) != 3 or pair[1].role != "accent":
             return keys
         pairs.append((Span("  " if at else " "), *pair[1:]))
+    # Keys are listed by importance, so the last ones go first.
     for pair in reversed(pairs[1:]):
         if sum(map(cells, pairs)) > width and pair[1].text != "Esc":
             pairs.remove(pair)

@@ -123,6 +123,7 @@ class HelpScreen(Dialog[None]):
 
     def _end_search(self) -> None:
         field = self.query_one(FilterField)
+        # A search that Enter keeps stays in the field, to be continued.
         if not self._query:
             field.value = ""
         field.display = False
@@ -236,6 +237,7 @@ def _in_columns(entries: Sequence[_Entry], lines_of: Callable[[_Entry, int], lis
     count = min(max(width // COLUMN_CELLS, 1), _MAX_COLUMNS, max(len(entries), 1))
     column = width // count
     blocks = [lines_of(entry, column) for entry in entries]
+    # The rows of a column if all were equally high, rounded up.
     height = -(-sum(map(len, blocks)) // count)
     columns: list[list[Line]] = [[]]
     for block in blocks:

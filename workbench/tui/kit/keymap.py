@@ -81,7 +81,9 @@ class _Reading:
                 ids = f"did you mean {near!r}?"
             self._problem(place, f"{one_line(action_id)} is not an action: {ids}")
             return None
-        values = [value] if isinstance(value, str) else value
+        values = value
+        if isinstance(value, str):
+            values = [value]
         if not isinstance(values, list) or not all(isinstance(key, str) for key in values):
             self._problem(place, f"{action_id} must be a list of keys such as ['f6', 'ctrl+r'], or [] for no key")
             return None
@@ -115,8 +117,9 @@ class _Reading:
             left = Keymap(wanted).keys(self._actions[other])
             lost = next(each for each in left if _overlap(each, key))
             wanted[other] = tuple(each for each in left if each != lost)
-            kept = " ".join(map(key_name, wanted[other]))
-            remaining = f"keeps {kept}" if kept else "has no key now"
+            remaining = "has no key now"
+            if wanted[other]:
+                remaining = f"keeps {' '.join(map(key_name, wanted[other]))}"
             text = (
                 f"{own}: {key_name(key)} is yours, and no longer the key of {other!r}, which "
                 f"{remaining}: name its keys here, too, or []"

@@ -29,6 +29,7 @@ class SearchedScreen(SideScreen[Answer]):
         if self._searched is None:
             focused = self.focused
             self._searched = focused if isinstance(focused, LineView) else self.query(LineView).first()
+            # The searched view is remembered, because the bar takes the focus.
             self.mount(SearchBar(self._looked_for), before=self._keys)
         for bar in self.query(SearchBar):
             bar.take_focus()

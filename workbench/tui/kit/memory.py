@@ -122,6 +122,7 @@ class Memory:
             return
         try:
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Escaped, because the path of a project may hold bytes that are no UTF-8.
             content = json.dumps(_document(after), ensure_ascii=True, indent=1)
             write_atomically(self._file, content.encode("utf-8"))
         except OSError as error:
@@ -185,10 +186,10 @@ def _place(document: object) -> Place:
         return Place()
     folded: list[tuple[str, str]] = []
     branches = document.get("folded")
-    for branch in branches if isinstance(branches, list) else ():
-        texts = _texts(branch)
-        if len(texts) == 2:
-            folded.append((texts[0], texts[1]))
+    if isinstance(branches, list):
+        for texts in map(_texts, branches):
+            if len(texts) == 2:
+                folded.append((texts[0], texts[1]))
     return Place(
         suite=_text(document.get("suite")) or "",
         case=_text(document.get("case")),

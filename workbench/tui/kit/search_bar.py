@@ -30,6 +30,7 @@ class SearchBar(Horizontal):
     SearchBar #search-count {{ width: {COUNT_CELLS}; }}
     """
     BINDINGS: ClassVar[list[BindingType]] = [
+        # With priority, because the field itself would take Enter.
         Binding("enter,ctrl+g,down", "step(1)", "Next match", show=False, priority=True),
         Binding("shift+enter,up", "step(-1)", "Previous match", show=False, priority=True),
         Binding("escape", "close", "End the search", show=False, priority=True),
@@ -137,7 +138,10 @@ class SearchedPane(Vertical):
 
     def say_found(self, found: tuple[int | None, int]) -> None:
         """Show the index of the current match and the number of matches in the search bar, if it is open."""
-        for bar in self.query(SearchBar) if self.searching else ():
+        if not self.searching:
+            # A bar that is being removed is still mounted.
+            return
+        for bar in self.query(SearchBar):
             bar.say(found)
 
     def mark_found(self) -> None:

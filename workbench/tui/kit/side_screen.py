@@ -130,7 +130,10 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
 
     def _show_bars(self) -> None:
         """Show the keys, none while a dialog is above; a subclass also shows its title."""
-        self._keys.offer(self._offered() if self.app.screen is self else ())
+        if self.app.screen is self:
+            self._keys.offer(self._offered())
+        else:
+            self._keys.offer(())
 
     def _offered(self) -> list[tuple[Action, bool]]:
         """Return the actions for the key bar, the most important first, each with whether it is available."""
@@ -154,7 +157,9 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
         if self not in self.app.screen_stack:
             self.stage.announce(text, role, sign)
             return
-        message = f" {sign} {one_line(text)}" if sign else f" {one_line(text)}"
+        message = f" {one_line(text)}"
+        if sign:
+            message = f" {sign}{message}"
         # While the app ends, the key bar may be gone already.
         for keys in self.query(KeyBar):
             keys.announce((Span(message, role),))

@@ -84,7 +84,9 @@ class CompletionList(LineView, can_focus=False):
             width = max(width, cell_len(completion.label) + cell_len(completion.detail) + 5)
         width = min(width, MAX_WIDTH_CELLS, pane.width)
         x = max(min(field.x, pane.width - width), 0)
-        y = field.bottom if height <= below or below >= above else field.y - height
+        y = field.bottom
+        if height > below and above > below:
+            y = field.y - height
         self.styles.offset = (x, y)
         self.styles.width, self.styles.height = width, max(height, 1)
 

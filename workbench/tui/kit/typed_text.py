@@ -87,7 +87,9 @@ class TypedText:
             goal = self._goal
             if goal is None:
                 goal = shown(self.lines[self.cursor[0]]).cells[self.cursor[1]]
-            line = self.cursor[0] + (-times if motion == "up" else times)
+            line = self.cursor[0] + times
+            if motion == "up":
+                line = self.cursor[0] - times
             if line < 0:
                 self.put((0, 0), select=select)
             elif line >= len(self.lines):
@@ -156,7 +158,9 @@ class TypedText:
             line = self.cursor[0]
             last = line == len(self.lines) - 1
             self.anchor = (line, 0)
-            self.cursor = (line, len(self.lines[line])) if last else (line + 1, 0)
+            self.cursor = (line + 1, 0)
+            if last:
+                self.cursor = (line, len(self.lines[line]))
         taken = self.selected
         self._replace(*self.selection, "")
         return taken
@@ -170,7 +174,10 @@ class TypedText:
     def _replace(self, start: Place, end: Place, text: str) -> None:
         self._count(start, end, text)
         new = text.split("\n")
-        column = len(new[-1]) + (start[1] if len(new) == 1 else 0)
+        column = len(new[-1])
+        if len(new) == 1:
+            # The text ends in the line where it begins, behind the part that stays.
+            column += start[1]
         new[0] = self.lines[start[0]][: start[1]] + new[0]
         new[-1] += self.lines[end[0]][end[1] :]
         self.lines[start[0] : end[0] + 1] = new
@@ -182,7 +189,9 @@ class TypedText:
         """Begin an undo step, unless a change continues the one before it."""
         # A step is a word typed letter by letter, or a series of deletions at one place. A paste, a line break and the
         # replacement of a selection (the empty kind) are always steps of their own.
-        kind = "typed" if text else "deleted"
+        kind = "deleted"
+        if text:
+            kind = "typed"
         if len(text) > 1 or text == "\n" or (text and start != end):
             kind = ""
         kind_before, place = self._last

@@ -72,6 +72,7 @@ def model_choices(
     for model, why in others.items():
         if model not in found:
             found[model] = replace(_described(program, model, folders[0], by_suite=False), whose=why)
+    # The URL of an endpoint may hold a secret.
     hide = program.secrets.redact
     choices = [ModelChoice(name, hide(known.detail), hide(known.short)) for name, known in found.items()]
     shown_problems = [one_line(hide(problem)) for problem in problems]

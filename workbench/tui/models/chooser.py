@@ -114,6 +114,7 @@ class ModelChooser:
             except ConfigError as error:
                 return error.problems[0]
             if known is not None:
+                # A settings file names no preset, so the base URL tells which endpoint it is.
                 preset = next((each.preset for each in endpoints if each.preset.base_url == known.base_url), None)
                 self._app.show(AddModelScreen(endpoints, preset, known.model, self._adder(folder, known)), changed)
                 return ""

@@ -226,6 +226,7 @@ class ModelsState:
             if endpoint.is_reachable and (fitting or not words):
                 head = Row(preset.title, self._said(endpoint, preset.name in self._asked), endpoint=endpoint)
                 self.rows += [head, *fitting]
+        # The list always has a row, because its cursor stands on one.
         if not self.rows:
             self.rows.append(Row(f"no model has {one_line(self.filter)!r} in its name"))
 
@@ -384,6 +385,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
             self.state.check(row)
             self._show()
         elif row.model:
+            # A listed model without a name here cannot run before it is added.
             self.action_add()
         elif row.endpoint.models is None:
             self._ask(row.endpoint)
@@ -419,6 +421,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
 
     def action_leave(self) -> None:
         """Leave the filter, then the dialog."""
+        # Esc leaves a filter first, even one that Enter has kept.
         if self._filter.display or self.state.filter:
             self._filter.display = False
             self.state.set_filter("")

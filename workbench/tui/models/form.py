@@ -259,12 +259,14 @@ class AddModelScreen(Dialog[Added]):
             at = adder.owners.index(adder.owner)
             yield from self._row("owner", ChoiceField(owners, at, self._changed, "owner"))
         told = ReadLines(self._told, "told")
+        # Tab and the arrows go from field to field, past the texts between them.
         told.can_focus = False
         yield told
 
     def on_mount(self) -> None:
         self._suggest()
         is_filled = self._preset is not None or self._adder.known is not None
+        # With the endpoint known, the model is the first open question.
         self._take_focus("model" if is_filled else "preset")
 
     def _row(self, name: str, field: ChoiceField | SafeInput) -> ComposeResult:
@@ -361,6 +363,7 @@ class AddModelScreen(Dialog[Added]):
         told.show_anew(from_top=True)
         told.refresh(layout=True)
         for name in _LABELS:
+            # A known model has no fields for its name and its file.
             for problem in self.query(f"#wrong-{name}").results(ReadLines):
                 problem.display = name in self._problems
                 problem.show_anew(from_top=True)

@@ -230,6 +230,7 @@ class CaseMaker:
         for run in case.runs:
             for each in run.rounds:
                 said += (each.text, each.reasoning)
+        # Whatever looks like a key becomes a secret, before the suite is written with names in place of secrets.
         learn_keys(said, f"RECORDED_KEY_{seen.number}", self._secrets)
         return made_suite(Imported((case,), suite=RULE_OF_NEW_SUITES), suite_name(path), path, self._secrets)
 
@@ -255,6 +256,7 @@ def _change(suite: OpenSuite, made: MadeSuite, seen: Seen) -> Restructured:
     document = suite.document
     table = fitted(made.cases[0].table, document.table(HEAD))
     change = with_new_cases(document, [table], f"Case of conversation {seen.number}")
+    # A suite with errors may get a case, as long as the case adds none.
     if len(errors := parse_suite(change.document.text, suite.path).errors) > len(suite.file.errors):
         raise RefusedError(f"{suite.path.name} cannot hold it: {errors[-1].message}")
     return change

@@ -41,6 +41,7 @@ class Conversations(ListState[Seen]):
         """Add new conversations, and replace those that went on."""
         for seen in news:
             self._seen[seen.number] = seen
+            # The filter searches the text of the whole conversation, which has grown.
             self._texts.pop(seen.number, None)
         self._rebuild()
 
@@ -206,6 +207,7 @@ class LiveScreen(ListScreen[None, Conversations]):
         self.state.take([each for each in news if isinstance(each, Seen)])
         said = [each for each in news if isinstance(each, str)]
         if said:
+            # A notice replaces the one before it, so only the last sentence would be seen.
             self.announce(said[-1], "warned", GLYPHS.warned)
         if self.is_covered:
             self._missed = True

@@ -221,6 +221,7 @@ class RunBook:
         """
         latest = self._latest.setdefault((planned.file.path, planned.case.id), {})
         kind = RunKind(planned.model, planned.repeat, True)
+        # The recordings come again with each reading of the workspace; known ones keep their record.
         if kind not in latest:
             latest[kind] = record = recalled(planned, started_at, events, result)
             record.shelf = self._shelf
@@ -240,6 +241,7 @@ class RunBook:
 
     def finished(self, case: CaseKey) -> list[RunRecord]:
         """Return the finished runs of a case."""
+        # Most runs are both the latest ones and those that count, so `distinct` follows.
         runs = (*self._latest.get(case, {}).values(), *chain.from_iterable(self.by_model.of(case).values()))
         return [run for run in distinct(runs) if run.figures is not None]
 
@@ -255,6 +257,7 @@ class RunBook:
         self._forget(case)
         if result.status != status:
             self._uncounted.add(case)
+        # An edit may regrade a whole suite, and its tally is only counted again for cases that show something else.
         if self.summary(case) != before:
             self._revisions[run.path] = self._revisions.get(run.path, 0) + 1
 
@@ -308,6 +311,7 @@ class RunBook:
 
     def is_to_run_again(self, case: CaseKey) -> bool:
         """Return whether a case failed or broke off, or one of its latest runs was stopped."""
+        # Earlier runs count in place of stopped ones, so the summary alone may hide that the latest were stopped.
         stopped = any(run.status == Status.STOPPED for run in counting(self._latest.get(case, {})))
         return stopped or self.summary(case).status in RUN_AGAIN
 
@@ -364,6 +368,8 @@ class RunBook:
         if revision is None:
             return CaseTally()
         known = self._tallies.get(suite)
+        # The identity suffices: the tree passes the same tuple until its rows change, and a suite may have thousands of
+        # cases.
         if known is None or known[0] is not cases or known[1] != revision:
             counted = CaseTally.of(self.summary((suite, case)) for case in cases)
             known = self._tallies[suite] = (cases, revision, counted)

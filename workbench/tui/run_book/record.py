@@ -163,6 +163,7 @@ class Tally(Generic[_Key]):
     @property
     def totals(self) -> Mapping[str, int]:
         """The count of each name."""
+        # The plus drops the names whose count went down to zero.
         return +self._totals
 
 
@@ -310,6 +311,7 @@ class RunRecord:
 
         A packed run stays packed.
         """
+        # The functions hold what they read, because the app may pack the run before the thread calls them.
         secrets = self.parts.secrets
         if self._content is not None:
             result = self._content.result
@@ -345,6 +347,7 @@ class RunRecord:
 
     def _pack(self) -> None:
         if self._packed is None:
+            # A run that was unpacked only to be viewed still has its packed form.
             assert self._content is not None
             self._packed = packed(self._content)
         self._shown = None
@@ -468,6 +471,7 @@ class RunRecord:
         return fold(chain.from_iterable(map(redaction.take, self.events)))
 
     def _shown_of(self, result: RunResult) -> RunResult:
+        # Secrets that are learned, and suites that are opened, make a new finder, which may redact other texts.
         finder = self.parts.secrets.finder
         known = self._shown_result
         if known is None or known[0] is not result or known[1] is not finder:
@@ -647,5 +651,6 @@ def waiting_message(run: RunRecord, held: Sequence[RunRecord], starting: Sequenc
 
 def _is_needed(run: RunRecord, starting: str) -> bool:
     """Return whether a run waits for a starting server of its suite, or for a model."""
+    # Start-ups are reported as "model NAME" or "server NAME", and `RunBook.starting` appends the seconds.
     servers = run.planned.suite.servers
     return starting.startswith("model ") or any(starting.startswith(f"server {server.name} …") for server in servers)

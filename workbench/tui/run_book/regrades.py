@@ -107,7 +107,7 @@ class Regrading:
 
     def finish(self, suite: OpenSuite, case: CaseKey) -> None:
         """Check a case whose runs ended: they were graded by the suite as it was when they began."""
-        if all(run.planned.file is suite.file for run in self._book.finished(case)):
+        if self._is_graded_by(suite.file, case):
             return
         now = suite.file.suite
         if now is None:
@@ -158,8 +158,12 @@ class Regrading:
 
     def _look_at(self, file: SuiteFile, case: Case) -> None:
         key = (file.path, case.id)
-        if any(run.planned.file is not file for run in self._book.finished(key)):
+        if not self._is_graded_by(file, key):
             self._due[key] = (file, case)
+
+    def _is_graded_by(self, file: SuiteFile, case: CaseKey) -> bool:
+        """Return whether all finished runs of a case have their grades by this state of its suite."""
+        return all(run.planned.file is file for run in self._book.finished(case))
 
     def _of_case(self, key: CaseKey, file: SuiteFile, case: Case) -> Iterator[Due]:
         for run in self._book.finished(key):
@@ -190,10 +194,12 @@ def _by_suite(suite: Suite) -> tuple[object, ...]:
 
 
 def _pace(case: Case, trajectory: Trajectory) -> Pace:
-    checks = list(case.written_checks())
-    if any(check.outside == "python" for check in checks):
-        return "with Python"
-    slow = any(check.cost == "unbounded" for check in checks)
-    if slow or len(trajectory.calls) > AT_ONCE_CALLS:
-        return "in background"
-    return "at once"
+    pace: Pace = "at once"
+    if len(trajectory.calls) > AT_ONCE_CALLS:
+        pace = "in background"
+    for check in case.written_checks():
+        if check.outside == "python":
+            return "with Python"
+        if check.cost == "unbounded":
+            pace = "in background"
+    return pace

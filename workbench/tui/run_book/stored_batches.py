@@ -159,8 +159,12 @@ def read_case(
 def _going(file: Path, batches: Iterable[BatchRow]) -> frozenset[int]:
     from workbench.history.claims import claimed
 
-    going_on = (batch.number for batch in batches if batch.ended_at is None and batch.damage is None)
-    return frozenset(number for number in going_on if claimed(file, number))
+    going: set[int] = set()
+    for batch in batches:
+        # A batch without an end may also be one whose process was killed, which no process claims.
+        if batch.ended_at is None and batch.damage is None and claimed(file, batch.number):
+            going.add(batch.number)
+    return frozenset(going)
 
 
 def _batch(
@@ -207,9 +211,11 @@ def _first_that_fit(
             if not all(word in text for word in wanted):
                 continue
             found += len(case.ended)
+            # The first case is read even if it alone has more runs, or the screen would be empty.
             if found > most and places:
                 is_all = False
                 break
+            # Neighbouring cases are read with one query.
             if places and places[-1][1] + 1 == case.first:
                 places[-1] = places[-1][0], case.last
             else:

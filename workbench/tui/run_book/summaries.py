@@ -62,6 +62,7 @@ class RunsByModel:
         of_case = self._runs.get(case, {})
         runs = of_case.get(run.model, [])
         left = without(runs, run)
+        # A fork never counts, and a run that newer ones replaced no longer does.
         if len(left) == len(runs):
             return
         left = left or self._before.get(case, {}).get(run.model, [])
@@ -119,6 +120,7 @@ class RunsByModel:
         self._models.setdefault(case[0], {})[model] = None
 
     def _tell(self, case: CaseKey) -> None:
+        # Set anew, the case moves to the end of the dictionary, from where `begun_since` reads.
         self._puts += 1
         self._begun.pop(case, None)
         self._begun[case] = self._puts
@@ -237,6 +239,7 @@ def _deciding_runs(runs: Sequence[RunRecord]) -> Iterator[int]:
     for of_model in of_models.values():
         figures = list(finished_figures(map(runs.__getitem__, of_model)))
         deciding: list[int] = []
+        # While repeats are missing, their model has no status, and the last repeat is shown.
         if len(figures) == len(of_model):
             status = joined(figures).status
             deciding = [index for index in of_model if runs[index].status == status]

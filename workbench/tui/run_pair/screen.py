@@ -148,6 +148,7 @@ class PairList(LineView):
         self.cursor = at
 
     def move_cursor(self, index: int) -> None:
+        # Laying out changes the number of lines, and a cursor on the last one stays on the last one.
         end = index >= self._lines.count - 1
         index = self._lines.settle(min(max(index, 0), self._lines.count - 1), self._reach)
         super().move_cursor(self._lines.count - 1 if end else index)

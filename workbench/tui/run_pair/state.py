@@ -178,6 +178,7 @@ class PairState:
 
     def entry_of(self, row: int) -> int:
         """Return the index of the entry that shows a differing row."""
+        # Entries are in the order of their first rows, and a differing row is never folded.
         return bisect_left(self.entries, row, key=self._first_row)
 
     @staticmethod

@@ -122,6 +122,7 @@ class ViewActions(MainActions):
     def _go(self, step: int) -> None:
         main = self.app.main
         if main.filter_box.typing:
+            # Tab accepts a filter that is being typed, as Enter does.
             main.filter_box.end(keep=True)
         main.go_to(PANES[(PANES.index(main.pane) + step) % len(PANES)])
 
@@ -163,6 +164,7 @@ class ViewActions(MainActions):
     def back(self) -> None:
         """Stop a search for suites, or leave the filter, the search, the zoom or the pane."""
         main = self.app.main
+        # From the innermost state outwards: each Esc leaves one.
         if self.app.services.searches.stop():
             return
         if main.filter_box.typing or (main.selection.tree.filter and main.pane == "suites"):
@@ -228,6 +230,7 @@ class ProgramActions(MainActions):
         if app.is_web:
             app.announce("A browser has no shell to resume from: q quits", "warned", GLYPHS.warned)
             return
+        # The leader of a session has no shell above it that could resume it.
         if os.name != "posix" or app.is_headless or os.getsid(0) == os.getpid():
             app.announce("There is no shell here to resume from", "warned", GLYPHS.warned)
             return
@@ -555,6 +558,7 @@ GROUPS: tuple[type[MainActions], ...] = (
 )
 """The groups of the main screen's actions, in the order of help and palette."""
 
+# Given as text, because importing the classes would load every screen before the first frame.
 SCREENS: Mapping[str, str] = {
     "tools": "tools.screen:ToolsScreen",
     "call": "tools.call:CallScreen",
@@ -638,12 +642,14 @@ class AllActions(Mapping[str, Action]):
         for each in (*MAIN_ACTIONS, *MOVING):
             if each.where in ("move", "anywhere"):
                 anywhere.append(each)
+        # Keys of the main screen are bound in each of its panes, but not on the screens above it.
         everywhere = [*anywhere, *_actions_at("everywhere")]
         places: list[tuple[Action, ...]] = []
         for pane in _PANES:
             place = (*_actions_at(*pane), *everywhere)
             if any(action in place for action in wanted):
                 places.append(place)
+        # An action that is bound everywhere may clash with the keys of every screen.
         all_screens = any(action in anywhere for action in wanted)
         for name in SCREENS:
             if all_screens or any(action.where == name for action in wanted):
@@ -704,6 +710,7 @@ def keys_elsewhere(*here: Where) -> list[tuple[str, Sequence[Action]]]:
     }
     titles.update((pane, f"In {PANE_TITLES[pane]}") for pane in PANES)
     shown: set[Where] = {*here}
+    # The help of a pane lists the keys of the whole main screen already.
     if not shown.isdisjoint(PANES):
         shown.add("everywhere")
     found: list[tuple[str, Sequence[Action]]] = []

@@ -111,6 +111,7 @@ class MainScreen(PanesScreen):
             state.follow_status(self.book)
         if change.how == "read":
             tree.message = tree_message(state.filter)
+        # Moving the cursor scrolls the tree to it, which the typing of a text must not do.
         if change.how == "read" or state.other_rows or tree.cursor != state.cursor:
             tree.move_cursor(state.cursor)
         tree.repaint()
@@ -224,6 +225,7 @@ class MainScreen(PanesScreen):
         self._bars.end_notice()
         self._settle()
         why = None
+        # A field in the run pane takes keys such as that for saving, whatever the situation.
         if not self.run_pane.takes(action_id):
             why = why_unavailable(main_action(action_id)[1], situation_of(self))
         if why is not None:

@@ -179,6 +179,7 @@ class Services:
                 self._app.announce(one_line(text), gently=True)
 
     def _delivered(self, cases: set[CaseKey], batches: bool) -> None:
+        # A run that began before an edit was graded by the case as it was then.
         self.regrader.finish(cases)
         if batches:
             # The servers of a batch may have listed their tools.
@@ -198,6 +199,7 @@ class Services:
 
     def _second_passed(self) -> None:
         for screen in self._app.side_screens():
+            # Only the top screen is told, because a covered one must not draw.
             if self._app.shows(screen):
                 screen.second_passed()
                 return

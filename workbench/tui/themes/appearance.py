@@ -116,6 +116,7 @@ class Appearance:
     def _read(self, keeping: str | None = None) -> None:
         self._stamp = stamp_of(self._own)
         themes = load_themes(bundled("themes"), self._own)
+        # The current theme stays while its file has a mistake, such as halfway through an edit.
         if keeping is not None and keeping not in themes.by_name:
             themes = replace(themes, by_name={**themes.by_name, keeping: self._themes.by_name[keeping]})
         self._themes = themes

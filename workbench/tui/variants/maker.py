@@ -111,6 +111,7 @@ class VariantMaker:
     ) -> None:
         try:
             suite = self._selection.open_suites.editable(path)
+            # A suite that cannot be edited has refused by now, before anything is typed.
             taken = set()
             for _, each in tables(suite.document.table(HEAD).get("variants")):
                 taken.add(each.get("name"))
@@ -150,6 +151,7 @@ class VariantMaker:
         announce(f"Variant {one_line(name)} made; {key_for('edit.undo')} takes it back", "passed", GLYPHS.passed)
         if next_ == "run":
             variants = self._selection.variants
+            # The comparison shows the variants that are chosen, so the new one is chosen as well.
             self._selection.variants = replace(variants, names=variants.names | {name}, plain=True)
             self._run_cases([(suite, keys)], variants=Variants(frozenset({name})))
             self._stage.perform("compare")
