@@ -96,6 +96,7 @@ def test_the_help_of_a_command_imports_nothing_of_what_it_executes(name: str, tm
     assert not {"asyncio", "sqlite3", "tomllib", "logging"}.intersection(loaded)
 
 
+@pytest.mark.slow
 def test_a_module_that_was_loaded_for_its_options_is_loaded_anew_to_be_executed(tmp_path: Path) -> None:
     program = """
 from workbench.cli.main import COMMANDS, parser_of

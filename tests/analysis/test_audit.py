@@ -354,6 +354,7 @@ class TestUnnoticed:
     def test_a_case_with_another_warning_is_left_until_that_is_mended(self) -> None:
         assert self.of(self.pay({**TO_MARY, "urgnt": True})) == []
 
+    @pytest.mark.slow
     def test_the_work_is_bounded(self) -> None:
         many = {"unordered": [{"tool": "pay", "args": TO_MARY}] * 120}
         kinds = {each.kind for each in audit_suite(suite_of(many, tools=[PAY]), {}).findings}

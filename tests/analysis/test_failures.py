@@ -314,6 +314,7 @@ def test_every_failed_run_has_a_cause_and_one_main_cause_and_the_counts_add_up(
         assert sum(n for (_, got), n in counts.items() if got) == sum(len(r.trajectory.calls) for r in graded_runs)
 
 
+@pytest.mark.slow
 def test_ten_thousand_runs_take_no_time_worth_speaking_of() -> None:
     run, case = called(WEATHER, ("forecast", {"city": "Oslo"}))
     failures = failures_of([(run, case)] * 10_000)

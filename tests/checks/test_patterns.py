@@ -66,6 +66,7 @@ def test_what_other_threads_use_is_not_counted(monkeypatch: pytest.MonkeyPatch) 
     assert searches.made == [(0.5, True)]
 
 
+@pytest.mark.slow
 async def test_other_threads_go_on_meanwhile() -> None:
     search = asyncio.create_task(asyncio.to_thread(found, ENDLESS, LONG))
     ticks = 0

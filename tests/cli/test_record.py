@@ -180,6 +180,7 @@ def test_a_tee_passes_every_byte_the_exit_code_and_signals(program: Program) -> 
     assert missing.returncode == 127 and b"no-such-server cannot be started" in missing.stderr and not missing.stdout
 
 
+@pytest.mark.slow
 def test_keys_among_the_words_of_the_servers_command_are_not_written_down(program: Program) -> None:
     answers = "for line in sys.stdin: print(json.dumps({'id': json.loads(line)['id'], 'result': sys.argv}), flush=True)"
     given = ["--token", "correcthorse", "--api-key=battery9", "postgres://a:s3cret9@db/x", f"ghp_{'aB3' * 12}", "Oslo"]

@@ -288,6 +288,7 @@ def test_closed_and_full_outputs_are_no_crash(program: Program) -> None:
     assert (full.returncode, full.stderr) == FULL
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_is_no_crash(program: Program) -> None:
     program.write("weather.toml", WEATHER)
     reading, writing = os.pipe()

@@ -123,6 +123,7 @@ def test_equal_models_are_not_decided_and_all_runs_are_made(program: Program) ->
     assert (found["look"], found["looks"], found["rule"]) == (4, 4, "looks")
 
 
+@pytest.mark.slow
 def test_looks_are_taken_after_a_quarter_of_the_cases_and_the_order_follows_the_seed(program: Program) -> None:
     program.write("light.toml", suite())
     found = watched(compared(program, "light.toml", *BOTH, "--looks", "4", "--seed", "1"))

@@ -107,6 +107,7 @@ async def test_a_judge_goes_on_for_those_who_wait_when_the_run_that_asked_is_sto
         await endpoints.close()
 
 
+@pytest.mark.slow
 def test_what_was_judged_can_be_read_while_a_thread_that_took_too_long_goes_on(tmp_path: Path) -> None:
     recorded = [Judgement("m", "c", str(number), True, "r") for number in range(20_000)]
     judge = RunJudge(lambda _check: SPEC, JudgementCache(tmp_path / "j.jsonl", NO_SECRETS), recorded=recorded)

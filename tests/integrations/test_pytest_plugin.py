@@ -114,7 +114,9 @@ def test_without_the_option_nothing_is_collected_imported_or_written(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    "workers", [(), ("-n", "2"), ("-n", "2", "--dist", "loadfile")], ids=["alone", "xdist", "files"]
+    "workers",
+    [(), ("-n", "2"), pytest.param(("-n", "2", "--dist", "loadfile"), marks=pytest.mark.slow)],
+    ids=["alone", "xdist", "files"],
 )
 def test_each_case_with_each_model_is_a_test(project: Path, workers: tuple[str, ...]) -> None:
     asked = ("--workbench", "--workbench-model", "offline", "--workbench-report", "report.json", "-rf")
@@ -235,7 +237,7 @@ def _many(folder: Path, cases: int) -> None:
     (folder / "many.toml").write_text(head + "\n".join(tests))
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "3")], ids=["alone", "xdist"])
+@pytest.mark.parametrize("workers", [(), pytest.param(("-n", "3"), marks=pytest.mark.slow)], ids=["alone", "xdist"])
 def test_all_tests_are_one_batch_with_one_writer_and_one_limit(tmp_path: Path, workers: tuple[str, ...]) -> None:
     _many(tmp_path, 24)
     with Server(_answers) as server:
@@ -267,7 +269,9 @@ def test_what_an_endpoint_is_to_blame_for_is_no_failure(tmp_path: Path, errors: 
     assert ran.outcomes == outcomes, ran.output
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "two workers"])
+@pytest.mark.parametrize(
+    "workers", [(), pytest.param(("-n", "2"), marks=pytest.mark.slow)], ids=["alone", "two workers"]
+)
 def test_suites_outside_of_the_root_have_a_name_of_their_own(project: Path, workers: tuple[str, ...]) -> None:
     root = project / "root"
     root.mkdir()
@@ -298,7 +302,9 @@ def test_a_report_that_cannot_be_written_is_no_success(project: Path) -> None:
     ("given", "said"),
     [
         (("--workbench-model", "gone"), "there is no model 'gone'"),
-        (("--workbench-model", "gone", "-n", "2"), "there is no model 'gone'"),
+        pytest.param(
+            ("--workbench-model", "gone", "-n", "2"), "there is no model 'gone'", marks=pytest.mark.slow, id="-n 2"
+        ),
         (("--workbench-model", "offline", "--workbench-model", "gone"), "there is no model 'gone'"),
         (("--workbench-model", "replay:no-folder"), "no-folder"),
         (("-o", "workbench_models=gone"), "there is no model 'gone'"),
@@ -380,6 +386,7 @@ def test_what_was_trusted_for_good_needs_no_option(project: Path) -> None:
     assert "not approved" not in ran.output and marker.exists(), ran.output
 
 
+@pytest.mark.slow
 def test_only_what_surely_broke_since_a_baseline_fails_its_test(tmp_path: Path) -> None:
     """Room 2 fails for good, room 3 once, room 4 failed before, and room 5 is skipped."""
     (tmp_path / "pyproject.toml").write_text('[tool.pytest.ini_options]\naddopts = "-p no:randomly"\n')

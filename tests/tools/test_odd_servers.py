@@ -123,6 +123,7 @@ async def test_a_result_that_is_none_is_a_tool_error_that_says_where(
     assert await say(server, text("still there")) == ToolAnswer("still there")
 
 
+@pytest.mark.slow
 async def test_a_flood_of_progress_keeps_nobody_waiting(open_server: OpenServer) -> None:
     server = open_server("python", "workshop.py")
     await server.start()

@@ -304,6 +304,7 @@ async def test_no_other_host_is_sent_the_headers(pool: ServerPool) -> None:
         assert elsewhere.requests == []
 
 
+@pytest.mark.slow
 async def test_proxies_of_the_environment_are_not_used_for_this_machine(
     pool: ServerPool, shared: Shared, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -92,6 +92,7 @@ def test_nothing_that_was_said_is_sent_unless_asked_for() -> None:
     assert agent.status.message == "wrong argument: get_weather.city"
 
 
+@pytest.mark.slow
 def test_many_runs_go_in_several_requests_and_a_busy_collector_is_asked_again() -> None:
     busy = Answer((b"busy",), 503, {"retry-after": "0"}, "length")
     run = run_of(events_of([("Yes \ud800.", "", ())]))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.chains import chain_happenings
 from tests.trajectories import CallSpec
 from tests.tui.apps import Opened, opened, opening, suites_in
@@ -69,6 +71,7 @@ async def test_a_run_of_a_chain_is_accepted_step_by_step(tmp_path: Path) -> None
         assert suite.document.text == CHAIN
 
 
+@pytest.mark.slow
 async def test_one_step_takes_its_call_from_the_call_or_from_where_it_begins(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, sums=CHAIN), size=(80, 24)) as app:
         await ran(app)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from textual import events
 
 from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Opened, conversation, opened, suites_in
@@ -91,6 +92,7 @@ async def test_breakpoints_are_kept_hold_every_run_and_are_there_again(tmp_path:
         assert lines(app) == ["error"]
 
 
+@pytest.mark.slow
 async def test_the_list_switches_changes_and_deletes_on_a_tiny_screen(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME), size=(40, 10)) as app:
         await app.press("B")

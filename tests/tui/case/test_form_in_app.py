@@ -97,6 +97,7 @@ async def test_a_case_is_finished_in_the_form_and_runs(tmp_path: Path) -> None:
         assert planned.case == case
 
 
+@pytest.mark.slow
 async def test_a_case_that_is_not_toml_says_so_and_offers_the_toml(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=HOME)) as app:
         main = app.app.main
@@ -173,6 +174,7 @@ async def test_a_new_case_asks_for_its_message_and_then_goes_on_to_what_it_expec
         assert 'tool = "set_lights"' in suite.document.block(index)
 
 
+@pytest.mark.slow
 async def test_the_message_of_a_new_case_is_asked_for_where_it_is_missing_and_in_the_toml(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=HOME)) as app:
         await app.press("n", *"Dim", "enter")

@@ -166,6 +166,7 @@ async def test_a_case_that_is_gone_from_the_disk_is_not_typed_on_in_another_one(
 # What a cell cannot hold
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["another row", "escape"])
 async def test_a_text_that_a_cell_refuses_is_there_again_with_its_reason(tmp_path: Path, how: str) -> None:
     async with opened(suites_in(tmp_path, home=SCHEMA), size=(160, 48)) as app:

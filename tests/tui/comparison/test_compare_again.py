@@ -48,6 +48,7 @@ async def test_it_shows_what_ended_meanwhile_and_looks_at_nothing_that_was_over(
         ]
 
 
+@pytest.mark.slow
 async def test_a_case_that_ran_again_meanwhile_is_looked_at(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME), models=("one",)) as app:
         await comparing(app)

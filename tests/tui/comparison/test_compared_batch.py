@@ -162,6 +162,7 @@ async def test_it_is_read_again_when_it_is_shown_again(tmp_path: Path) -> None:
             assert cells_of(app, "Lights off").startswith("✓")
 
 
+@pytest.mark.slow
 async def test_what_is_missing_in_a_batch_that_was_cut_off_is_not_said_to_come(tmp_path: Path) -> None:
     with other_program(tmp_path) as (suites, history, other):
         async with opened(suites, live=True, history=history) as app:

@@ -18,6 +18,7 @@ SUITE = HEAD + "".join(
 )
 
 
+@pytest.mark.slow
 async def test_of_a_large_batch_the_first_cases_are_shown_and_all_are_searched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

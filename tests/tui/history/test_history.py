@@ -68,6 +68,7 @@ async def test_batches_stand_with_their_pass_rates_and_their_trend(tmp_path: Pat
         assert_golden(app.screen, f"history-{size[0]}x{size[1]}")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("utc")
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_two_marked_batches_show_what_changed_and_enter_puts_both_runs_side_by_side(
@@ -119,6 +120,7 @@ async def test_enter_shows_a_batch_case_by_case_and_its_runs_and_cases_over_time
         assert "Movie night" in app.screen
 
 
+@pytest.mark.slow
 async def test_a_batch_is_named_named_otherwise_and_loses_its_name(tmp_path: Path) -> None:
     suites, history = history_of(tmp_path)
     async with opened(suites, live=True, history=history) as app:
@@ -166,6 +168,7 @@ async def test_of_a_whole_batch_the_key_says_that_nothing_is_missing(tmp_path: P
         assert "This batch is complete; nothing to resume" in app.screen
 
 
+@pytest.mark.slow
 async def test_before_a_batch_goes_on_with_a_suite_of_then_that_is_asked(tmp_path: Path) -> None:
     suites, history = history_of(tmp_path)
     (suites / "home.toml").write_text(SMART_HOME.replace("Good night.", "Sleep well."), encoding="utf-8")

@@ -41,6 +41,7 @@ async def go_to(app: Opened, kind: type[Item], number: int = 0) -> None:
     await app.settle()
 
 
+@pytest.mark.slow
 async def test_a_run_is_forked_after_a_result_on_another_model_with_other_texts(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     (suites / "workbench.toml").write_text(LOCAL, encoding="utf-8")
@@ -75,6 +76,7 @@ async def test_on_the_smallest_screen_all_that_can_be_changed_is_there_and_the_k
         assert all(shown in app.screen for shown in wanted), app.screen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(120, 36), (40, 10)])
 async def test_what_was_typed_survives_leaving_and_a_start_that_is_refused(
     tmp_path: Path, size: tuple[int, int]
@@ -125,6 +127,7 @@ async def test_why_a_run_cannot_be_forked_is_said(tmp_path: Path) -> None:
         assert "Not forked: the model answered in round 2, so there is nothing left to ask" in app.screen
 
 
+@pytest.mark.slow
 async def test_forks_stand_as_branches_with_their_first_difference(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(200, 40)) as app:
         await made(app)
@@ -159,6 +162,7 @@ async def test_c_on_another_run_says_which_run_of_the_case_is_held_and_how_to_ge
         assert app.session.gone_on == [(fork.run_id, "end")]
 
 
+@pytest.mark.slow
 async def test_a_recording_is_forked_and_its_fork_saved_beside_it(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         run = await made(app)

@@ -32,6 +32,7 @@ def test_a_frame_covers_its_subject_only_without_room(frame: Size, screen: Size,
         assert not place.overlaps(first) or screen.height - first.bottom < frame.height
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(80, 24), (160, 48)])
 async def test_a_dialog_leaves_the_row_it_asks_about_visible(tmp_path: Path, size: tuple[int, int]) -> None:
     async with opened(suites_in(tmp_path, home=MANY_CASES), size=size) as app:

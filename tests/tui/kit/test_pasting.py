@@ -43,6 +43,7 @@ async def test_a_field_of_one_line_says_which_line_it_took(tmp_path: Path, keys:
         assert field.value == "one"
 
 
+@pytest.mark.slow
 async def test_nothing_of_a_paste_is_lost_in_a_form_or_by_a_length(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME), size=(120, 36)) as app:
         form, suite = app.app.main.query_one(FormView), app.app.main.open_suites.suites[0]

@@ -48,6 +48,7 @@ async def to(app: Opened, field: str) -> None:
     raise AssertionError(f"no way to {field}")
 
 
+@pytest.mark.slow
 async def test_a_local_endpoint_is_added_and_run_by_keys_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the dialog over the form to a run; comments of the file stay."""
     suites = suites_in(tmp_path, talk=TALK)
@@ -89,6 +90,7 @@ async def test_a_local_endpoint_is_added_and_run_by_keys_alone(tmp_path: Path, m
             assert server.requests[-1].json["model"] == "test-model"
 
 
+@pytest.mark.slow
 async def test_a_listed_model_runs_without_being_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with serve(models=document(models_document("one", "two"))) as server:
         offer(monkeypatch, Preset("near", "Near", f"{server.url}/v1"))
@@ -282,6 +284,7 @@ async def test_the_dialog_says_which_models_are_in_use_and_which_will_be(
         assert "Enter: runs use each suite's own models again." in app.screen
 
 
+@pytest.mark.slow
 async def test_what_thoughts_are_is_chosen_in_the_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     suites = suites_in(tmp_path, talk=TALK)
     offer(monkeypatch)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.tui.apps import SMART_HOME, opened, suites_in
 
 SETTINGS = """
@@ -43,6 +45,7 @@ async def test_each_model_says_whose_it_is_where_it_is_reached_and_whether_its_k
         assert app.app.main.selection.models == ("local-llama",)
 
 
+@pytest.mark.slow
 async def test_settings_that_cannot_be_used_are_said_above_the_list(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     (suites / "workbench.toml").write_text("[models.x]\nprovider = 'none such'\n")

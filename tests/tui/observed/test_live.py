@@ -92,6 +92,7 @@ async def test_a_conversation_appears_step_by_step_and_becomes_a_case_that_passe
         assert suite.document.text == before
 
 
+@pytest.mark.slow
 async def test_a_new_suite_holds_the_case_and_its_run_can_be_replayed(tmp_path: Path) -> None:
     answers = [said("openai", calls=[CITY]), said("openai", "It rains.")]
     async with recording(tmp_path, answers, size=(80, 24)) as (app, url):
@@ -147,6 +148,7 @@ async def test_what_is_under_way_is_asked_about_and_what_breaks_off_is_said(tmp_
         await app.until(lambda: app.app.shows_main)
 
 
+@pytest.mark.slow
 async def test_a_port_in_use_is_said_and_asked_for_again(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

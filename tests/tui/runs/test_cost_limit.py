@@ -48,6 +48,7 @@ async def test_it_shows_what_was_spent_and_goes_on_as_far_as_it_may(tmp_path: Pa
             assert len(server.requests) == 5
 
 
+@pytest.mark.slow
 async def test_stop_leaves_the_rest_unmade(tmp_path: Path) -> None:
     with Server(lambda _: said("openai", "Hello.")) as server:
         async with asking(tmp_path, server) as app:
@@ -58,6 +59,7 @@ async def test_stop_leaves_the_rest_unmade(tmp_path: Path) -> None:
             assert "3 runs not made: cost limit of $1.50" in app.screen
 
 
+@pytest.mark.slow
 async def test_stopping_everything_withdraws_the_question(tmp_path: Path) -> None:
     with Server(lambda _: said("openai", "Hello.")) as server:
         async with asking(tmp_path, server) as app:

@@ -77,6 +77,7 @@ async def test_behind_a_question_the_summary_of_the_suite_counts_what_is_done(tm
         assert counts.endswith("2 not run")
 
 
+@pytest.mark.slow
 async def test_a_tool_is_allowed_until_its_run_ends(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         (run,) = await app.run("r")
@@ -208,6 +209,7 @@ async def test_shift_x_stops_everything_and_nothing_more_is_asked(tmp_path: Path
         assert app.session.allowed == []
 
 
+@pytest.mark.slow
 async def test_q_leaves_the_app_from_a_question_when_pressed_twice(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(80, 24)) as app:
         (run,) = await app.run("r")
@@ -219,6 +221,7 @@ async def test_q_leaves_the_app_from_a_question_when_pressed_twice(tmp_path: Pat
         await app.until(lambda: app.session.closed)
 
 
+@pytest.mark.slow
 async def test_below_a_question_no_keys_of_the_main_screen_are_offered(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(120, 40)) as app:
         (run,) = await app.run("r")
@@ -233,6 +236,7 @@ async def test_below_a_question_no_keys_of_the_main_screen_are_offered(tmp_path:
         assert "m models" in app.screen
 
 
+@pytest.mark.slow
 async def test_a_held_run_is_marked_and_goes_on_where_it_stood(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(160, 48)) as app:
         (run,) = await app.run("r")

@@ -94,6 +94,7 @@ async def test_a_recording_opens_with_its_case_its_run_and_its_grade(tmp_path: P
         assert "✗ Movie night" in app.screen
 
 
+@pytest.mark.slow
 async def test_the_case_of_a_recording_can_be_run_anew_and_the_new_run_be_saved_beside_it(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         file = await saved(app)
@@ -123,6 +124,7 @@ async def test_a_run_that_was_saved_already_is_not_saved_twice(tmp_path: Path) -
         assert list(file.parent.iterdir()) == [file]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["copy.jsonl", "x.run.jsonl.part", "noname"])
 async def test_a_recording_is_known_by_its_first_line_whatever_its_name(tmp_path: Path, name: str) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:

@@ -40,6 +40,7 @@ async def many_ran(app: Opened) -> None:
     await app.settle()
 
 
+@pytest.mark.slow
 async def test_cells_and_totals_follow_when_many_runs_are_graded_anew_beside(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, many=MANY), models=("one",)) as app:
         await many_ran(app)
@@ -54,6 +55,7 @@ async def test_cells_and_totals_follow_when_many_runs_are_graded_anew_beside(tmp
         assert f"{CASES - 1} ✗" in app.screen
 
 
+@pytest.mark.slow
 async def test_rows_that_are_sorted_are_sorted_anew_once_all_is_graded(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, many=MANY), models=("one",)) as app:
         await many_ran(app)

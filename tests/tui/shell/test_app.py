@@ -199,6 +199,7 @@ async def test_the_name_of_a_file_that_is_not_there_begins_a_suite_that_is_writt
         )
 
 
+@pytest.mark.slow
 async def test_an_empty_folder_offers_a_suite_from_a_server_and_the_samples(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path)) as app:
         assert "No suites here." in app.screen

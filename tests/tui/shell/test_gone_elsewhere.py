@@ -77,6 +77,7 @@ async def test_nothing_comes_up_over_a_dialog_in_which_somebody_types(tmp_path: 
         assert "#2 abc" in app.screen
 
 
+@pytest.mark.slow
 async def test_what_is_worked_out_for_the_comparison_comes_up_only_there(tmp_path: Path, held: Held) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME), models=("one", "two")) as app:
         screen = await compared(app)

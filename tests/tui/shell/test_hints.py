@@ -64,6 +64,7 @@ async def test_every_screen_says_it_itself(keys: str, screen: str, said: str, tm
         assert ON_MAIN not in app.screen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("key", "screen"), [("equals_sign", "grades"), ("f", "failures")])
 async def test_the_screens_about_runs_say_it_too(key: str, screen: str, tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME), models=("one", "two")) as app:

@@ -111,6 +111,7 @@ async def test_it_chooses_once_by_key_or_mouse_and_closes_once(tmp_path: Path) -
         assert isinstance(app.app.screen, HelpScreen)
 
 
+@pytest.mark.slow
 async def test_it_takes_keys_that_come_in_one_burst_with_the_one_that_opens_it(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(40, 10)) as app:
         for key in ("pagedown", "pageup", "down", "ctrl+end", "end", "k", "backspace"):

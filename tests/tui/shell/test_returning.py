@@ -82,6 +82,7 @@ async def test_leaving_is_enough_to_be_remembered(tmp_path: Path) -> None:
     assert project["case"] == "lights-off"
 
 
+@pytest.mark.slow
 async def test_a_chosen_theme_is_kept_and_one_only_tried_is_not(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, one=SMART_HOME)
     async with opened(suites) as app:

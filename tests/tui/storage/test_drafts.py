@@ -54,6 +54,7 @@ async def test_what_was_kept_is_offered_and_taken_over(tmp_path: Path) -> None:
         assert drafts(tmp_path) == []
 
 
+@pytest.mark.slow
 async def test_what_is_thrown_away_is_gone_and_what_is_put_off_stays(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     await left_behind(suites)
@@ -80,6 +81,7 @@ async def test_a_draft_on_a_file_that_changed_since_is_asked_about_before_it_ove
         assert (suites / "smart_home.toml").read_text() == THEIRS
 
 
+@pytest.mark.slow
 async def test_of_two_drafts_on_different_texts_neither_overwrites_the_disk_unasked(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     file = suites / "smart_home.toml"

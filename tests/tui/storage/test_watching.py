@@ -121,6 +121,7 @@ async def test_only_what_both_changed_is_asked_about(tmp_path: Path, key: str, u
         assert (suites / "home.toml").read_text() == suite.document.text
 
 
+@pytest.mark.slow
 async def test_each_conflict_is_asked_about_and_later_leaves_everything_as_it_is(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, home=SMART_HOME)
     async with opened(suites, watches=True) as app:
@@ -187,6 +188,7 @@ async def test_a_draft_outlives_a_file_that_is_broken_for_a_while(tmp_path: Path
         await app.until(lambda: suite.document.text == OFF.replace("Movie night", "Film night"))
 
 
+@pytest.mark.slow
 async def test_a_draft_outlives_its_file(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, home=SMART_HOME)
     file = suites / "home.toml"
@@ -201,6 +203,7 @@ async def test_a_draft_outlives_its_file(tmp_path: Path) -> None:
         await app.until(lambda: suite.document.text == OFF.replace("Movie night", "Film night"))
 
 
+@pytest.mark.slow
 async def test_nothing_is_merged_below_what_is_being_typed(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, home=SMART_HOME)
     async with opened(suites, watches=True) as app:

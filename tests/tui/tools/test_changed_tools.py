@@ -7,6 +7,8 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.programs import grant_of
 from tests.tools.conftest import SERVERS
 from tests.tui.apps import opened, suites_in
@@ -29,6 +31,7 @@ tool = "peek"
 """
 
 
+@pytest.mark.slow
 async def test_changed_tools_are_known_and_named_in_a_quiet_notice(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, growing=SUITE)
     async with opened(suites, live=True, trust=True, size=(160, 40)) as app:

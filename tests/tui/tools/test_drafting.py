@@ -51,6 +51,7 @@ async def test_cases_are_shown_and_added_as_one_step(tmp_path: Path) -> None:
             assert suite.document.text == before
 
 
+@pytest.mark.slow
 async def test_what_goes_wrong_is_said_and_the_suite_stays(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, shop=SHOP)
     answers = [document(error_document("openai", "no"), 401), submitted("rubbish"), Answer((HANG,))]

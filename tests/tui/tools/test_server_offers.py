@@ -6,6 +6,7 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
 from textual.events import Paste
 
 from tests.tools.conftest import SERVERS
@@ -44,6 +45,7 @@ def known(app: Opened) -> set[str]:
     return {tool.name for tool in app.app.main.known_tools.of(suite.document.table(HEAD), suite.path)}
 
 
+@pytest.mark.slow
 async def test_a_new_server_is_offered_and_its_tools_are_known_after_a_yes(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, new=SUITE), live=True, size=(120, 40)) as app:
         await write(app, written(COMMAND))
@@ -56,6 +58,7 @@ async def test_a_new_server_is_offered_and_its_tools_are_known_after_a_yes(tmp_p
         await app.until(lambda: "garden runs: 2 tools known now" in app.screen)
 
 
+@pytest.mark.slow
 async def test_in_the_form_the_question_comes_when_the_command_is_typed(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, new=SUITE)
     (suites / "garden.py").write_bytes(Path(COMMAND[1]).read_bytes())

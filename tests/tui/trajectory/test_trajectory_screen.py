@@ -89,6 +89,7 @@ async def test_a_run_that_goes_on_is_followed_until_somebody_looks_elsewhere(tmp
         assert "This run is not finished yet" in app.screen
 
 
+@pytest.mark.slow
 async def test_a_run_that_is_read_stays_as_it_is_when_others_push_it_off_the_shelf(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -122,6 +122,7 @@ async def test_a_case_that_is_edited_here_or_on_the_disk_says_so(tmp_path: Path)
         assert rows(app)["Lights off"] == "✓ 1.00 5 h"
 
 
+@pytest.mark.slow
 async def test_results_of_a_suite_that_was_never_saved_are_there_again_with_its_draft(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from textual.widgets import Input
 
 from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Call, Opened, conversation, opened, suites_in
@@ -78,6 +79,7 @@ async def test_another_prompt_is_written_run_beside_the_suite_compared_and_taken
         assert suite.document.text == SMART_HOME
 
 
+@pytest.mark.slow
 async def test_who_does_not_write_a_variant_finds_its_text_and_name_again(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME), models=("one",)) as app:
         await made(app, "V", "You switch lights.", "lights")
@@ -94,6 +96,7 @@ async def test_who_does_not_write_a_variant_finds_its_text_and_name_again(tmp_pa
         assert suite is not None and suite.document.text == SMART_HOME
 
 
+@pytest.mark.slow
 async def test_another_description_is_tried_in_all_cases_and_undone_runs_keep_their_grades(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME), size=(160, 48)) as app:
         await app.press("t", "down")
