@@ -285,6 +285,7 @@ def _rows(runs: Sequence[Sequence[AcceptedCall]]) -> Iterator[tuple[int, ...]]:
 
     Of a tool that runs call differently often, the run with the fewest calls decides which ones count.
     """
+    # In any order of the tools: the caller sorts the rows.
     for tool in _tools_of(runs[0]):
         of_runs: list[list[int]] = []
         for calls in runs:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from workbench.dataclasses import dataclass
 from workbench.suite.model import EXPECTATIONS, Case, derived_id
-from workbench.suite.problems import Problem, written
+from workbench.suite.problems import Problem, is_within, written
 from workbench.suite.render import Table
 from workbench.suite.splice import SpliceError, SuiteText
 from workbench.suite.suite_file import SuiteFile, parse_suite
@@ -66,8 +66,7 @@ def is_in(problem: Problem, at: int) -> bool:
     """Return whether a problem is in a case, by its index, or in everything except the cases for `HEAD`."""
     if at == HEAD:
         return not problem.where.startswith("cases[")
-    case = written(("cases", at))
-    return problem.where == case or problem.where.startswith((f"{case}.", f"{case}["))
+    return is_within(problem.where, written(("cases", at)))
 
 
 def _lines(parts: SuiteText, at: int) -> int:

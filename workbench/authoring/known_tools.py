@@ -68,6 +68,7 @@ def with_own_tools(known: tuple[ToolDefinition, ...], case: Mapping[str, object]
     own = list(written_out(case))
     if not own:
         return known
+    # A tool that the case defines anew keeps its place among those of the suite.
     return tuple({tool.name: tool for tool in (*known, *own)}.values())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from workbench.config.read_only import WHY_NOT, is_read_only
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted
 from workbench.suite.files import FileState
+from workbench.suite.model import Case
 from workbench.suite.problems import Place, Problem
 from workbench.suite.render import Table
 from workbench.suite.splice import SuiteText
@@ -244,10 +245,12 @@ class OpenSuite:
 
     def is_saved(self, case_id: str) -> bool:
         """Return whether a case with this id is on disk."""
+        cases: Iterable[Case | CaseOutline]
         if self.disk.suite is not None:
-            return any(case.id == case_id for case in self.disk.suite.cases)
-        outlines = Document.of_parts(self.disk.parts, self.disk.text).cases
-        return any(outline.id == case_id for outline in outlines)
+            cases = self.disk.suite.cases
+        else:
+            cases = Document.of_parts(self.disk.parts, self.disk.text).cases
+        return any(case.id == case_id for case in cases)
 
     def problems_of(self, index: int) -> tuple[Problem, ...]:
         """Return the problems of a case, or of everything except the cases for `HEAD`."""

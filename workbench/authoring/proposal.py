@@ -57,6 +57,11 @@ class AcceptedArgument:
         """The selected check."""
         return self.choices[self.chosen]
 
+    @property
+    def is_left_out(self) -> bool:
+        """Whether no check is written for it."""
+        return self.choice.written is None
+
 
 @dataclass(frozen=True)
 class AcceptedCall:
@@ -102,7 +107,7 @@ class AcceptedCall:
         if args or not self.arguments:
             call["args"] = args
         other_keys = dict(self.other_keys or {})
-        if any(each.given and each.choice.written is None for each in self.arguments):
+        if any(each.given and each.is_left_out for each in self.arguments):
             other_keys.pop("only_args", None)
         if self.step is not None:  # a step begins with its request
             return {**other_keys, **call}
@@ -261,7 +266,7 @@ def _merged_argument(
     first = (given or found)[0]
     was_expected = any(each.was_expected for each in found)
     own_check = first.choice.written if kept else None
-    if all(each.choice.written is None for each in found) or not (given or kept):
+    if all(each.is_left_out for each in found) or not (given or kept):
         choices: tuple[CheckChoice, ...] = (CheckChoice(LEAVE_OUT),)
     elif not given:
         choices = unchanged_choices(own_check)
@@ -424,7 +429,8 @@ def _is_moment(text: str) -> bool:
         read_timestamp(text)
     except (ValueError, OverflowError):
         return False
-    return any(char.isdigit() for char in text)
+    # Names of months and weekdays alone are read as times too, such as "may" and "sun".
+    return any(map(str.isdigit, text))
 
 
 def _can_be_written(written: object) -> bool:
@@ -473,7 +479,7 @@ class Proposal:
         dropped = len(self.gone)
         for call in self.calls:
             dropped += len(call.lost)
-            dropped += sum(each.was_expected and each.choice.written is None for each in call.arguments)
+            dropped += sum(each.was_expected and each.is_left_out for each in call.arguments)
         return dropped
 
     def with_other_check(self, call: int, argument: int, step: int) -> Proposal:

@@ -354,7 +354,7 @@ class OpenSuites:
 
     def read_one(self, file: SuiteFile) -> None:
         """Take over the file of one suite, which may be new to the workspace."""
-        files = (*(other for other in self.workspace.files if other.path != file.path), file)
+        files = (*self._files_besides(file.path), file)
         self.read(replace(self.workspace, files=files, roots=self._roots_with(file.path)))
 
     def _take(self, files: Iterable[SuiteFile], recordings: frozenset[Path]) -> tuple[OpenSuite, ...]:
@@ -392,8 +392,10 @@ class OpenSuites:
     def close(self, suite: OpenSuite) -> None:
         """Close a suite whose file is no longer in the workspace."""
         self.suites = tuple(other for other in self.suites if other is not suite)
-        files = tuple(file for file in self.workspace.files if file.path != suite.path)
-        self.read(replace(self.workspace, files=files))
+        self.read(replace(self.workspace, files=self._files_besides(suite.path)))
+
+    def _files_besides(self, path: Path) -> tuple[SuiteFile, ...]:
+        return tuple(file for file in self.workspace.files if file.path != path)
 
     def _roots_with(self, path: Path) -> tuple[Path, ...]:
         roots = self.workspace.roots

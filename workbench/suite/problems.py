@@ -48,6 +48,11 @@ Place = tuple[str | int, ...]
 _BARE_KEY = late_pattern(r"[A-Za-z0-9_-]+")
 
 
+def is_within(where: str, place: str) -> bool:
+    """Return whether a place, as text, equals another one or lies inside it."""
+    return where == place or where.startswith((f"{place}.", f"{place}["))
+
+
 def written(place: Iterable[str | int]) -> str:
     """Return a place as text: `cases[3].ordered[0].args.city`, with quotes around unusual keys."""
     text = ""

@@ -153,17 +153,23 @@ def _weights() -> Iterator[Completion]:
         yield _named(name, f"counts {count} to 1 of minimal")
 
 
+def _values_with_details(schema: Schema | None) -> Iterator[tuple[str, object]]:
+    for value in allowed_values(schema) or ():
+        yield "", value
+    yield "default", keyword(schema, "default")
+    examples = keyword(schema, "examples")
+    if isinstance(examples, list):
+        for value in examples:
+            yield "example", value
+
+
 def _listed_values(schema: Schema | None, *, of_items: bool, several: bool) -> Iterator[Completion]:
     """Yield the values that a schema lists, its default and its examples, each once."""
     own = items_of(schema) if of_items else schema
+    default = keyword(own, "default")
     # A value may be listed, the default and an example at the same time: it is offered once, with its first detail.
-    default, examples = keyword(own, "default"), keyword(own, "examples")
-    values = [("", value) for value in allowed_values(own) or ()]
-    values.append(("default", default))
-    if isinstance(examples, list):
-        values += [("example", value) for value in examples]
     found: dict[str, Completion] = {}
-    for detail, value in values:
+    for detail, value in _values_with_details(own):
         if value is None:
             continue
         text = shown_values([value], own) if of_items or several else shown_value(value, own)

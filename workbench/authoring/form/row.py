@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field, replace
 from typing import Literal, get_args
 
@@ -182,6 +182,11 @@ class Field:
     limits: Limits = ANY_NUMBER
 
 
+def _field_rows(table: Table, owner: Place, fields: Iterable[Field], indent: int) -> Iterator[FormRow]:
+    for each in fields:
+        yield field_row(table, owner, each, indent)
+
+
 def field_row(table: Table, owner: Place, field: Field, indent: int = 0) -> FormRow:
     """Return the row of one key of the table at `owner`."""
     place = (*owner, field.key)
@@ -322,10 +327,10 @@ def step_rows(source: FormSource, index: int, step: object, system: str) -> Iter
     # Only the first step needs a message; the others may continue with the results of calls.
     asked = "what is asked?" if index == 0 or "user" in step else "none"
     fields = (Field("user", "lines", asked), Field("system", "lines", system, rare=True, empty_stays=True))
-    details = [field_row(step, place, field, inner) for field in fields]
+    details = list(_field_rows(step, place, fields, inner))
     if "tool" in step or "args" in step:
         details += argument_rows(source, (*place, "args"), step.get("args", ABSENT), inner, step)
-        details += [field_row(step, place, field, inner) for field in (FORBIDDEN_ARGS, ONLY_ARGS)]
+        details += _field_rows(step, place, (FORBIDDEN_ARGS, ONLY_ARGS), inner)
     details.append(field_row(step, place, Field("mock_result", "value"), inner))
     yield from [*details, *unknown_rows(step, place, inner, tuple(Step.model_fields))]
 

@@ -52,7 +52,7 @@ from workbench.suite.model import (
     WholeNumbers,
     derived_id,
 )
-from workbench.suite.problems import Place, Problem, written
+from workbench.suite.problems import Place, Problem, is_within, written
 from workbench.suite.render import Table
 from workbench.suite.rules import MEASURES, STATISTICS
 from workbench.suite.settings import CriticsOptions, Grading, surplus_rule
@@ -605,15 +605,13 @@ def _with_problems(source: FormSource, rows: list[FormRow]) -> list[FormRow]:
 def _is_about(source: FormSource, problem: Problem) -> bool:
     if not source.at:
         return not problem.where.startswith("cases[")
-    top = written(source.at)
-    return problem.where == top or problem.where.startswith((f"{top}.", f"{top}["))
+    return is_within(problem.where, written(source.at))
 
 
 def nearest(where: str, places: Iterable[str]) -> str:
     """Return the longest place that is, or contains, the place of a problem."""
     # The longest one is the innermost, since each of them contains the place.
-    around = (place for place in places if where == place or where.startswith((f"{place}.", f"{place}[")))
-    return max(around, key=len, default="")
+    return max((place for place in places if is_within(where, place)), key=len, default="")
 
 
 def row_at(rows: Sequence[FormRow], place: Place) -> int | None:

@@ -591,12 +591,10 @@ def _same(messages: list[JsonValue], others: list[JsonValue]) -> bool:
 def _first_request(messages: list[JsonValue]) -> JsonValue:
     texts = (each.get("content") for each in messages if isinstance(each, dict) and each.get("role") == "user")
     first = next(texts, None)
-    parts = first if isinstance(first, list) else []
-    said = []
-    for part in parts:
-        if isinstance(part, dict):
-            said.append(part.get("text"))
-    return said[0] if len(said) == len(parts) == 1 else first
+    # Spans of one trace may write a request as a text, or as a list with this text alone.
+    if isinstance(first, list) and len(first) == 1 and isinstance(first[0], dict):
+        return first[0].get("text")
+    return first
 
 
 def _when(ns: int) -> str:

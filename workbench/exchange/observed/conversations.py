@@ -135,14 +135,14 @@ class ObservedConversation:
 
     def conversation(self) -> Conversation:
         """Return the readable part of the conversation. Raises RefusedError where it has no whole answer."""
-        answers = []
+        answers: list[tuple[Step, Answer]] = []
+        sound: list[tuple[Step, Answer]] = []
         for step in self.steps:
-            if step.answer is not None:
-                answers.append((step, step.answer))
-        sound = []
-        for step, answer in answers:
-            if not answer.problem:
-                sound.append((step, answer))
+            if step.answer is None:
+                continue
+            answers.append((step, step.answer))
+            if not step.answer.problem:
+                sound.append((step, step.answer))
         last = self.steps[-1]
         messages = list(last.messages)
         if last.answer is None:
@@ -634,13 +634,14 @@ class Merger:
 
     def _answers(self, observed: ObservedConversation, messages: tuple[Message, ...]) -> dict[str, ToolAnswer]:
         """Return the servers' answers by the ids of calls."""
-        ended = {}
+        # An answer is the message behind those of its request.
+        ended: dict[int, float] = {}
+        began: list[tuple[int, float]] = []
         for step in observed.steps:
+            at = len(step.conversation.messages)
+            began.append((at, step.began_s))
             if step.answer is not None:
-                ended[len(step.conversation.messages)] = step.ended_s
-        began = []
-        for step in observed.steps:
-            began.append((len(step.conversation.messages), step.began_s))
+                ended[at] = step.ended_s
         found: dict[str, ToolAnswer] = {}
         for index, message in enumerate(messages):
             if message.role != "assistant" or index not in ended:

@@ -302,14 +302,12 @@ def _sent_headers(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
     for name in ("host", "content-length", "expect"):
         kept.popall(name, None)
     if (accepted := kept.popall("accept-encoding", None)) is not None:
-        offered = []
-        for value in accepted:
-            for each in value.split(","):
-                offered.append(each.strip())
         readable = []
-        for each in offered:
-            if each.partition(";")[0].strip().lower() in READABLE_ENCODINGS:
-                readable.append(each)
+        for value in accepted:
+            for each in map(str.strip, value.split(",")):
+                # An encoding may have a weight, as in `gzip;q=0.5`.
+                if each.partition(";")[0].strip().lower() in READABLE_ENCODINGS:
+                    readable.append(each)
         kept["accept-encoding"] = ", ".join(readable) or "identity"
     return kept
 

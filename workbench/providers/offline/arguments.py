@@ -26,6 +26,7 @@ from workbench.providers.offline.language import (
     split_name,
     stem,
     tool_words,
+    without_possessive,
     word_set,
 )
 from workbench.providers.offline.schemas import Parameter, Role, parameter_of, parameters_of
@@ -129,13 +130,10 @@ def mentioned(parameter: Parameter, clause: Clause, known: frozenset[str]) -> li
     values = parameter.choices
     if not values and isinstance(examples, list):
         values = tuple(examples)
-    outside = []
-    for one in clause.evidence:
-        if one.kind not in ("name", "number"):
-            outside.append(one.span)
-    words = list(_unused(clause, outside))
+    words = list(_unused(clause, _spans_besides(("name", "number"), clause)))
     stems = [word.stem for word in words]
     hits: list[tuple[int, Evidence, JsonValue]] = []
+    proving_nothing = STOPWORDS | known
     for value in values[:_MAX_CHOICES]:
         if isinstance(value, bool):
             continue
@@ -148,12 +146,12 @@ def mentioned(parameter: Parameter, clause: Clause, known: frozenset[str]) -> li
         if operation_of(value) in clause.operations and parameter.choices:
             hits.append((1, Evidence("name", value, 0, 0), value))
             continue
-        own = [stem(word) for word in split_name(value)]
+        own = list(map(stem, split_name(value)))
         if not own:
             continue
         for place in range(len(stems) - len(own) + 1):
             # For an optional parameter, small words, words of the tool and the verb at the beginning prove nothing.
-            plain = place == 0 or all(word in STOPWORDS or word in known for word in own)
+            plain = place == 0 or proving_nothing.issuperset(own)
             if stems[place : place + len(own)] == own and (parameter.required or not plain):
                 span = words[place].start, words[place + len(own) - 1].end
                 hits.append((len(own), Evidence("name", value, *span), value))
@@ -212,7 +210,7 @@ def search_words(clause: Clause, used: Collection[Span], known: Collection[str])
     if words and words[0].stem in VERB_STEMS:
         words = words[1:]
     telling = [word for word in words if word.stem not in known] or words
-    return " ".join(re.split("['’](?=s?$)", word.text)[0] for word in telling)
+    return " ".join(without_possessive(word.text) for word in telling)
 
 
 def prose(clause: Clause, used: Collection[Span], known: Collection[str]) -> str:
@@ -290,6 +288,15 @@ def _known(one: Evidence, clause: Clause, known: Collection[str]) -> bool:
     return all(word.stem in known for word in clause.words if one.start <= word.start < one.end)
 
 
+def _spans_besides(kinds: Collection[str], clause: Clause) -> list[Span]:
+    """Return the spans of a clause's evidence of all other kinds."""
+    spans = []
+    for one in clause.evidence:
+        if one.kind not in kinds:
+            spans.append(one.span)
+    return spans
+
+
 def _unused(clause: Clause, used: Collection[Span]) -> Iterator[Word]:
     for word in clause.words:
         if not _within(word, used):
@@ -320,7 +327,7 @@ def _with_article(text: str, start: int) -> str:
 
 
 def _says_nothing(text: str) -> bool:
-    return all(word.lower() in STOPWORDS for word in re.findall(r"[^\W_]+", text))
+    return STOPWORDS.issuperset(map(str.lower, re.findall(r"[^\W_]+", text)))
 
 
 _DEEPEST_OBJECT = 3
@@ -474,7 +481,7 @@ class _Filling:
 
     def _is_tool_word(self, one: Evidence) -> bool:
         """Return whether a capitalised word is one of the tool's own words, such as "DM", and so no name."""
-        return one.kind == "name" and all(stem(word) in self.known for word in split_name(str(one.value)))
+        return one.kind == "name" and self.known.issuperset(map(stem, split_name(str(one.value))))
 
     def _claim(self, start: int, end: int) -> None:
         self.used.append((start, end))
@@ -572,7 +579,7 @@ class _Filling:
                 also |= words
         own = set(parameter.words) - STOPWORDS
         own = own - _GENERIC_WORDS or own
-        inside = [one.span for one in self.clause.evidence if one.kind != "name"]
+        inside = _spans_besides(("name",), self.clause)
         found: list[Word] = []
         previous = ""
         for word in self.clause.words:
@@ -597,7 +604,7 @@ class _Filling:
             if match is None or word.text.lower() in STOPWORDS:
                 continue
             one = Evidence("name", match[1], match.start(1), match.end(1))
-            taken = self.used + [other.span for other in self.clause.evidence]
+            taken = self.used + _spans_besides((), self.clause)
             stemmed = stem(match[1])
             telling = match[1].lower() not in STOPWORDS and stemmed not in VERB_STEMS and stemmed not in self.known
             if telling and not overlaps(one, taken) and self._give(parameter, one, word.start):

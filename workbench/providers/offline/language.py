@@ -20,6 +20,7 @@ from workbench.trajectory.json_schema import properties_of
 _WORD = late_pattern(r"[^\W_]+(?:['’][^\W_]+)?")
 _HUMP = late_pattern(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _MAX_STEMMED_CHARS = 40
+_VOWELS = frozenset("aeiouy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +165,8 @@ def stem(word: str) -> str:
             word = word.removesuffix("e")
     for ending in ("ing", "ed"):
         root = word.removesuffix(ending)
-        if root != word and len(root) >= 3 and any(letter in "aeiouy" for letter in root):
+        # A root needs a vowel: "string" is no form of "str".
+        if root != word and len(root) >= 3 and not _VOWELS.isdisjoint(root):
             doubled = root[-1] == root[-2] and root[-1] not in "lsz"
             return root[:-1] if doubled else root.removesuffix("e")
     return word.removesuffix("e") if len(word) > 3 else word
@@ -202,7 +204,7 @@ def _tells(stemmed: str) -> bool:
 
 def split_name(name: str) -> list[str]:
     """Return the words inside an identifier: `Weather_GetCurrent` → weather, get, current."""
-    return [word.lower() for word in re.findall(r"[^\W_]+", _HUMP.sub(" ", name))]
+    return list(map(str.lower, re.findall(r"[^\W_]+", _HUMP.sub(" ", name))))
 
 
 def _meanings() -> dict[str, frozenset[str]]:
@@ -232,7 +234,7 @@ def operation_of(word: str) -> str | None:
     lowered = word.lower()
     root = stem(lowered)
     for operation, forms in ARITHMETIC.items():
-        if lowered in forms or (root and any(root == stem(form) for form in forms)):
+        if lowered in forms or (root and root in map(stem, forms)):
             return operation
     return None
 
@@ -591,13 +593,13 @@ def _read(kind: Kind, match: re.Match[str]) -> Evidence | None:
     start, end = match.span()
     text = match[0]
     if kind == "quoted":
-        inner = next(group for group in match.groups() if group is not None)
-        return Evidence("quoted", inner, start, end)
+        # Each kind of quotation marks has a group of its own.
+        return Evidence("quoted", match[match.lastgroup or 0], start, end)
     if kind in ("datetime", "time"):
         return _moment(kind, text, start, end)
     if kind == "handle":
         return Evidence("handle", text[1:], start, end)
-    if kind == "id" and not any(letter.isdigit() for letter in text):
+    if kind == "id" and not any(map(str.isdigit, text)):
         return None
     if kind == "number":
         return Evidence("number", _number(text), start, end)
@@ -664,18 +666,18 @@ def _name(text: str, run: list[re.Match[str]]) -> Iterable[Evidence]:
         else:
             weak = len(run) == 1
     if run:
-        value = text[run[0].start() : run[-1].start()] + _bare(run[-1][0])
+        value = text[run[0].start() : run[-1].start()] + without_possessive(run[-1][0])
         yield Evidence("name", value, run[0].start(), run[0].start() + len(value), weak)
 
 
 def _capitalised(word: str) -> bool:
-    bare = _bare(word)
+    bare = without_possessive(word)
     meaning = re.split("['’]", bare, maxsplit=1)[0]
     shouted = meaning.isupper() and len(meaning) > 1
     lowered = meaning.lower()
     return bare[:1].isupper() and lowered not in _CALENDAR and (lowered not in STOPWORDS or shouted)
 
 
-def _bare(word: str) -> str:
-    """Return the word without a possessive ending."""
+def without_possessive(word: str) -> str:
+    """Return a word without a possessive ending: `Ann's` → `Ann`."""
     return re.split("['’](?=s?$)", word, maxsplit=1)[0]

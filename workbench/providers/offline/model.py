@@ -128,7 +128,7 @@ def decide(messages: Sequence[Message], index: ToolIndex) -> Decision:
 
     The last message of the user is the request, unless it only asks to continue."""
     # A call is repeated for the same request only if it failed and the user asks to continue: so a conversation ends.
-    said = [n for n, message in enumerate(messages) if message.role == "user"]
+    said = _requests_in(messages)
     if not said:
         return Decision("No request.", answer=NO_TOOLS)
     if not index.tools:
@@ -150,6 +150,11 @@ def decide(messages: Sequence[Message], index: ToolIndex) -> Decision:
     if missing is not None:
         return Decision(reasoning, answer=_request_for(*missing))
     return Decision(reasoning, answer=NOTHING_FITS)
+
+
+def _requests_in(messages: Sequence[Message]) -> list[int]:
+    """Return the indices of the messages of the user."""
+    return [n for n, message in enumerate(messages) if message.role == "user"]
 
 
 def _request_for(tool: ToolDefinition, missing: tuple[str, ...]) -> str:
@@ -451,7 +456,10 @@ def _gullible(request: ModelRequest) -> Decision:
 
 def _stubborn(request: ModelRequest) -> Decision:
     """Repeat each call that failed, without end."""
-    failed = [message.call_id for message in _last_results(request.messages) if message.is_error]
+    failed = set()
+    for message in _last_results(request.messages):
+        if message.is_error:
+            failed.add(message.call_id)
     calls = []
     for call in _tool_calls(request.messages):
         if call.id in failed:
@@ -472,8 +480,9 @@ def _last_results(messages: Sequence[Message]) -> list[Message]:
 
 def _hasty(request: ModelRequest) -> Decision:
     """Choose the first tool whose description begins with a word of the request."""
-    asked = [message.content for message in request.messages if message.role == "user"]
-    words = set(stems_of("".join(asked[-1:])))
+    words: set[str] = set()
+    for at in _requests_in(request.messages)[-1:]:
+        words.update(stems_of(request.messages[at].content))
     fitting = [tool for tool in request.tools if words.intersection(_first_word(tool))]
     return decide(request.messages, ToolIndex(fitting[:1] or request.tools))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import islice
 from typing import Literal
@@ -141,7 +142,7 @@ def parameter_of(name: str, schema: JsonValue, required: bool, root: Schema) -> 
     """Return one parameter from its schema, which may be anything."""
     branch = _branch_of(schema, root)
     choices = tuple(listed_values(branch) or ())
-    words = tuple(stem(word) for word in split_name(name))
+    words = tuple(map(stem, split_name(name)))
     parameter = Parameter(name, branch, _types(branch), required, choices, words, "other")
     return replace(parameter, role=_role(parameter))
 
@@ -153,11 +154,17 @@ def _branch_of(schema: JsonValue, root: Schema) -> Schema:
         branches = next(alternatives_of(branch, *ALTERNATIVES), None)
         if branches is None:
             break
-        usable = (one for one in branches if isinstance(one, dict) and one.get("type") != "null")
         # Keywords beside the union, such as the description, apply to each branch.
         outer = {key: value for key, value in branch.items() if key not in ALTERNATIVES}
-        branch = resolved({**next(usable, {}), **outer}, root)
+        branch = resolved({**_first_usable(branches), **outer}, root)
     return branch
+
+
+def _first_usable(branches: Iterable[JsonValue]) -> Schema:
+    for one in branches:
+        if isinstance(one, dict) and one.get("type") != "null":
+            return one
+    return {}
 
 
 def _types(schema: Schema) -> frozenset[str]:
