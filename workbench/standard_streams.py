@@ -1,4 +1,4 @@
-"""Keeps the program running if its caller closed a standard stream or standard error cannot be written."""
+"""Keeps the program running if its caller has closed a standard stream, or if standard error cannot be written to."""
 
 from __future__ import annotations
 

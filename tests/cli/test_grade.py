@@ -73,7 +73,7 @@ def test_what_cannot_be_read_is_all_named_and_the_rest_is_graded(recorded: Progr
     done = recorded.run("grade", "out", "nowhere.run.jsonl", "empty")
     assert done.returncode == 2
     assert done.stderr.splitlines() == [
-        "empty contains no recording: *.run.jsonl",
+        "empty contains no recording (a file *.run.jsonl)",
         "out/a.run.jsonl is not a recording: its first line is not JSON",
         "out/z.run.jsonl is empty, not a recording",
         "nowhere.run.jsonl cannot be read: No such file or directory",
@@ -126,7 +126,7 @@ def test_a_recording_that_breaks_off_is_an_error_that_was_never_graded(recorded:
     [
         (["nowhere.run.jsonl"], "nowhere.run.jsonl cannot be read"),
         (["weather.toml"], "weather.toml is not a recording"),
-        (["empty"], "empty contains no recording: *.run.jsonl"),
+        (["empty"], "empty contains no recording (a file *.run.jsonl)"),
         ([RIGHT, "--suite", "nowhere.toml"], "there is no such file"),
         ([RIGHT, "--suite", "other.toml"], "a run of the case 'right', but other.toml has no such case: wrong"),
     ],

@@ -70,7 +70,7 @@ def test_a_replay_of_what_is_no_recording_is_refused_before_anything_runs(progra
     assert done.stderr.splitlines() == [
         "nowhere.run.jsonl cannot be read: No such file or directory",
         "weather.toml is not a recording: its first line is not JSON",
-        "empty contains no recording: *.run.jsonl",
+        "empty contains no recording (a file *.run.jsonl)",
     ]
 
 

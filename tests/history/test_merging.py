@@ -203,7 +203,7 @@ def test_a_batch_that_goes_on_is_left_alone(file: Path, tmp_path: Path) -> None:
         ("UPDATE runs SET case_id = 'rome' WHERE place = 2", "run 3 of .*: it is another run than in its plan"),
         ("UPDATE runs SET score = 'good' WHERE place = 2", "run 3 of .*: score must be a score"),
         ("UPDATE runs SET place = 77 WHERE place = 2", "run 78 of .*: it is another run than in its plan"),
-        ("UPDATE details SET sample = 99", "what it shares with other runs is missing"),
+        ("UPDATE details SET sample = 99", "a text that it shares with other runs is missing from the history"),
         ("DELETE FROM details WHERE run = 2", "run 3 of .*: its events are missing"),
     ],
 )

@@ -150,7 +150,7 @@ async def test_it_is_opened_by_name_relative_to_a_folder(tmp_path: Path) -> None
         ("no.run.jsonl", "No such file"),
         ("n" * 300, "nnn cannot be read: File name too long"),
         ("a.toml", "not a recording"),
-        (".", r"contains no recording: \*\.run\.jsonl; .*junk\.run\.jsonl is not a recording"),
+        (".", r"contains no recording \(a file \*\.run\.jsonl\); .*junk\.run\.jsonl is not a recording"),
     ],
 )
 def test_what_is_no_recording_is_named_when_it_is_checked_and_when_it_is_opened(

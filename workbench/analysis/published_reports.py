@@ -293,7 +293,9 @@ MIN_FOR_PERCENTILES = 20
 
 @dataclass(frozen=True)
 class PrintedLatency:
-    """Latency of a model's single answers, in milliseconds; `p95` is the system's own (see `printed_latency`)."""
+    """Latencies of a model's answers, each counted alone, in milliseconds.
+
+    `p95` is computed as the published system does (see `printed_latency`)."""
 
     mean: float
     p50: float

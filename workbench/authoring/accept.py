@@ -431,7 +431,7 @@ def why_left_out(result: RunResult) -> str | None:
         return result.error or result.status
     if finish.reason in _ENDED:
         return None
-    return f"it ended because of: {finish.reason}"
+    return f"it ended early: {finish.reason}"
 
 
 def left_out(result: RunResult, why: str) -> str:

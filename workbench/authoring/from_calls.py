@@ -219,7 +219,7 @@ def _check(record: CallRecord) -> None:
 
 
 def _as_sent(trajectory: Trajectory) -> Trajectory:
-    """Return the run as if the model had written every call as it was sent."""
+    """Return the run as if the model had written every call as it was sent, with a person's edits."""
     rounds = []
     for each in trajectory.rounds:
         calls = tuple(replace(call, call=call.sent) for call in each.calls)

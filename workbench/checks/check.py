@@ -434,7 +434,8 @@ class CheckBase(BaseModel):
             return text
         return " ".join([text, *words])
 
-    # Data for the form, the rules of suites and the documentation, from checks as they are written
+    # For the form, the rules of suites and the documentation. These methods take a check as it is written in TOML,
+    # before it is built.
 
     @classmethod
     def editor(cls, option: str = "") -> Editor:

@@ -267,7 +267,7 @@ class PythonCheck(CheckBase):
 
     @property
     def may_be_cached(self) -> bool:
-        # The verdict on a whole run does not depend on the value.
+        # The cache goes by the value, but this verdict depends on the whole run.
         return not self.needs_run
 
     @property
@@ -296,7 +296,7 @@ class PythonCheck(CheckBase):
             raise FunctionRaisedError(f"the check {describe(self)!r} {error}") from None
 
     def _returned(self, returned: object) -> CheckVerdict:
-        """Return the verdict of a function's result: True or False, a score, or a table of either with a reason.
+        """Return the verdict of a function's result: True or False, a score, or a dict of either with a reason.
 
         Raises ValueError for any other result."""
         # Python's truth would turn mistakes into wrong verdicts: the text "no" is true.
@@ -308,7 +308,7 @@ class PythonCheck(CheckBase):
         score, holds = returned, None
         if isinstance(returned, dict):
             if not returned or returned.keys() - {"score", "holds", "reason"}:
-                raise ValueError(f"must return a table of `score`, `holds` and `reason`, not {returned!r}")
+                raise ValueError(f"must return a dict of `score`, `holds` and `reason`, not {returned!r}")
             score, holds, reason = returned.get("score"), returned.get("holds"), returned.get("reason")
             if not isinstance(reason, str | None) or not isinstance(holds, bool | None) or score is holds is None:
                 raise ValueError(f"must return `holds` (a bool), `score` (0..1) or both, not {returned!r}")

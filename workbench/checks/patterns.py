@@ -369,8 +369,9 @@ def found(pattern: str, text: str, spent: SpentTime | None = None) -> bool:
             spent[pattern] = spent.get(pattern, 0.0) + took_s
         if took_s >= left_s * 0.9:
             raise _ran_out(pattern, text)
-        # The timeout of `regex` counts the processor time of all threads, so others may have used it up. They do less
-        # while the lock is kept, and the timeout is doubled until this thread has had its share.
+        # `regex` counts the processor time of all threads, so other threads may have used up this timeout. They run
+        # less while this search keeps the interpreter lock (`concurrent=False`); from then on the timeout doubles until
+        # this thread has had its own share.
         if timeout_s < left_s:
             timeout_s, concurrent = left_s, True
         else:

@@ -160,5 +160,5 @@ def _files(paths: Iterable[Path], damaged: Callable[[str], None]) -> Iterator[Pa
             damaged(f"{path} cannot be read: {error.strerror}")
             continue
         if not files:
-            damaged(f"{path} contains no recording: *{SUFFIX}")
+            damaged(f"{path} contains no recording (a file *{SUFFIX})")
         yield from files

@@ -118,7 +118,7 @@ _OVER = "the run is over"
 
 
 class Steppers:
-    """The steppers of all runs of a runtime that can be held, and the breakpoints of these runs.
+    """The steppers of all those runs of a runtime that can be held, and the breakpoints of these runs.
 
     It belongs to the engine's loop; `breakpoints` may be set from any thread, and apply to runs under way as well."""
 

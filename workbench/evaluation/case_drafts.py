@@ -419,7 +419,7 @@ def _requests_in(result: RunResult | None) -> Sequence[object]:
     if reason == "refused":
         raise ValueError("the model refused")
     if reason not in ("answered", "decided"):
-        raise ValueError(f"it ended because of: {reason}")
+        raise ValueError(f"it ended early: {reason}")
     made = [record.call for record in trajectory.calls if record.tool == _SUBMIT]
     if made:
         if made[0].problem is not None:
@@ -459,7 +459,7 @@ def _draft_of(
         raise ValueError("there is no request in it")
     user = user.strip()
     if len(user) > MAX_DRAFT_CHARS:
-        raise ValueError(f"the request is too long: {count_text(len(user))} characters")
+        raise ValueError(f"the request has {count_text(len(user))} characters, more than {count_text(MAX_DRAFT_CHARS)}")
     if secrets is not None and secrets.redacted(dict(item)) != dict(item):
         raise ValueError("it holds a secret")
     if (why := _unlike_its_kind(item.get("kind"), about, tool)) is not None:

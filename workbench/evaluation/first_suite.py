@@ -1,7 +1,7 @@
 """The first suite for the tools of servers.
 
-It has a case for each tool that must call it, and one for each group of tools that must call none. All cases are
-skipped until the user writes the request.
+For each tool it has a case in which the tool must be called, and for each group of tools a case in which none may be
+called. All cases are skipped until the user writes their requests.
 """
 
 from __future__ import annotations

@@ -317,7 +317,7 @@ def _files(path: Path) -> list[Path]:
     except OSError as error:
         raise RecordingError(f"{path} cannot be read: {error.strerror}") from error
     if not found:
-        raise RecordingError(f"{path} contains no recording: *{SUFFIX}")
+        raise RecordingError(f"{path} contains no recording (a file *{SUFFIX})")
     return found
 
 

@@ -336,7 +336,7 @@ class Report:
         return report_records(self.results, self.quality.cases, self.line_of)
 
     def shown_runs(self) -> Iterator[ShownRun]:
-        """Yield the runs without secrets, one by one, for a writer of reports."""
+        """Yield the runs one by one, with secrets redacted, for a writer of reports."""
         from workbench.show.views.runs_report import ShownRun
 
         for run in self.runs:
@@ -344,7 +344,7 @@ class Report:
             yield ShownRun(self.secrets.redacted(run.result), self.secrets.redacted(run.case), line)
 
     def shown_case(self, case: CaseResult) -> ShownCase:
-        """Return the result of a case with a model, without secrets."""
+        """Return the result of a case with a model, with secrets redacted."""
         from workbench.show.views.runs_report import ShownCase
 
         first = case.runs[0]

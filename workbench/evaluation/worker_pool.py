@@ -28,8 +28,8 @@ from workbench.providers.model import RetryPolicy
 from workbench.trajectory.events import Event
 from workbench.trajectory.trajectory import Trajectory
 
-# Messages are pickles over a socket pair, each behind its length. Unpickling runs code, which is safe here: both ends
-# are the same program, and no other process holds an end.
+# Messages are pickles over a socket pair, each preceded by its length. Unpickling runs code, which is safe here: both
+# ends are the same program, and no other process holds an end.
 
 LENGTH = struct.Struct("!Q")
 

@@ -149,8 +149,8 @@ class _Reading:
                 sizes.append(1)
         for item in case.ordered:
             sizes.append(len(item.any_order) if type(item) is AnyOrder else 1)
-        # The scan is greedy, as published, and no longest common subsequence. A position that finds no call leaves the
-        # cursor where it is, so that later positions can still earn credit (A9).
+        # The scan is greedy, as published; it does not look for a longest common subsequence. A position that finds no
+        # call leaves the cursor where it is, so that later positions can still earn credit (A9).
         call_of: dict[int, int] = {}
         first = cursor = 0
         for size in sizes:

@@ -210,10 +210,10 @@ def error_issues(trajectory: Trajectory, reported: Collection[int | None]) -> It
 
     Calls with the indices `reported` are left out, because they have a more specific issue.
     """
-    # The work of a tool can fail without a fault of the model, and a suite may mock an error on purpose.
     for index, record in enumerate(trajectory.calls):
         result = record.unedited or record.result
         if result is not None and result.is_error and result.source != "skipped" and index not in reported:
+            # A tool can fail through no fault of the model, and a suite may mock an error on purpose.
             yield Issue("tool error", f"the tool answered: {cut(result.content)}", tool=record.tool, call=index)
 
 

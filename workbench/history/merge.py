@@ -467,7 +467,7 @@ class _Merging:
             wanted = "SELECT hash, text FROM shared WHERE id = ? AND batch = ?"
             row = next(self._read(wanted, id_, self._shard.number), None)
             if row is None or not isinstance(row[1], bytes):
-                raise ValueError("what it shares with other runs is missing")
+                raise ValueError("a text that it shares with other runs is missing from the history")
             self._target.execute("INSERT OR IGNORE INTO shared (batch, hash, text) VALUES (?, ?, ?)", (number, *row))
             known = "SELECT id FROM shared WHERE batch = ? AND hash = ?"
             (self._shared[id_],) = self._target.execute(known, (number, row[0])).fetchone()

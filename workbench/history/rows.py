@@ -414,7 +414,7 @@ class StoredRows:
         if id_ not in self._shared_texts:
             found = self._stored("SELECT text FROM shared WHERE id = ?", (id_,))
             if not found:
-                raise ValueError("what it shares with other runs is missing")
+                raise ValueError("a text that it shares with other runs is missing from the history")
             _keep(self._shared_texts, id_, unpacked_bytes(found[0][0]))
         return self._shared_texts[id_]
 

@@ -192,7 +192,7 @@ class _Folder:
             # Times as ISO 8601 text sort as the times do.
             cases[header.case] = max(cases.get(header.case, ("", file)), (header.started_at, file))
         if not found:
-            raise RecordingError(f"{folder} contains no recording: *.run.jsonl{self._trouble}")
+            raise RecordingError(f"{folder} contains no recording (a file *.run.jsonl){self._trouble}")
         self._models: dict[str, dict[str, Path]] = {}
         for model, cases in sorted(found.items()):
             self._models[model] = {case_id: file for case_id, (_, file) in cases.items()}

@@ -49,12 +49,14 @@ NONE = Value(EMPTY)
 
 
 def words(text: str, role: Role = "text") -> Value:
-    """Return a value of a text that is safe to show."""
+    """Return a text as a value; the text must already be safe to show."""
     return Value((Span(text, role),), text) if text else NONE
 
 
 def names(each: Sequence[str], role: Role = "text", most: int = 2) -> Value:
-    """Return names, safe to show, as a value: the first `most`, and how many follow (`Weather, Files +3`)."""
+    """Return names as a value: the first `most`, and how many follow (`Weather, Files +3`).
+
+    The names must already be safe to show."""
     known = list(dict.fromkeys(each))
     shown = ", ".join(known[:most])
     if len(known) > most:

@@ -342,7 +342,7 @@ _OTHER_WORDS = {
 
 
 def _other_word_hint(key: str, known: Iterable[str]) -> str:
-    """Return a hint if other programs have this name for one of the `known` keys, else ""."""
+    """Return a hint if `key` is another program's name for one of the `known` keys, else ""."""
     for name, words in _OTHER_WORDS.items():
         if name in known and key.lower() in words:
             return f"did you mean `{name}`?"

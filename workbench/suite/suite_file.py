@@ -712,7 +712,8 @@ def variants_in(file: Path) -> tuple[Mapping[str, object], ...]:
     if tables is None:
         tables, content = [content], {}
     if content or not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise AddedVariantError(f"{file} holds no variants alone: write [[variants]], or the keys of one variant")
+        ways = "write [[variants]] and nothing beside them, or the keys of one variant"
+        raise AddedVariantError(f"{file} must hold only variants: {ways}")
     return tuple(tables)
 
 

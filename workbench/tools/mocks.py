@@ -191,7 +191,7 @@ async def _all_hold(checks: Checks, arguments: Mapping[str, JsonValue], context:
 
 async def _judged_holds(check: Check, value: JsonValue, call_python: CallPython, judge: AskJudge) -> bool:
     """Return whether a check with judged parts holds, asking a judge only if the other parts do not decide."""
-    # A check that fails although every judgement is perfect, or holds although every judgement is zero, needs no judge.
+    # A check that fails even if every judgement is perfect, or holds even if every judgement is zero, needs no judge.
 
     async def holds(say: Judge) -> bool:
         return await _all_hold({"": check}, {"": value}, CheckContext(call_python, say))

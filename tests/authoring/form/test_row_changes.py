@@ -98,7 +98,7 @@ def test_the_tools_that_can_be_called_are_suggested() -> None:
 def test_an_argument_is_added_once() -> None:
     place: Place = ("ordered", 1, "any_order", 0)
     assert at(add(FORMS[0], (*place, "args", "room"), "colour"), *place, "args", "colour") is not None
-    with pytest.raises(CellError, match="already"):
+    with pytest.raises(CellError, match="is taken"):
         add(FORMS[0], (*place, "args", "room"), "brightness")
 
 

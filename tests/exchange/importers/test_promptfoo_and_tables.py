@@ -191,7 +191,9 @@ def test_rows_may_stand_in_a_list_and_fields_inside_others() -> None:
     suite, made = made_of("table", "t.json", as_json(rows), {"user": "q", "tool": "expected.tools"})
     assert [call.tool for call in suite.cases[0].expected_calls()] == ["a", "b"]
     assert [note.why for note in made.cases[0].notes] == ["fields without a meaning in --map: more"]
-    assert [str(note) for note in made.notes] == ["rows[1]: not imported: has no 'q', the request"]
+    assert [str(note) for note in made.notes] == [
+        "rows[1]: not imported: has no request: the field 'q' is missing or empty"
+    ]
 
 
 def test_a_map_that_fits_nothing_is_refused() -> None:

@@ -246,7 +246,7 @@ def _renamed(table: Table, cell: Cell, name: str) -> Table:
         raise CellError("write a name")
     others = value_at(table, cell.place[:-1])
     if name != cell.place[-1] and isinstance(others, dict) and name in others:
-        raise CellError(f"there is already one named {name}")
+        raise CellError(f"the name {name} is taken")
     renamed = with_key_renamed(table, cell.place, name)
     if cell.place[-2] in ("args", "when") and "tool_calls" not in cell.place:
         place = (*cell.place[:-1], name)

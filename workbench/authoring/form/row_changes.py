@@ -472,7 +472,7 @@ def _name(answer: str) -> str:
 
 def _unused(name: str, used: tuple[str, ...]) -> str:
     if name in used:
-        raise CellError(f"there is already one named {name}")
+        raise CellError(f"the name {name} is taken")
     return name
 
 

@@ -334,7 +334,7 @@ def _listed(shown: Iterable[tuple[object, str]]) -> str:
     """Join values, each with its text, which gets quotes where a list would split it."""
     texts: list[str] = []
     for value, text in shown:
-        # Read back as a list with another item after it, an item without quotes must stay one item.
+        # The text needs quotes unless it is read back as one item when another item follows it.
         is_one = _split(f"{text}, {_END}") == [text, _END]
         texts.append(text if is_one else _written(value))
     return ", ".join(texts)

@@ -95,7 +95,7 @@ def _case(row: Node, fields: dict[str, str]) -> ImportedCase:
     row.table()
     asked = _at(row, fields["user"])
     if asked is None or not asked.text().strip():
-        raise row.refused(f"has no {fields['user']!r}, the request")
+        raise row.refused(f"has no request: the field {fields['user']!r} is missing or empty")
     given: dict[str, Node] = {}
     for meaning, field in fields.items():
         if (found := _at(row, field)) is not None:

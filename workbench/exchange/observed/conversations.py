@@ -421,7 +421,7 @@ class Keeper:
         self._is_broken = False
 
     def check(self) -> None:
-        """Raise RefusedError where an earlier recording left its file."""
+        """Raise RefusedError if an earlier recording left its file."""
         if self.path.exists():
             raise RefusedError(
                 f"{self.path} has the conversations of an interrupted recording: make a suite of them with"

@@ -420,8 +420,8 @@ def _importance(stemmed: str) -> float:
     return _GENERAL_VERB_WORTH if stemmed in GENERAL_VERB_STEMS else 1.0
 
 
-# Evidence is a value in a text that its form alone identifies: quoted words, numbers, dates, addresses, names. The
-# clock is not read, so that runs repeat: a date without a year, and words such as "tomorrow", are no evidence.
+# Evidence is a value that can be recognised in a text by its form alone: quoted words, numbers, dates, addresses,
+# names. The clock is not read, so that runs repeat: a date without a year is not evidence, nor is "tomorrow".
 
 Kind = Literal["quoted", "url", "email", "date", "datetime", "time", "handle", "pair", "path", "id", "number", "name"]
 

@@ -244,7 +244,9 @@ class TextPieces:
         self._pending = ""
 
     def next(self, piece: str) -> str:
-        """Return the text that is complete with this piece, which must not be empty."""
+        """Return the text up to the end of a non-empty piece.
+
+        A lone surrogate at its end is left out and waits for the next piece."""
         ends_within = "\ud800" <= piece[-1] <= "\udbff"
         if not self._pending and not ends_within:
             return piece

@@ -71,7 +71,7 @@ class PassingReport(ReportModel):
 class ModelReport(CountsReport):
     """The totals of a model's cases.
 
-    Counts are of cases; cases that were not graded are in no rate and no mean."""
+    Counts are of cases where the name does not say runs; cases that were not graded are in no rate and no mean."""
 
     model: str
     cases: int

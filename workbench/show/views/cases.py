@@ -109,7 +109,8 @@ def case_lines(
         result = came_to(cell)
         if cell.reason and cell.status != Status.PASSED:
             result += f": {one_line(cell.reason)}"
-        # The lead and the sign take the rest: two gaps, a date of 16 cells, and the sign with its gaps.
+        # The result gets what is left: the lead takes the number, the date (16 cells), the model and two gaps of 2; the
+        # sign takes 4 with its gaps.
         room = width - number - 2 - 16 - 2 - model_width - 4
         yield f"{lead}  {sign} {shortened(result, room)}"
         older = batch

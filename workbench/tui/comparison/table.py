@@ -354,14 +354,15 @@ class ComparedTotals:
     """The totals of each column; `clock` counts seconds.
 
     Thousands of cells take too long to compute on every event. Each update covers as many columns as time allows
-    without delaying keys, the longest outdated first. While runs are active it takes at most `SHARE` of the time.
+    without delaying keys, beginning with those that have been out of date the longest. While runs are active, updates
+    take at most `SHARE` of the time.
     """
 
     def __init__(self, state: CompareState, clock: Callable[[], float]) -> None:
         self._state = state
         self._clock = clock
         self._of: dict[str, ModelTotals] = {}
-        """The computed columns, the longest outdated first."""
+        """The computed columns, beginning with the one that has been out of date the longest."""
         self._gates: Mapping[str, Gate] = {}
         self._looked_s = clock()
         self._ahead_s = 0.0

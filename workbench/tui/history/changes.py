@@ -319,7 +319,7 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
 
     @property
     def change(self) -> CaseChange | None:
-        """The selected change, `None` on the row of a kind."""
+        """The selected change; `None` when the cursor is on the heading of a kind of change."""
         row = self.state.selected
         return row.change if row is not None else None
 

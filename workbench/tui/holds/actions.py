@@ -139,7 +139,8 @@ class StepActions(MainActions):
         if run is not None and run.result is None:
             self._go_on("stop")
         elif run is not None and run.was_held and not run.recorded and run is not self._over:
-            # A new run would replace the displayed one with the user's edits, so it takes two key presses.
+            # A new run would take the place of the displayed one, and the user's edits with it, so stepping needs a
+            # second key press.
             self._over = run
             self.app.announce(
                 f"This run is finished: press {key_for('step')} again to step through the case from its start",

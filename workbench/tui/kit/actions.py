@@ -351,7 +351,7 @@ class Keymap:
         return f"“{action.title}”, which has no key,"
 
     def sequences(self, actions: Iterable[Action]) -> frozenset[str]:
-        """Return the keys of some actions that are two characters typed one after the other, such as `gg`."""
+        """Return those keys of the actions that are sequences: two characters typed one after the other (`gg`)."""
         return frozenset(key for action in actions for key in self.keys(action) if is_sequence(key))
 
     def for_textual(self) -> dict[str, str]:

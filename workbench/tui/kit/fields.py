@@ -80,7 +80,8 @@ class SafeInput(Input):
 class FilterField(SafeInput):
     """The field in which a filter is typed; hidden otherwise."""
 
-    # The style is complete here, because Textual uses only the first base's style for a screen with two bases.
+    # All of the field's style stands here and none in its screens, because Textual follows only the first base for
+    # default CSS, and some screens have two.
     DEFAULT_CSS = "FilterField { height: 1; border: none; padding: 0 1; background: $panel; display: none; }"
 
 

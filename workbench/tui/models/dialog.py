@@ -166,7 +166,7 @@ class ModelsState:
 
     def answered(self, endpoint: KnownEndpoint) -> None:
         """Take an endpoint's answer, and show its models."""
-        # Local servers are asked without a request of the user, so many models of theirs stay folded.
+        # Local servers are asked although the user did not request it, so a long list of their models stays folded.
         name = endpoint.preset.name
         self._asked.discard(name)
         at = [each.preset for each in self.endpoints].index(endpoint.preset)

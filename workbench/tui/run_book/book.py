@@ -325,7 +325,7 @@ class RunBook:
         return self._summaries[case]
 
     def _beside(self, case: CaseKey, counted: Sequence[RunRecord]) -> list[RunRecord]:
-        """Return the active runs of a case beside those that count: forks, and variants."""
+        """Return the active runs of a case that do not count for it: forks, and runs of variants."""
         known = set(map(id, counted))
         beside: list[RunRecord] = []
         for run in self.under_way(case):

@@ -44,7 +44,7 @@ class RunsByModel:
             last = self._runs.get(case, {}).get(model, [])
             counted = self._before.get(case, {}).get(model, [])
             # A batch that was itself stopped early does not replace the runs before it.
-            if _verdicts(last) and not _came_to_less(last, counted):
+            if _verdicts(last) and not _fewer_ended(last, counted):
                 self._before.setdefault(case, {})[model] = last
             self._put(case, model, sorted(runs, key=lambda run: run.repeat))
 
@@ -89,7 +89,7 @@ class RunsByModel:
         spared: dict[str, list[RunRecord]] = {}
         for model, runs in self._before.get(case, {}).items():
             is_over = all(run.figures is not None for run in latest[model])
-            if is_over and _came_to_less(latest[model], runs):
+            if is_over and _fewer_ended(latest[model], runs):
                 spared[model] = runs
         return spared
 
@@ -126,8 +126,8 @@ class RunsByModel:
         self._begun[case] = self._puts
 
 
-def _came_to_less(runs: Sequence[RunRecord], before: Sequence[RunRecord]) -> bool:
-    """Return whether some of the runs were stopped or are active, and fewer of them ended than of the earlier runs."""
+def _fewer_ended(runs: Sequence[RunRecord], before: Sequence[RunRecord]) -> bool:
+    """Return whether some runs are active or were stopped, and fewer ended by themselves than of the earlier runs."""
     over = _verdicts(runs)
     return over < len(runs) and over < _verdicts(before)
 

@@ -142,7 +142,7 @@ class Drafting:
         if not dirty:
             return True
         for suite in dirty:
-            # A full disk may have space again.
+            # A draft that could not be written before, on a full disk for example, is tried again.
             self.keep(suite)
         from workbench.tui.storage.dialogs import UnsavedScreen
 
