@@ -332,6 +332,11 @@ class OpenSuites:
         return None
 
     @property
+    def files(self) -> list[SuiteFile]:
+        """The files of the open suites, as the user has edited them."""
+        return [suite.file for suite in self.suites]
+
+    @property
     def dirty(self) -> tuple[OpenSuite, ...]:
         """The suites with unsaved changes."""
         return tuple(suite for suite in self.suites if suite.dirty)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from workbench.cli.parser import add_exit_codes, add_history_options, add_report_option, history_to_read
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, USAGE
+from workbench.grading.run_summary import finished_figures
 from workbench.show.forms import endings_of, forms_of
 from workbench.startup import executes
 
@@ -362,8 +363,8 @@ def _report_stored(history: History, batch: BatchRow, program: Program, output: 
 
     report = stored_report(history, batch, history.runs(batch.number), None, program.secrets, damaged)
     if batch.resumed_by == "compare" and len(batch.models) > 1 and not batch.missing:
-        figures = (row.figures for row in history.runs(batch.number) if row.figures is not None)
-        complete = CompleteBatch(batch, tuple(figures), history.gates(batch, damaged))
+        figures = tuple(finished_figures(history.runs(batch.number)))
+        complete = CompleteBatch(batch, figures, history.gates(batch, damaged))
         comparison = ModelComparison.of_batch(complete, only_differences=False)
         output.deliver(partial(pieces_of_comparison, comparison, lambda: report))
         return comparison.exit_code

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,6 +11,7 @@ from rich.cells import cell_len
 from workbench.analysis.batch_diff import KINDS, BatchDiff, CaseChange, CaseSide, ChangeKind, batch_diff
 from workbench.analysis.comparison import CellKey, cells_of
 from workbench.config.folders import history_option
+from workbench.grading.run_summary import finished_figures
 from workbench.grading.status import Status
 from workbench.history.records import Regrade, RunRow, SuiteRef, same_suites
 from workbench.history.run_table import RunTable
@@ -141,10 +142,12 @@ def _figures_in(runs: Sequence[RunRow]) -> Sequence[RunSummary]:
     if isinstance(runs, RunTable):
         # A table of runs makes each row only when it is read, and the comparison needs the figures alone.
         return runs.figures
-    return [run.figures for run in runs if run.figures is not None]
+    return list(finished_figures(runs))
 
 
-def _unfinished(runs: Sequence[RunRow]) -> set[CellKey]:
+def _unfinished(runs: Sequence[RunRow]) -> Collection[CellKey]:
+    if isinstance(runs, RunTable):
+        return runs.unfinished
     return {(run.suite.key, run.case_id, run.model) for run in runs if run.figures is None}
 
 
@@ -154,7 +157,7 @@ def _side(read: ReadBatch, side: CaseSide | None, case_id: str) -> Side | None:
     case = side.suite, case_id, side.model
     runs = [run for run in read.runs if (run.suite.key, run.case_id, run.model) == case]
     # The case's rule for repeats decides its status, and the first run with this status shows the change best.
-    cell = cells_of(run.figures for run in runs if run.figures is not None)[case]
+    cell = cells_of(finished_figures(runs))[case]
     wanted = next((run for run in cell.runs if run.status == cell.status), cell.runs[0])
     return next((Side(run, read.grading) for run in runs if run.figures == wanted), None)
 

@@ -249,7 +249,7 @@ class Forker:
         self._stage.show(ForkScreen(self._stage, draft), start)
 
     def _draft(self, run: RunRecord, now: CaseNow) -> ForkDraft:
-        files, workspace = [suite.file for suite in self._open_suites.suites], self._open_suites.workspace
+        files, workspace = self._open_suites.files, self._open_suites.workspace
         named = [each.planned.asked_model for each in workspace.recorded]
         models = model_choices(self._stage.program, files, self._selection.models, named)
         likely: tuple[str, ...] = ()

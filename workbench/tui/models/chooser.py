@@ -67,7 +67,7 @@ class ModelChooser:
     def _own(self) -> tuple[str, ...]:
         """The models of the selected case or suite itself, otherwise of all suites."""
         row = self._selection.row
-        files = [suite.file for suite in self._selection.open_suites.suites]
+        files = self._selection.open_suites.files
         if row is not None and row.file is not None:
             files = [row.file]
         suites = [file.suite for file in files if file.suite is not None]
@@ -86,8 +86,7 @@ class ModelChooser:
     def _choices(self) -> ModelChoices:
         open_suites = self._selection.open_suites
         recorded = [run.planned.asked_model for run in open_suites.workspace.recorded]
-        files = [suite.file for suite in open_suites.suites]
-        found = model_choices(self._program, files, self._selection.models, recorded)
+        found = model_choices(self._program, open_suites.files, self._selection.models, recorded)
         problems = dict.fromkeys((*found.problems, *self._problems))
         return ModelChoices(found.choices, tuple(problems))
 
@@ -121,7 +120,7 @@ class ModelChooser:
         return f"{model_label(name)} is in no workbench.toml, so there is nothing to change"
 
     def _probe(self, name: str) -> None:
-        files = [suite.file for suite in self._selection.open_suites.suites if suite.file.suite is not None]
+        files = [file for file in self._selection.open_suites.files if file.suite is not None]
         self._app.show(ProbesScreen(Prober(self._program, self._app.services.trust, name, self._folders, files)))
 
     def _adder(self, folder: Path, known: ModelSpec | None = None) -> ModelAdder:

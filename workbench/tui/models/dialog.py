@@ -64,7 +64,9 @@ class ModelsState:
         `variants` are the descriptions of the suites' variants by name, `own` the models that the suites name."""
         self._variants = variants
         self._run_as = run_as
-        self._checked_variants = set(variants) if run_as.all_of_them else set(run_as.names)
+        self._checked_variants = set(run_as.names)
+        if run_as.all_of_them:
+            self._checked_variants = set(variants)
         self._variants_before = frozenset(self._checked_variants)
         self.choices = choices
         self._before = frozenset(checked)
@@ -360,7 +362,9 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
             taken = len(build(width))
             if room - taken < _MIN_ROWS:
                 # The text above the list is shown as a whole or not at all; the one below it may be cut.
-                taken = max(room - _MIN_ROWS, 0) if name == "#absent" else 0
+                taken = 0
+                if name == "#absent":
+                    taken = max(room - _MIN_ROWS, 0)
             reading.styles.max_height = taken
             reading.display = bool(taken)
             room -= taken

@@ -61,10 +61,15 @@ class ModelAdder:
         self.known = known
         self._program = program
         self._folder = folder
-        self.owners: tuple[Owner, ...] = ("user",) if bundled else ("user", "project")
-        self.owner: Owner = "user" if bundled else usual_owner(program, folder)
+        self.owners: tuple[Owner, ...] = ("user", "project")
+        self.owner: Owner = "user"
         if known is not None:
             self.owners, self.owner = (owner_of(known),), owner_of(known)
+        elif bundled:
+            # Bundled suites are part of the program, and nothing is written next to them.
+            self.owners = ("user",)
+        else:
+            self.owner = usual_owner(program, folder)
 
     def file(self, owner: Owner) -> Path:
         """Return the path of the `workbench.toml` of an owner or, for a known model, of the file that has it."""
@@ -219,9 +224,11 @@ class AddModelScreen(Dialog[Added]):
         super().__init__(_KEYS if adder.known is None else _CHANGING_KEYS)
         self._presets = tuple(endpoint.preset for endpoint in endpoints)
         self._models = {endpoint.preset: endpoint.models or () for endpoint in endpoints}
-        self._start = TypedModel.of_preset(preset, model) if preset is not None else TypedModel(model=model)
+        self._start = TypedModel(model=model)
         if adder.known is not None:
             self._start = TypedModel.of_spec(adder.known)
+        elif preset is not None:
+            self._start = TypedModel.of_preset(preset, model)
         self._preset = preset
         self._adder = adder
         self._proposed = self._start.name
@@ -358,7 +365,9 @@ class AddModelScreen(Dialog[Added]):
         self._tell(None)
 
     def _tell(self, role: Role | None, text: str = "", keys: Line | None = None) -> None:
-        self._outcome = (role, text) if role is not None else None
+        self._outcome = None
+        if role is not None:
+            self._outcome = (role, text)
         told = self.query_one("#told", ReadLines)
         told.show_anew(from_top=True)
         told.refresh(layout=True)
@@ -463,7 +472,9 @@ class AddModelScreen(Dialog[Added]):
 
     def _refuse(self, typed: TypedModel, owner: Owner, checked: CheckResult) -> None:
         self._refused = (typed, owner)
-        doing = "add it" if self._adder.known is None else "change it"
+        doing = "add it"
+        if self._adder.known is not None:
+            doing = "change it"
         keys = keys_line(("Enter", f"{doing} all the same"), ("↑↓", "correct it"), ("Esc", "leave"))
         self._tell("warned" if checked.answers else "error", f"{checked.mark} {checked.sentence}", keys)
 

@@ -81,8 +81,10 @@ class PairState:
         found = first_difference(*trajectories)
         self.differences = [index for index in range(len(self.rows)) if self._is_difference(index)]
         """The indices of differing rows, without headings of rounds and results of unmatched calls."""
-        self.sentence = f"In 2, {found.sentence}" if found is not None else self._other_difference()
+        self.sentence = self._other_difference()
         """A sentence on the first difference, from the side of the second run."""
+        if found is not None:
+            self.sentence = f"In 2, {found.sentence}"
         self.first = self._row_of(found)
         """The index of the row with the first difference, `None` if there is none."""
         self.entries: list[Entry] = self._folded()
