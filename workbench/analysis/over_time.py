@@ -152,6 +152,11 @@ class LastResult:
         return tuple(cells_of(figures for _, figures in self._finished).values())
 
     @property
+    def statuses(self) -> frozenset[Status]:
+        """The statuses of the case, each once, whatever the model."""
+        return frozenset(cell.status for cell in self.cells)
+
+    @property
     def _finished(self) -> Iterator[tuple[RunRow, RunSummary]]:
         for run in self.runs:
             if run.figures is not None:

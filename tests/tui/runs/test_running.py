@@ -294,7 +294,7 @@ async def test_a_failed_answer_check_says_what_was_expected_and_what_came(tmp_pa
 async def test_a_filter_that_nothing_fits_says_so(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         await app.press("slash", *"zzz")
-        assert "Nothing fits the filter." in app.screen
+        assert "No case fits the filter." in app.screen
         await app.press("escape")
         assert "Movie night" in app.screen
 

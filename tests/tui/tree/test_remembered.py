@@ -207,13 +207,13 @@ async def test_the_filter_and_rerunning_know_results_of_before_and_messages_and_
         box.value = "colour:red"
         await app.settle()
         message = app.app.main.suite_tree.message
-        assert ("colour: is not known here; status: and tag: are.", "warned") in message
+        assert ("colour: is not a filter; the filters are status: and tag:.", "warned") in message
         box.value = "status:lost"
         await app.settle()
         assert any("status:lost is not known" in text for text, _ in app.app.main.suite_tree.message)
         box.value = "failed"
         await app.settle()
-        said = "failed is looked for in the texts of cases; status:failed filters by status."
+        said = "The filter searches the texts of cases for failed; status:failed filters by status."
         assert (said, "warned") in app.app.main.suite_tree.message
         await app.press("escape", "F")
         await app.until(lambda: app.app.main.book.progress().done == 1)

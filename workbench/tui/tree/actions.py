@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 def _new(now: MainSituation) -> str | None:
-    return now.not_editable if now.has_file else None
+    # Without a suite at the cursor the action makes a suite, which needs no editable file.
+    if now.has_file:
+        return now.not_editable
+    return None
 
 
 def _here(now: MainSituation) -> str | None:
@@ -79,6 +82,7 @@ class TreeActions(MainActions):
             if not tree.filter:
                 self._suites.offer()
             return
+        # A suite without cases has nothing to fold: its text is opened instead.
         if row.case is None and tree.is_foldable(row) and (row.open is None or row.open.cases):
             self._fold(not tree.is_folded(row))
         else:
@@ -86,7 +90,7 @@ class TreeActions(MainActions):
 
     @action("left", "Fold the branch", name="tree.fold", where="suites", listed=False)
     def fold(self) -> None:
-        """Fold the branch, or go to the one above."""
+        """Fold the branch; select its parent if it is already folded or cannot be folded."""
         self._fold(True)
 
     @action("right", "Unfold the branch", name="tree.unfold", where="suites", listed=False)
@@ -200,6 +204,8 @@ class TreeActions(MainActions):
     def delete(self) -> None:
         """Delete the case or suite."""
         self._changer.delete()
+
+    # Imported on first use: the first screen shows the tree without the code that changes it.
 
     @property
     def _changer(self) -> SuiteChanger:

@@ -1,4 +1,4 @@
-"""Audits visible cases in a thread, after the cursor has rested for a while."""
+"""The background audit of the visible cases: in a thread, after the cursor has rested for a second."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REST_S = 1.0
 """How long the cursor rests before an audit starts: keys come first."""
 
 AT_ONCE = 20
-"""The number of cases audited at once, about ten milliseconds."""
+"""The number of cases audited before the tree is painted again."""
 
 
 class Auditor:
@@ -48,6 +48,7 @@ class Auditor:
 
     def _look(self) -> None:
         self._resting = None
+        # A working audit also takes the rows that come into sight before it ends.
         if not self._working and self._in_sight():
             self._tree.run_worker(self._audit(), group="audit")
 
@@ -73,6 +74,7 @@ def audited(asked: Sequence[ToAudit], listings: Listings) -> list[tuple[AuditFin
     """Return the findings of each case.
 
     Takes about a millisecond per case."""
+    # Imported in the thread, so that loading the audit delays no key.
     from workbench.analysis.audit.audit import audit_case
     from workbench.analysis.audit.unmeetable import ToolTable
 

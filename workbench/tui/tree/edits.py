@@ -60,11 +60,12 @@ class SuiteChanger:
         if row is None or row.open is None:
             self._stage.part(NewSuites).ask()
             return
-        suite, before = row.open, row.case.key if row.case is not None else None
+        suite, before = row.open, row.case_key
         if not self._can_be_restructured(suite):
             return
 
         def make(wanted: NewCase | None) -> None:
+            # The file may have changed on disk while the dialog was open.
             if wanted is not None and self._can_be_restructured(suite):
                 case = new_case(wanted.kind, wanted.name)
                 if self._take(suite, lambda: with_new_case(suite, index_behind(suite, before), case)):
@@ -90,15 +91,16 @@ class SuiteChanger:
         row = self._selection.row
         if row is None or row.open is None or not self._can_be_restructured(row.open):
             return
-        suite, key = row.open, row.case.key if row.case is not None else None
+        suite, key = row.open, row.case_key
         if row.case is not None:
+            # The id of a case that was never saved is made from its name; a run in progress keeps the id it began with.
             if not suite.is_saved(row.case.id) and not self._is_free(suite, row.case):
-                return  # its id would change with its name
+                return
             title, name, message = "Rename the case", row.case.name, "Its id does not change once it is saved."
         else:
             named = suite.document.table(HEAD).get("name")
             name = named if isinstance(named, str) else ""
-            title, message = "Rename the suite", f"What the suite is called; its file stays {suite.path.name}."
+            title, message = "Rename the suite", f"The name of the suite; its file stays {suite.path.name}."
 
         def take(wanted: str | None) -> None:
             if wanted is not None and wanted != name:
@@ -149,6 +151,7 @@ class SuiteChanger:
         name = source.cases[index].name
         self._open_suites.change(source, left.document, left.summary, case=left.about)
         self._open_suites.change(target, arrived.document, arrived.summary, case=arrived.case)
+        # One undo step for both suites: otherwise undo in one of them would lose or double the case.
         tie(source, target)
         self._selection.select(target.path, arrived.case)
         text = f"Moved {name} to {target.path.name}; {key_for('edit.undo')} undoes it"
@@ -159,13 +162,10 @@ class SuiteChanger:
             self._stage.announce(text)
 
     def _lacking(self, target: OpenSuite, used: tuple[str, ...]) -> list[str]:
-        """Return tools that a suite certainly lacks.
-
-        Servers that never listed their tools may have any."""
+        """Return those of the `used` tools that a suite certainly lacks."""
         header = target.document.table(HEAD)
-        known = set()
-        for tool in self._stage.main.known_tools.of(header, target.path):
-            known.add(tool.name)
+        known = {tool.name for tool in self._stage.main.known_tools.of(header, target.path)}
+        # Servers that have not listed their tools yet may offer any.
         if "servers" in header and not known:
             return []
         return [name for name in used if name not in known]
@@ -198,7 +198,10 @@ class SuiteChanger:
             except SpliceError as error:
                 self._refuse(error)
                 return
-        folder = Path() if self._stage.services.is_bundled(suite.path) else suite.path.parent
+        folder = suite.path.parent
+        # The samples are part of the installed program: their copies go to the working directory.
+        if self._stage.services.is_bundled(suite.path):
+            folder = Path()
         path = free_path(folder / suite.path.name, (other.path for other in self._open_suites.suites))
         self._stage.part(NewSuites).add(OpenSuite.new(path, document.text))
         self._stage.announce(f"Duplicated as {path.name}; {key_for('save')} saves it")
@@ -219,7 +222,9 @@ class SuiteChanger:
             parts.append("Unsaved changes are kept with it.")
         if await self._stage.ask(DeleteSuiteScreen(parts)) != "delete":
             return
-        text = suite.document.text if suite.dirty else None
+        text = None
+        if suite.dirty:
+            text = suite.document.text
         try:
             moved_to = await asyncio.to_thread(_put_away, path, text, self._stage.program.folders.deleted)
         except OSError as error:
@@ -246,18 +251,19 @@ class SuiteChanger:
         return True
 
     def _check_open(self, suite: OpenSuite) -> None:
-        """Raise SpliceError if a suite was closed during a dialog."""
+        """Raise SpliceError if a suite was closed while a dialog was open."""
         if self._open_suites.at(suite.path) is not suite:
             raise SpliceError(f"{suite.path.name} is no longer there")
 
     def _can_be_restructured(self, suite: OpenSuite) -> bool:
-        """Return whether a dialog makes sense."""
+        """Return whether a suite is TOML, so that its cases can be changed; announce it if not."""
         if suite.document.parts is None:
             self._say_no(f"{suite.path.name} is not TOML: correct its text first")
         return suite.document.parts is not None
 
     def _is_free(self, suite: OpenSuite, case: CaseOutline) -> bool:
-        """Return whether no run of a case is active; one could not be reached without its case."""
+        """Return whether a case has no run in progress; announce it if it has."""
+        # Runs are reached through their case, so a run without its case could not be watched or stopped.
         is_free = not self._selection.book.under_way((suite.path, case.id))
         if not is_free:
             self._say_no(f"{case.name} is running: {key_for('run.stop')} stops it")
@@ -279,7 +285,9 @@ def _put_away(path: Path, unsaved: str | None, folder: Path) -> list[Path]:
     if unsaved is not None:
         name = f"{path.stem}-unsaved{path.suffix}" if path.exists() else path.name
         paths.append(free_path(folder / name, ()))
+        # Line ends and invalid characters stay as they were typed.
         paths[-1].write_text(unsaved, encoding="utf-8", errors="surrogatepass", newline="")
+    # A symbolic link to a file that is gone does not exist for pathlib, and is moved all the same.
     if path.exists() or path.is_symlink():
         paths.insert(0, free_path(folder / path.name, ()))
         shutil.move(path, paths[0])

@@ -7,7 +7,7 @@ error still finds its case. `status:…` and `tag:…` filter by status and tag.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from pathlib import Path
 
@@ -30,7 +30,7 @@ LIKENESS = 74.0
 """The minimum similarity, of 100: one wrong letter of four, two of eight."""
 
 SPREAD = 10.0
-"""Words are dropped if they are this much less similar than the best one."""
+"""The largest difference in similarity between the best similar word and one that still counts."""
 
 MAX_NEAR = 50
 """The maximum number of similar words."""
@@ -64,29 +64,26 @@ class Search:
 
     def found(self, suites: Sequence[SuiteRows], text: str) -> dict[Path, list[Row]]:
         """Return the rows of the cases that match a filter, by suite."""
-        left: list[_Texts] = []
-        for suite in suites:
-            left.append(list(enumerate(self._of(suite))))
-        words = []
+        left = [list(enumerate(self._of(suite))) for suite in suites]
+        tags: list[str] = []
+        words: list[str] = []
         for word in text.casefold().split():
-            if not word.startswith(STATUS):
+            if word.startswith(TAG):
+                tags.append(word.removeprefix(TAG))
+            elif not word.startswith(STATUS):
                 words.append(word)
         # Tags come first: fewer texts are left for the search of words, which costs more.
+        for tag in tags:
+            left = _with_tag(suites, left, tag)
         for word in words:
-            if word.startswith(TAG):
-                left = _with_tag(suites, left, word.removeprefix(TAG))
-        for word in words:
-            if not word.startswith(TAG):
-                left = self._with_word(suites, left, word)
+            left = self._with_word(suites, left, word)
         found: dict[Path, list[Row]] = {}
         for suite, texts in zip(suites, left, strict=True):
             found[suite.suite.path] = [suite.cases[at] for at, _ in texts]
         return found
 
     def _of(self, rows: SuiteRows) -> list[str]:
-        """Return the case-folded texts of a suite's cases.
-
-        Only those of changed rows are built again: their row or their table is a different object."""
+        """Return the case-folded texts of a suite's cases; only those of changed cases are built again."""
         suite = rows.suite
         named = _named(suite)
         known = self._texts.get(rows)
@@ -94,19 +91,29 @@ class Search:
             known = _SuiteTexts(named)
         texts = _SuiteTexts(named)
         for at, row in enumerate(rows.cases):
-            table = suite.document.table(row.case.index) if row.case is not None else {}
+            table: Table = {}
+            if row.case is not None:
+                table = suite.document.table(row.case.index)
             texts.cases.append((row, table))
-            unchanged = at < len(known.cases) and known.cases[at][0] is row and known.cases[at][1] is table
-            texts.texts.append(known.texts[at] if unchanged else _text(row, table, named))
+            # An edit makes a new row or a new table, so identity tells whether a case changed.
+            if at < len(known.cases) and known.cases[at][0] is row and known.cases[at][1] is table:
+                texts.texts.append(known.texts[at])
+            else:
+                texts.texts.append(_text(row, table, named))
         self._texts[rows] = texts
         if texts.texts != known.texts:
             self._words = None
         return texts.texts
 
+    def _all(self, suites: Sequence[SuiteRows]) -> Iterator[str]:
+        for suite in suites:
+            yield from self._of(suite)
+
     def _with_word(self, suites: Sequence[SuiteRows], left: list[_Texts], word: str) -> list[_Texts]:
         """Keep the texts that contain a word or, if no text of the tree has it, a similar word."""
         exact = _kept(left, lambda text: word in text)
-        if any(exact) or any(word in text for suite in suites for text in self._of(suite)):
+        # A word that stands somewhere in the tree is no typing error, even if the other words exclude its cases.
+        if any(exact) or any(word in text for text in self._all(suites)):
             return exact
         similar = self._similar(suites, word)
         return _kept(left, lambda text: any(known in text for known in similar))
@@ -118,8 +125,9 @@ class Search:
         from rapidfuzz import fuzz, process  # only needed for similar words
 
         if self._words is None:
-            text = "\n".join("\n".join(self._of(suite)) for suite in suites)
-            self._words = list(dict.fromkeys(_WORD.findall(text)))
+            self._words = list(dict.fromkeys(_WORD.findall("\n".join(self._all(suites)))))
+        # `partial_ratio` looks for the shorter text in the longer one: without a minimum length, every short word of
+        # the tree that stands in the typed one would score 100.
         shortest = len(word) - max(len(word) // 4, 1)
         candidates = [known for known in self._words if len(known) >= shortest]
         scored = process.extract(word, candidates, scorer=fuzz.partial_ratio, score_cutoff=LIKENESS, limit=MAX_NEAR)
@@ -129,7 +137,7 @@ class Search:
 def _kept(left: list[_Texts], fits: Callable[[str], bool]) -> list[_Texts]:
     kept: list[_Texts] = []
     for texts in left:
-        kept.append([(at, text) for at, text in texts if fits(text)])
+        kept.append([found for found in texts if fits(found[1])])
     return kept
 
 
@@ -168,18 +176,19 @@ def with_status(
 
 
 def _any_test_of(word: str) -> _Test:
-    """Return a test that a case meets if it meets any test whose name begins with a word."""
+    """Return a test that accepts a case if any test whose name begins with `word` accepts it."""
     tests = [test for name, test in _TESTS.items() if name.startswith(word)]
     return lambda suite, case, summary: any(test(suite, case, summary) for test in tests)
 
 
 def _named(suite: OpenSuite) -> str:
-    """Return the case-folded file name, name and tags of a suite; of one with errors as far as they can be read."""
+    """Return the file name, name and tags of a suite, case-folded."""
     read = suite.file.suite
     if read is not None:
         return f"{suite.path.stem} {read.name} {' '.join(read.tags)}".casefold()
     if not suite.cases:
         return f"{suite.path.stem}  ".casefold()
+    # The suite has errors: its header is read unchecked, so its values may have any type.
     header = suite.document.table(HEAD)
     tags = " ".join(map(str, _list_of(header, "tags")))
     return f"{suite.path.stem} {header.get('name', '')} {tags}".casefold()
@@ -205,23 +214,23 @@ def _has_tag(suite: SuiteRows, row: Row, wanted: str) -> bool:
 
 
 def _list_of(table: Table, key: str) -> list[object]:
-    """Return a list of an unchecked table, empty if there is none."""
+    """Return a value of an unchecked table if it is a list, otherwise an empty list."""
     value = table.get(key)
-    return value if isinstance(value, list) else []
+    if isinstance(value, list):
+        return value
+    return []
 
 
 def advice(text: str) -> str | None:
-    """Return a hint about the first word of a filter that is a misspelt `status:…` or a status without `status:`.
-
-    Returns `None` if there is no such word."""
+    """Return a hint on the first word of a filter that looks like a misspelt prefix or status, `None` if none does."""
     for word in text.casefold().split():
         name, colon, value = word.partition(":")
         if word.startswith(STATUS) and not any(known.startswith(value) for known in _TESTS):
             return f"{word} is not known; a status is {', '.join(_TESTS)}."
         if colon and name.isalpha() and f"{name}:" not in (STATUS, TAG):
-            return f"{name}: is not known here; status: and tag: are."
+            return f"{name}: is not a filter; the filters are status: and tag:."
         if word in _TESTS:
-            return f"{word} is looked for in the texts of cases; {STATUS}{word} filters by status."
+            return f"The filter searches the texts of cases for {word}; {STATUS}{word} filters by status."
     return None
 
 

@@ -112,14 +112,16 @@ def _marks(tree: TreeState, row: Row, summary: CaseSummary) -> Line:
         marks.append(Span(GLYPHS.audit, "warned"))
     if summary.disagree and summary.stage == "done":
         marks.append(Span(GLYPHS.disagree, "warned"))
-    return (_BLANK, *marks) if marks else EMPTY
+    if not marks:
+        return EMPTY
+    return (_BLANK, *marks)
 
 
 def _marked(left: Line, marks: Line, right: Line, width: int, *shorter: Line) -> Line:
-    """Put marks after a name, which is the last part of `left`.
+    """Put marks after a name, which is the last part of `left`, and a result at the right end.
 
-    A long name is cut in its middle but keeps `NAME_SHARE` of the row: `right` gives way to the first of `shorter`
-    that fits, or is left out."""
+    A long name is cut in its middle, but keeps `NAME_SHARE` of the row: the result is `right`, or the first of
+    `shorter` that leaves this room, or none."""
     *before, name = left
     own = width - cells(tuple(before))
     needed = min(cell_len(name.text), int(own * NAME_SHARE))
@@ -133,7 +135,7 @@ def _marked(left: Line, marks: Line, right: Line, width: int, *shorter: Line) ->
 
 
 def _tally(tree: TreeState, row: Row, book: RunBook) -> Line:
-    """Return how many of the graded cases below a row are good, or the number of cases in a folded row without runs."""
+    """Return how many of the graded cases below a row passed; without any, the number of cases if it is folded."""
     below = tree.cases_below(row)
     total = CaseTally()
     for suite, keys in below:
@@ -142,8 +144,10 @@ def _tally(tree: TreeState, row: Row, book: RunBook) -> Line:
     shown: list[Span] = []
     if graded:
         shown.append(Span(f"{good}/{graded}", "muted"))
+    if graded and errors:
+        shown.append(_BLANK)
     if errors:
-        shown.append(Span(f"{' ' if graded else ''}{errors}{GLYPHS.error}", "error"))
+        shown.append(Span(f"{errors}{GLYPHS.error}", "error"))
     if not shown and tree.is_folded(row):
         shown.append(Span(str(sum(len(keys) for _, keys in below)), "muted"))
     return tuple(shown)
@@ -160,6 +164,7 @@ def _step(row: Row, book: RunBook) -> tuple[Span, Line]:
     assert row.case is not None
     assert row.step is not None
     summary = book.step((row.key.path, row.case.key), row.step)
+    # A step that is over has no status if the run ended before it.
     if summary is None:
         return _BLANK, EMPTY
     if summary.stage == "running":
@@ -196,8 +201,8 @@ def _case(row: Row, summary: CaseSummary) -> tuple[Span, Line]:
 def _remembered_line(tree: TreeState, row: Row, last: LastResult, now: datetime, width: int) -> Line:
     """Return the row of a case with its last result from the history, dimmed, with its age.
 
-    That the case was edited since is a word where there is room, otherwise a sign."""
-    graded = worst_graded({cell.status for cell in last.cells})
+    A case that was edited since is marked by a word if there is room, otherwise by a sign."""
+    graded = worst_graded(last.statuses)
     sign = (graded or last.status).sign
     name = Span(f" {one_line(row.label)}")
     left: Line = (_indent(row), Span(f"{sign}{_case_fold(tree, row)}", "muted"), name)
@@ -207,6 +212,7 @@ def _remembered_line(tree: TreeState, row: Row, last: LastResult, now: datetime,
     if last.status == Status.ERROR and graded is not None:
         result = f"{GLYPHS.error} {result}"
     dated = f"{result} {age_text(last.began_ms, now)}"
+    # From the longest to the shortest: the first that leaves room for the name is shown.
     texts = [dated, result]
     if is_edited_since(row, last):
         texts = [f"edited {GLYPHS.dot} {dated}", f"{GLYPHS.by_hand} {dated}", result]
@@ -215,7 +221,7 @@ def _remembered_line(tree: TreeState, row: Row, last: LastResult, now: datetime,
 
 
 def _running(summary: CaseSummary | StepSummary) -> tuple[Span, Line]:
-    """Return the sign and text of something that runs or waits for the user."""
+    """Return the sign and text of a case or step that runs or waits for the user."""
     if summary.asks:
         return Span(GLYPHS.asks, "warned"), (Span("asks", "warned"),)
     if summary.held:
@@ -230,11 +236,9 @@ def _result(status: Status, value: float | None, role: Role) -> Line:
 
 
 def tree_message(filtered: str) -> Message:
-    """Return the message of an empty tree.
-
-    `filtered` is the active filter."""
+    """Return the message of an empty tree, which depends on whether a filter (`filtered`) is active."""
     if filtered:
-        lines: list[tuple[str, Role]] = [("Nothing fits the filter.", "strong"), ("", "text")]
+        lines: list[tuple[str, Role]] = [("No case fits the filter.", "strong"), ("", "text")]
         if text := advice(filtered):
             lines += [(text, "warned"), ("", "text")]
         return (*lines, ("Esc shows everything again.", "muted"))

@@ -63,6 +63,7 @@ class NewCase(NamedTuple):
 class NewCaseScreen(_Naming[NewCase]):
     """Asks for the name and kind of a new case."""
 
+    # The keys belong to the dialog, because the list of kinds never has the focus: the line to type in keeps it.
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "kind(-1)", show=False),
         Binding("down", "kind(1)", show=False),
@@ -70,7 +71,7 @@ class NewCaseScreen(_Naming[NewCase]):
 
     def __init__(self, suite: str, refusal: Refusal) -> None:
         keys = keys_line(("Enter", "create"), ("↑↓", "kind"), ("Esc", "leave"))
-        super().__init__("New case", "", f"What the case in {suite} is called:", refusal, keys)
+        super().__init__("New case", "", f"The name of the case in {suite}:", refusal, keys)
 
     def body(self) -> ComposeResult:
         yield from super().body()
@@ -184,12 +185,14 @@ class DeleteSuiteScreen(AskScreen[Literal["delete", "no"]]):
     TITLE_LINE = "Delete the suite"
 
     def __init__(self, texts: Sequence[str]) -> None:
+        def lines(width: int) -> list[Line]:
+            rows = [EMPTY]
+            for text in texts:
+                rows += with_margin(text, width)
+            return [*rows, EMPTY]
+
         super().__init__(
-            lambda width: [
-                EMPTY,
-                *(row for text in texts for row in with_margin(text, width)),
-                EMPTY,
-            ],
+            lines,
             [
                 ("delete", Option("delete", "move the file to the program's own folder", "move the file")),
                 ("no", Option("no", "leave it")),
@@ -205,9 +208,7 @@ _TYPED = Option("as typed above")
 
 
 class ServerScreen(_Naming[FoundServers]):
-    """Asks for a server: its command or URL, or one that a client on this machine uses.
-
-    `find` looks for those."""
+    """Asks for a server: its command or URL, or one that an MCP client on this machine uses (`find`)."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "other(-1)", show=False),
@@ -218,7 +219,7 @@ class ServerScreen(_Naming[FoundServers]):
         self._found: Sequence[ConfiguredServer] = ()
         self._find = find
         self.typed = proposed
-        """The command or URL that was typed, once it was taken."""
+        """The proposed command or URL; after Enter, the typed one."""
         super().__init__(
             f"The MCP server of {one_line(suite)}",
             proposed,
@@ -237,6 +238,7 @@ class ServerScreen(_Naming[FoundServers]):
         self.run_worker(self._look())
 
     async def _look(self) -> None:
+        # The list appears later: a command can be typed while the settings of all MCP clients are read.
         self._found = await in_background(self._find)
         if not self._found or not self.is_mounted:
             return
@@ -280,6 +282,7 @@ class ServerScreen(_Naming[FoundServers]):
 
     @on(Input.Changed)
     def _typed(self) -> None:
+        # Enter takes the selected server, so typing selects the typed one again.
         if self._found:
             self.query_one("#clients", ChooseLines).move_cursor(0)
 
@@ -298,14 +301,15 @@ class ServerScreen(_Naming[FoundServers]):
 def _about(server: ConfiguredServer) -> str:
     table = server.found.tables[0]
     command = table.get("command")
-    what = " ".join(map(str, command)) if isinstance(command, list) else str(table.get("url", ""))
-    return f"{server.client}: {one_line(what)}"
+    if isinstance(command, list):
+        return f"{server.client}: {one_line(' '.join(map(str, command)))}"
+    return f"{server.client}: {one_line(str(table.get('url', '')))}"
 
 
 class ListingScreen(Dialog[Listed]):
-    """Waits for servers to list their tools, which `ask` has begun.
+    """Asks servers for their tools (`ask`) and waits; closes with the tools.
 
-    Closes with them, or without an answer after the end of a server's output."""
+    If that fails, it shows the error with the end of the server's output, and can ask again."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "again", "Try again", show=False)]
@@ -332,7 +336,7 @@ class ListingScreen(Dialog[Listed]):
             self._asked.cancel()
 
     def action_again(self) -> None:
-        """Ask, if nothing is being asked."""
+        """Ask the servers, unless they are being asked already."""
         if self._asked is None or self._error is not None:
             self._error, self._began_s = None, time.monotonic()
             self.say_keys(keys_line(("Esc", "cancel")))
@@ -368,19 +372,19 @@ class ListingScreen(Dialog[Listed]):
         if self._error is None:
             passed = int(time.monotonic() - self._began_s)
             took = f" {passed} s" if passed else ""
-            return [EMPTY, *with_margin(f"{GLYPHS.running} It starts, and says what it can do{took}", width), EMPTY]
+            return [EMPTY, *with_margin(f"{GLYPHS.running} It starts and lists its tools{took}", width), EMPTY]
         lines = [EMPTY, *with_margin(f"{GLYPHS.error} {self._error}", width, "error")]
-        output = self._error.output if isinstance(self._error, ServerError) else None
-        if output is not None and output.lines:
-            lines += [EMPTY, *with_margin("The end of what it wrote:", width, "muted")]
-            for text in output.lines:
+        if isinstance(self._error, ServerError) and self._error.output is not None and self._error.output.lines:
+            lines += [EMPTY, *with_margin("The end of its output:", width, "muted")]
+            for text in self._error.output.lines:
                 lines += with_margin(one_line(text), width)
         return [*lines, EMPTY]
 
 
 def first_suite_lines(asked: ServersToAsk, made: SuiteFile, tools: int, width: int) -> list[Line]:
     """Describe the suite for a server before it is made."""
-    cases = len(made.suite.cases) if made.suite is not None else 0
+    assert made.suite is not None
+    cases = len(made.suite.cases)
     lines = [
         EMPTY,
         *with_margin(
@@ -397,7 +401,7 @@ def first_suite_lines(asked: ServersToAsk, made: SuiteFile, tools: int, width: i
 
 
 class NewSuites:
-    """Makes suites, which are written when they are saved."""
+    """Makes suites and opens them; their files are written when the user saves."""
 
     def __init__(self, app: Workbench) -> None:
         self._stage = app
@@ -417,11 +421,13 @@ class NewSuites:
         self._stage.show(BeginScreen(one_line(str(resolved(self._folder())))), take)
 
     def ask(self, *, from_server: bool = False) -> None:
-        """Ask for the file of a new suite, and for its server where that is wanted."""
+        """Ask for the file and kind of a new suite, and make it."""
 
         def take(wanted: NewSuite | None) -> None:
-            path = self.named(wanted.name) if wanted is not None else None
-            if wanted is None or not isinstance(path, Path):
+            if wanted is None:
+                return
+            path = self.named(wanted.name)
+            if not isinstance(path, Path):
                 return
             if wanted.from_server:
                 self._stage.work(self._from_server(path), group="ask")
@@ -441,14 +447,15 @@ class NewSuites:
         return named_path(folder, text, lambda path: self._why_not_new(folder, path))
 
     def refusal(self, text: str) -> str | None:
-        """Return why there can be no suite of this name."""
+        """Return why a new suite cannot have this name, `None` if it can."""
         path = self.named(text)
-        return path if isinstance(path, str) else None
+        if isinstance(path, str):
+            return path
+        return None
 
     async def _from_server(self, path: Path) -> None:
-        """Ask for a server, for consent and for its tools, and open a suite for them.
-
-        Each question can be left."""
+        """Ask for a server, for consent and for its tools, and open a suite for them."""
+        # A refused consent or a failed listing returns to the question for the server; leaving that one ends.
         home, text = self._program.environment.home, ""
         while True:
             question = ServerScreen(path.name, text, lambda: tuple(servers_on_machine(path.parent, home)))
@@ -466,7 +473,7 @@ class NewSuites:
             approval = await self._stage.services.starter.approval_of_servers(asked.file, asked.program)
             if isinstance(approval, str):
                 self._stage.announce(approval, "warned", GLYPHS.warned)
-                text = question.typed  # to be asked again, with what was typed
+                text = question.typed
                 continue
             suite, grant, serving = (
                 asked.file.suite,
@@ -486,6 +493,7 @@ class NewSuites:
     async def _offer_first(self, asked: ServersToAsk, listed: Listed) -> None:
         """Show the first suite for the tools of servers, and open it if it is wanted."""
         path = asked.file.path
+        # The first line of a suite names the schema beside it, so that editors complete the suite.
         has_schema = (path.parent / SCHEMA_NAME).is_file()
         made = await asyncio.to_thread(asked.suite, suite_name(path), listed, schema=has_schema)
         if made.suite is None:
@@ -498,6 +506,7 @@ class NewSuites:
             PreviewScreen(title, lambda width: first_suite_lines(asked, made, tools, width), "open it, unsaved")
         ):
             return
+        # Meanwhile another program may have written the file.
         if (why_not := self._why_not_new(self._folder(), path)) is not None:
             self._stage.announce(f"Nothing was made: {why_not}", "warned", GLYPHS.warned)
             return
@@ -511,7 +520,7 @@ class NewSuites:
         )
 
     def make(self, path: Path) -> None:
-        """Open a new suite at a path, and say where it will be saved."""
+        """Open an empty suite at a path, and announce where it will be saved."""
         self.add(OpenSuite.new(path, new_suite(suite_name(path))))
         where = one_line(str(resolved(path)))
         name = one_line(path.name)
@@ -530,6 +539,7 @@ class NewSuites:
             return "a suite is a TOML file: end its name with .toml, or leave the ending out"
         if self._open_suites.at(path) is not None or path.exists():
             return f"{path.name} already exists"
+        # `is_relative_to` compares the texts of paths: `suites/../../x.toml` counts as a path below `suites`.
         if not path.is_relative_to(folder) or ".." in path.relative_to(folder).parts:
             return f"a new suite must be in {resolved(folder)}, or in a folder below it"
         if any(part.startswith(".") for part in path.relative_to(folder).parts):
@@ -539,11 +549,13 @@ class NewSuites:
     def _folder(self) -> Path:
         """Return the folder for a new suite: the selected one, or that of the selected suite."""
         row = self._selection.row
-        roots = self._open_suites.workspace.roots
-        if row is not None:
-            folder = row.key.path if row.key.kind == "folder" else row.key.path.parent
+        if row is None:
+            folder = next((root for root in self._open_suites.workspace.roots if root.is_dir()), Path())
+        elif row.key.kind == "folder":
+            folder = row.key.path
         else:
-            folder = next((root for root in roots if root.is_dir()), Path())
+            folder = row.key.path.parent
+        # The samples are part of the installed program: a suite of the user goes to the working directory.
         if self._stage.services.is_bundled(folder / "suite.toml"):
             return Path()
         return folder

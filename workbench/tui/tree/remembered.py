@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 
 AT_ONCE = 200
-"""The number of failed runs whose causes are found out before they are shown."""
+"""The largest number of failed runs whose causes are looked for at once."""
 
 
 class RememberedResults:
-    """The last results of cases, as far as they were read."""
+    """The last results of cases that were read from the history."""
 
     def __init__(self) -> None:
         self._results: LastResults = {}
@@ -62,7 +62,8 @@ class RememberedResults:
         return self._results.get(case)
 
     def shown(self, case: CaseKey, book: RunBook) -> LastResult | None:
-        """Return the last result of a case that has no run of this session."""
+        """Return the last result of a case in the history, `None` if the case has a run of this session."""
+        # Every row of the tree asks at every repaint, so the cheapest test comes first.
         result = self._results.get(case)
         if book.has_runs(case):
             return None
@@ -85,7 +86,7 @@ class RememberedResults:
         return self._any_to_run_again
 
     def unexplained(self, failed: Iterable[RunRow | RunRecord]) -> list[RunRow | RunRecord]:
-        """Return those of these failed runs whose causes are not known yet."""
+        """Return the failed runs whose main causes are not known yet."""
         return [run for run in failed if _id_of(run) not in self._causes]
 
     def explain(self, causes: Mapping[str, Cause]) -> None:
@@ -93,9 +94,12 @@ class RememberedResults:
         self._causes |= causes
 
     def causes_of(self, failed: Iterable[RunRow | RunRecord]) -> Counter[Cause]:
-        """Return how many of these runs failed mainly for each cause, as far as that is known."""
-        found = (self._causes.get(_id_of(run)) for run in failed)
-        return Counter(cause for cause in found if cause is not None)
+        """Count failed runs by their main cause; runs whose cause is not known yet are left out."""
+        counts: Counter[Cause] = Counter()
+        for run in failed:
+            if (cause := self._causes.get(_id_of(run))) is not None:
+                counts[cause] += 1
+        return counts
 
     def tally(self, suite: Path, cases: tuple[str, ...], book: RunBook) -> CaseTally:
         """Count how these cases ended, in this session or before it."""
@@ -105,17 +109,21 @@ class RememberedResults:
         # Each row of the tree asks at each refresh, so the tally is kept until its cases or their runs change.
         known = self._tallies.get(suite)
         if known is None or known[0] is not cases or known[1] != revision:
-            shown = (self.shown((suite, case), book) for case in cases)
-            before = CaseTally.of(_summary(result) for result in shown if result is not None)
+            before = CaseTally.of(self._summaries_before(suite, cases, book))
             known = self._tallies[suite] = (cases, revision, book.tally(suite, cases).plus(before))
         return known[2]
 
+    def _summaries_before(self, suite: Path, cases: Iterable[str], book: RunBook) -> Iterator[CaseSummary]:
+        for case in cases:
+            if (result := self.shown((suite, case), book)) is not None:
+                yield _summary(result)
+
 
 class HistoryReader:
-    """Reads the last results of all open cases on a thread.
+    """Reads the last results of all open cases on a thread, and calls `shown` when there are new ones.
 
     It reads after the first screen, when suites were saved or read again, when one that was never saved changed, and
-    on request. `shown` is called once for each reading with new results."""
+    on request."""
 
     def __init__(
         self,
@@ -138,7 +146,7 @@ class HistoryReader:
         """The hashes of the suites for which results were read last; `None` before the first screen."""
 
     def begin(self) -> None:
-        """Read for the first time, because the first screen is there."""
+        """Read for the first time; called after the first screen, which shows without the history."""
         if self._read is None:
             self._read = {}
         self._read_changed()
@@ -149,7 +157,7 @@ class HistoryReader:
             self._read_changed()
 
     def read_again(self) -> None:
-        """Read the runs that other programs have stored since."""
+        """Read all results again, because another program may have stored runs."""
         if self._read is not None:
             self._read = {}
             self._read_changed()
@@ -168,10 +176,7 @@ class HistoryReader:
 
     def explain_soon(self, failed: Iterable[RunRow | RunRecord]) -> None:
         """Find out on a thread why these runs failed."""
-        wanted = []
-        for run in self._results.unexplained(failed):
-            if _id_of(run) not in self._asked:
-                wanted.append(run)
+        wanted = [run for run in self._results.unexplained(failed) if _id_of(run) not in self._asked]
         del wanted[AT_ONCE:]
         if wanted:
             self._asked.update(map(_id_of, wanted))
@@ -204,11 +209,11 @@ class HistoryReader:
 
 
 def _read_last(file: Path, suites: list[SuiteFile], redacted: Callable[[str], str]) -> tuple[LastResults, list[str]]:
-    """Read the last results, and why some runs are left out.
-
-    SQLite is imported here, on a thread."""
+    """Read the last results, and the reasons why damaged runs are left out."""
+    # Without this, opening the history would create its file.
     if not file.exists():
         return {}, []
+    # Imported on the thread, because loading SQLite would delay a key.
     from workbench.analysis.over_time import last_results
     from workbench.history.history import History
 
@@ -218,12 +223,14 @@ def _read_last(file: Path, suites: list[SuiteFile], redacted: Callable[[str], st
 
 
 def _summary(result: LastResult) -> CaseSummary:
-    graded = worst_graded({cell.status for cell in result.cells})
+    graded = worst_graded(result.statuses)
     return CaseSummary(result.status, result.score, graded=graded)
 
 
 def _id_of(run: RunRow | RunRecord) -> str:
-    return f"#{run.id}" if isinstance(run, RunRow) else run.run_id
+    if isinstance(run, RunRow):
+        return f"#{run.id}"
+    return run.run_id
 
 
 def _sentence(text: str) -> str:
@@ -231,14 +238,15 @@ def _sentence(text: str) -> str:
 
 
 def is_edited_since(row: Row, last: LastResult) -> bool:
-    """Return whether a case was edited since its last result, on disk or here."""
+    """Return whether a case was edited since its last result, on disk or in its unsaved draft."""
+    # The history compares with the saved file; for a suite without a file, with its draft.
     if last.edited or row.open is None or row.case is None or row.open.is_new:
         return last.edited
     return row.open.is_changed(row.case.index)
 
 
 def last_result_message(row: Row, last: LastResult, now: datetime) -> Message:
-    """Return the last result of a case: on each model, with the reason why it did not pass."""
+    """Return the message about the last result of a case: on each model, with the reason why it did not pass."""
     lines: list[tuple[str, Role]] = [(f"Last run: {_when(last, now)}, batch #{last.runs[-1].batch}", "strong")]
     if is_edited_since(row, last):
         lines.append(("The case was edited since.", "warned"))
@@ -253,9 +261,12 @@ def last_result_message(row: Row, last: LastResult, now: datetime) -> Message:
 
 def _when(last: LastResult, now: datetime) -> str:
     old = age_text(last.began_ms, now)
-    if "-" in old:  # the date of a result that is too old for an age; its time is wanted too
+    # A long age is given as a date without a time.
+    if "-" in old:
         return moment_text(last.began_ms)
-    return old if old == "now" else f"{old} ago"
+    if old == "now":
+        return old
+    return f"{old} ago"
 
 
 def _cell(cell: Cell) -> tuple[str, Role]:

@@ -18,7 +18,9 @@ RowKind = Literal["folder", "suite", "case", "step", "problem", "hint"]
 
 
 class RowKey(NamedTuple):
-    """Identifies a row, also after a reload."""
+    """The identity of a row, which stays the same when its suite is read again.
+
+    `part` is the key of a case, that key and the number of a step (`key#2`), or the number of a problem."""
 
     kind: RowKind
     path: Path
@@ -26,9 +28,7 @@ class RowKey(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One row.
-
-    `depth` counts from 0, `open` is its suite. A step's row has the case of its chain."""
+    """One row of the tree: its suite is `open`, and a step's row has the case of its chain; `depth` counts from 0."""
 
     key: RowKey
     depth: int
@@ -39,13 +39,24 @@ class Row(NamedTuple):
 
     @property
     def step(self) -> int | None:
-        """The number of the row's step, from 1."""
-        return int(self.key.part.rpartition("#")[2]) if self.key.kind == "step" else None
+        """The number of the row's step, from 1; `None` if the row is no step."""
+        if self.key.kind != "step":
+            return None
+        return int(self.key.part.rpartition("#")[2])
+
+    @property
+    def case_key(self) -> str | None:
+        """The key of the row's case in its suite, `None` if the row has no case."""
+        if self.case is None:
+            return None
+        return self.case.key
 
     @property
     def file(self) -> SuiteFile | None:
-        """The current state of the row's suite."""
-        return self.open.file if self.open is not None else None
+        """The file of the row's suite in its current state, with unsaved changes."""
+        if self.open is None:
+            return None
+        return self.open.file
 
     @property
     def is_broken(self) -> bool:
@@ -67,15 +78,13 @@ class SuiteRows:
         self.problems: list[Row] = []
         self.cases: list[Row] = []
         self.rows_made = 0
-        """The number of rows built so far, which is the cost of changes."""
+        """The number of case and step rows built so far, which tests compare with the number of changed cases."""
         self._shown: object = None
         self._steps: dict[str, list[Row]] = {}
         self.follow()
 
     def follow(self) -> bool:
-        """Take over edits.
-
-        Returns whether any row changed."""
+        """Rebuild the rows of edited cases, and return whether any row changed."""
         suite = self.suite
         shown = (suite.cases, _shown_problems(suite), has_cases(suite))
         if shown == self._shown:
@@ -90,13 +99,15 @@ class SuiteRows:
         known = self.cases
         self.cases = []
         for at, case in enumerate(suite.cases):
-            unchanged = at < len(known) and known[at].case is case
-            self.cases.append(known[at] if unchanged else self._case(case))
+            if at < len(known) and known[at].case is case:
+                self.cases.append(known[at])
+            else:
+                self.cases.append(self._case(case))
         self._steps = {}
         return True
 
     def with_steps(self, cases: list[Row], unfolded: Collection[str]) -> list[Row]:
-        """Return rows of cases, with the rows of steps below the chains that have these keys."""
+        """Return rows of cases, and the rows of steps below each chain whose key is in `unfolded`."""
         if not unfolded:
             return cases
         rows: list[Row] = []
@@ -118,39 +129,31 @@ class SuiteRows:
     def _steps_of(self, row: Row, case: CaseOutline) -> list[Row]:
         if case.key not in self._steps:
             self.rows_made += len(case.steps)
-            self._steps[case.key] = [
-                Row(
-                    RowKey("step", self.suite.path, f"{case.key}#{number}"),
-                    row.depth + 1,
-                    f"{number} {tool or 'no call'}",
-                    self.suite,
-                    case,
-                )
-                for number, tool in enumerate(case.steps, 1)
-            ]
+            rows: list[Row] = []
+            for number, tool in enumerate(case.steps, 1):
+                key = RowKey("step", self.suite.path, f"{case.key}#{number}")
+                rows.append(Row(key, row.depth + 1, f"{number} {tool or 'no call'}", self.suite, case))
+            self._steps[case.key] = rows
         return self._steps[case.key]
 
 
 def has_cases(suite: OpenSuite) -> bool:
-    """Return whether a suite shows its cases.
-
-    Otherwise it shows its problems, because the file is not TOML or not a suite."""
+    """Return whether a suite shows its cases; otherwise its file could not be read as a suite, and shows problems."""
     return bool(suite.cases) or suite.file.suite is not None
 
 
 def _short_name(path: Path) -> str:
-    """Return a file's name without its suffix; that of a recording has two parts."""
+    # The suffix of a recording has two parts, of which `Path.stem` removes only the last.
     if path.name.endswith(SUFFIX):
         return path.name.removesuffix(SUFFIX)
     return path.stem
 
 
 def _shown_problems(suite: OpenSuite) -> tuple[Problem, ...]:
-    """Return the problems outside of the cases of a suite that cannot run.
-
-    The others are shown with their cases."""
+    """Return the problems with rows of their own, which only a suite that cannot run has."""
     if suite.file.suite is not None:
         return ()
+    # A problem of a case is shown at its case.
     if suite.cases:
         return suite.problems_of(HEAD)
     return suite.file.problems

@@ -39,7 +39,7 @@ def any_runnable_below(tree: TreeState, row: Row, book: RunBook) -> bool:
 
 
 def can_run(suite: OpenSuite, key: str) -> bool:
-    """Return whether a case has no errors, and its suite none outside of cases."""
+    """Return whether neither a case nor the header of its suite has errors."""
     return suite.file.suite is not None or key in _sound_cases(suite)
 
 
@@ -52,22 +52,21 @@ def _free(suite: OpenSuite, keys: tuple[str, ...], book: RunBook) -> Iterator[st
 
 def _sound_cases(suite: OpenSuite) -> frozenset[str]:
     """Return the keys of the cases that can run although other cases of their suite have errors."""
-    outside = []
-    for problem in suite.file.errors:
-        if not problem.where.startswith("cases["):
-            outside.append(problem)
-    if outside or not suite.document.in_blocks:
+    # Broken cases are left out of the text that runs, which takes `[[cases]]` blocks that can be cut out.
+    if not suite.document.in_blocks:
+        return frozenset()
+    if any(not problem.where.startswith("cases[") for problem in suite.file.errors):
         return frozenset()
     broken = suite.broken_cases
     return frozenset(case.key for case in suite.cases if case.index not in broken)
 
 
 SelectionNews: TypeAlias = Literal["row", "run"]
-"""What changed: the selected row, or the selected run of it."""
+"""A change of the selection: of the selected row, or of the selected run of its case."""
 
 
 class Selection:
-    """The selection, as data: views follow its changes."""
+    """The selected row, run, models and variants, and the functions that views ask to be called on a change."""
 
     def __init__(
         self, open_suites: OpenSuites, book: RunBook, *, models: tuple[str, ...] = (), models_for_now: bool = False
@@ -78,15 +77,15 @@ class Selection:
         self.models = models
         """The models to run on. Empty means each suite's own."""
         self.models_for_now = models_for_now
-        """Whether the command line chose the models. That holds for this start only, until the user selects others."""
+        """Whether the command line chose the models: such a choice is not remembered for the next start."""
         self.variants: Variants = NO_VARIANTS
-        """The variants to run, and whether suites are run as they are written too."""
+        """The variants to run, and whether the suites themselves run beside them."""
         self.chosen_run = 0
         """The index of the selected run among the latest ones of the case."""
         self._followers: list[Callable[[SelectionNews], object]] = []
 
     def follow(self, follower: Callable[[SelectionNews], object]) -> None:
-        """Call a function whenever the selection changes from outside of the tree view."""
+        """Call a function whenever anything other than the cursor of the tree changes the selection."""
         self._followers.append(follower)
 
     # Selected items
@@ -100,13 +99,17 @@ class Selection:
     def suite(self) -> OpenSuite | None:
         """The suite of the selected row."""
         row = self.row
-        return row.open if row is not None else None
+        if row is None:
+            return None
+        return row.open
 
     @property
     def outline(self) -> CaseOutline | None:
         """The selected case as written."""
         row = self.row
-        return row.case if row is not None else None
+        if row is None:
+            return None
+        return row.case
 
     @property
     def case(self) -> CaseKey | None:
@@ -166,8 +169,11 @@ class Selection:
     def run(self) -> RunRecord | None:
         """The selected run of the case."""
         runs = self.runs
+        # The last batch of the case may have had more runs than the new one.
         self.chosen_run = min(self.chosen_run, max(len(runs) - 1, 0))
-        return runs[self.chosen_run] if runs else None
+        if not runs:
+            return None
+        return runs[self.chosen_run]
 
     def choose_deciding_run(self) -> None:
         """Select the run that decides the status of the case."""
@@ -186,21 +192,19 @@ class Selection:
         self._notify("run")
 
     def find_run(self, run: RunRecord) -> bool:
-        """Select a run, or the one that replaced it.
-
-        Returns whether its case still exists."""
+        """Select a run, or at least its case if newer runs replaced it; return whether its case still exists."""
         suite = self.open_suites.at(run.path)
-        for case in suite.cases if suite is not None else ():
-            if case.id == run.case_id:
-                break
-        else:
+        if suite is None:
             return False
-        self.select(run.path, case.key)
-        self.choose_run(next((at for at, other in enumerate(self.runs) if other is run), self.chosen_run))
-        return True
+        for case in suite.cases:
+            if case.id == run.case_id:
+                self.select(run.path, case.key)
+                self.choose_run(next((at for at, other in enumerate(self.runs) if other is run), self.chosen_run))
+                return True
+        return False
 
     def show_again(self) -> None:
-        """Notify followers, so that everything is shown again."""
+        """Notify all followers as if a different row was selected, so that everything is shown again."""
         self._notify("row")
 
     def _notify(self, news: SelectionNews) -> None:
@@ -209,9 +213,7 @@ class Selection:
 
 
 def go_to_run(selection: Selection, panes: MainScreen, stage: Workbench, run: RunRecord) -> None:
-    """Select a run and go to the run pane.
-
-    If its case is gone, announce that."""
+    """Select a run and go to the run pane; announce it if the case of the run is gone."""
     if selection.find_run(run):
         panes.go_to("run")
         return

@@ -68,9 +68,7 @@ class TreeState:
         self.other_rows = False
         """Whether the last change of the suites changed rows, not only their marks."""
         self.audits = AuditBook()
-        """Audit findings of cases."""
         self.remembered = RememberedResults()
-        """Last results from the history."""
         self._roots: tuple[Path, ...] = ()
         self._folded: set[RowKey] = set()
         self._tops: list[_Folder | SuiteRows] = []
@@ -106,15 +104,19 @@ class TreeState:
     @property
     def selected(self) -> Row | None:
         """The selected row."""
-        return self.rows[self.cursor] if self.rows else None
+        if not self.rows:
+            return None
+        return self.rows[self.cursor]
 
     @property
     def whole(self) -> Row | None:
         """The selected suite or folder, or the one that contains the selected row."""
+        if not self.rows:
+            return None
         at = self.cursor
-        while self.rows and self.rows[at].case is not None:
+        while self.rows[at].case is not None:
             at = self.parent(at)
-        return self.rows[at] if self.rows else None
+        return self.rows[at]
 
     def move_to(self, index: int) -> None:
         """Move the cursor to a row, or the nearest one."""
@@ -143,9 +145,7 @@ class TreeState:
         return row.key.kind in ("folder", "suite")
 
     def is_folded(self, row: Row) -> bool:
-        """Return whether a row is folded.
-
-        A filter unfolds every suite with matches."""
+        """Return whether a row is folded; while a filter is active, no folder or suite is."""
         if row.key.kind == "case":
             return row.key.part not in self._unfolded.get(row.key.path, ())
         return row.key in self._folded and not self.filter
@@ -192,14 +192,16 @@ class TreeState:
     def set_filter(self, text: str, book: RunBook | None = None) -> None:
         """Show only cases with every word of `text`, or a similar one, in their name, id, tags or suite.
 
-        With a `book`, words such as `status:failed` filter by present status."""
+        With a `book`, words such as `status:failed` filter by the current status."""
         if text == self.filter:
             return
         before = self.selected
         if before is not None and not self.filter:
             self._unfiltered = before.key
         self.filter = text
-        self._of_status = self._with_status(text, book) if book is not None else None
+        self._of_status = None
+        if book is not None:
+            self._of_status = self._with_status(text, book)
         self._held = None
         self._shown = {}
         self._rebuild()
@@ -217,13 +219,12 @@ class TreeState:
         return with_status(suites, text, lambda case: self.remembered.summary(case, book))
 
     def follow_status(self, book: RunBook) -> bool:
-        """Update a filter by status.
-
-        Returns whether its matches changed. The selected case stays visible."""
+        """Update a filter by status after runs changed, and return whether its matches changed."""
         if self._of_status is None:
             return False
         row = self.selected
         wanted = self._with_status(self.filter, book) or frozenset()
+        # The selected case stays, so that the row under the cursor does not vanish when its run ends.
         if row is not None and row.case is not None:
             wanted |= {(row.key.path, row.case.key)}
         if wanted == self._of_status:
@@ -234,10 +235,12 @@ class TreeState:
         return True
 
     def select(self, path: Path, case: str | None = None) -> bool:
-        """Select a case, by its key, or a suite, unfolding the branches that hide it.
+        """Select a case, by its key, or a suite, and return whether it exists.
 
-        Returns whether there is such a row."""
-        wanted = RowKey("suite", path) if case is None else RowKey("case", path, case)
+        If it is hidden, the filter is cleared and the branches above it are unfolded."""
+        wanted = RowKey("suite", path)
+        if case is not None:
+            wanted = RowKey("case", path, case)
         at = self._index_of(wanted)
         if at is None:
             self.set_filter("")
@@ -252,16 +255,19 @@ class TreeState:
         """Return the keys of the displayed cases at or below a row, by suite."""
         if row.open is not None and row.case is not None:
             return [(row.open, (row.case.key,))]
-        suites = [row.open] if row.open is not None else self._suites_in(row.key.path)
-        found = ((suite, self._cases(suite.path).keys) for suite in suites)
-        return [(suite, keys) for suite, keys in found if keys]
+        suites = self._suites_in(row.key.path)
+        if row.open is not None:
+            suites = [row.open]
+        below: list[tuple[OpenSuite, tuple[str, ...]]] = []
+        for suite in suites:
+            if keys := self._cases(suite.path).keys:
+                below.append((suite, keys))
+        return below
 
     # Following changes
 
     def follow(self, change: SuitesChanged) -> None:
-        """Take over a change of the open suites.
-
-        Undo and redo select what they changed."""
+        """Update the rows after a change of the open suites; undo and redo also select the changed case."""
         if change.first:
             self._begin(change.workspace.roots, change.open)
         elif change.how in ("read", "added"):
@@ -281,25 +287,25 @@ class TreeState:
             self.select(suite.path)
 
     def reload(self, suites: Sequence[OpenSuite], roots: Sequence[Path] | None = None) -> None:
-        """Take over suites that came, went or were reloaded, with new `roots` if given.
+        """Show other suites, or suites that were read again, with new `roots` if given.
 
-        The cursor stays on its row, or near it."""
+        The cursor stays on its row if that still exists."""
         if roots is not None:
             self._roots = tuple(roots)
         self._place(suites)
         self._rebuild()
 
     def changed(self, suite: OpenSuite, index: int | None = None) -> bool:
-        """Take over an edit of a suite.
+        """Update the rows of an edited suite, and return whether they changed, not only their marks.
 
-        Returns whether rows changed, not only their marks. The case with this index (`HEAD`: the suite) is edited in
-        place: it stays visible and selected."""
+        The edited case (`index`; `HEAD` is the suite itself) stays visible whatever the filter, and selected."""
         rows = self._of_suites.get(suite.path)
         if rows is None:
             return False
         if index is not None:
             self._hold(suite, index)
         selected = self.selected
+        # An edit can change the key of the case, by which the cursor finds its row again.
         stays = selected is not None and selected.open is suite and selected.case and selected.case.index == index
         if not rows.follow():
             return False
@@ -336,7 +342,8 @@ class TreeState:
                 self._tops.append(rows_of(root, 0))
                 continue
             top = _Folder(root)
-            for path in list(left):  # a copy, because `rows_of` takes suites out
+            # A suite below two roots is shown at the first: `rows_of` takes it out of `left`, hence the copy.
+            for path in list(left):
                 if not path.is_relative_to(root):
                     continue
                 folder = top
@@ -350,9 +357,7 @@ class TreeState:
     # Rows
 
     def _rebuild(self, case: RowKey | None = None) -> None:
-        """Rebuild the rows.
-
-        `case` is the new key of the selected case, if that may have changed."""
+        """Rebuild the rows; `case` is the new key of the selected case, if that may have changed."""
         row = self.selected
         if self.filter and not self._shown:
             self._filter()
@@ -364,6 +369,7 @@ class TreeState:
         if row is None:
             return
         at = self._index_of(case if case is not None and row.key.kind == "case" else row.key)
+        # The chain of a selected step may have been folded, shortened or renamed.
         if at is None and row.key.kind == "step" and row.case is not None:
             at = self._index_of(case or RowKey("case", row.key.path, row.case.key))
         if at is not None:
@@ -381,15 +387,18 @@ class TreeState:
             for child in children:
                 self._add(child)
         else:
+            # Problems have no case to match, so the filter applies to the name of their file.
             if all(word in node.suite.path.name.casefold() for word in self.filter.casefold().split()):
                 self.rows += node.problems
             self.rows += self._cases(node.suite.path).rows
+        # A filter hides the folders and suites without matches.
         if self.filter and len(self.rows) == at + 1 and head.key != self._held:
             self.rows.pop()
             del self._starts[head.key]
 
     def _forget_shown(self, path: Path) -> None:
-        if self.filter:  # similar matches of a word depend on all suites
+        # Whether a filter matches similar words depends on the texts of all suites.
+        if self.filter:
             self._shown = {}
         else:
             self._shown.pop(path, None)
@@ -407,11 +416,9 @@ class TreeState:
             if wanted is not None:
                 rows = [row for row in rows if (path, row.key.part) in wanted]
             if self._held is not None and self._held.path == path:
+                # The held case may not match: it is inserted in the order of the suite.
                 keys = {row.key for row in rows} | {self._held}
-                rows = []
-                for row in self._of_suites[path].cases:
-                    if row.key in keys:
-                        rows.append(row)
+                rows = [row for row in self._of_suites[path].cases if row.key in keys]
             self._shown[path] = self._shown_of(path, rows)
 
     def _shown_of(self, path: Path, rows: list[Row]) -> _Shown:
@@ -419,9 +426,7 @@ class TreeState:
         return _Shown(with_steps, tuple(row.key.part for row in rows))
 
     def _index_of(self, key: RowKey) -> int | None:
-        """Return the index of a row.
-
-        Only the rows of its suite are searched."""
+        """Return the index of a row, `None` if it is not displayed; searches the rows of its suite only."""
         if key.kind in ("folder", "suite"):
             return self._starts.get(key)
         start = self._starts.get(RowKey("suite", key.path))

@@ -1,4 +1,4 @@
-"""Sums up the last runs of a suite or folder, of this session or before it, for the run pane."""
+"""The summary of a suite's or folder's last runs, of this session or from the history, for the run pane."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class LastRuns:
-    """The last runs of the cases below a row; `statuses` counts cases as the tree shows them."""
+    """The last runs of the cases below a row; `statuses` counts its cases, by the status that the tree shows."""
 
     statuses: Counter[Status | None] = field(default_factory=Counter)
     runs: list[RunSummary] = field(default_factory=list)
@@ -40,8 +40,9 @@ class LastRuns:
     failed: list[RunRow | RunRecord] = field(default_factory=list)
 
     def add(self, runs: Iterable[RunRow | RunRecord]) -> None:
-        """Add runs of one case; those without figures, which are not over, are left out."""
+        """Add the finished runs of one case."""
         for run in runs:
+            # A run has figures once it is over.
             if run.figures is None:
                 continue
             self.runs.append(run.figures)
@@ -106,4 +107,6 @@ def _ages(began_ms: list[float], now: datetime) -> str:
     first, last = age_text(min(began_ms), now), age_text(max(began_ms), now)
     if first != last:
         return f"{first} to {last} old"
-    return "of just now" if first == "now" else f"{first} old"
+    if first == "now":
+        return "of just now"
+    return f"{first} old"

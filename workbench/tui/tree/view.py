@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
 
 class SuiteTree(LineView):
-    """Folders, suites and cases.
-
-    Posts `Moved` when the cursor moves to a different row."""
+    """The tree of folders, suites and cases."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(actions_at("suites", TreeActions))
     CURSOR_CHANGES_LINES = False
@@ -55,7 +53,9 @@ class SuiteTree(LineView):
     def line_at(self, index: int) -> Line:
         if not self.state.rows:
             rows = message_lines(self.message, self.text_width)
-            return rows[index] if index < len(rows) else EMPTY
+            if index < len(rows):
+                return rows[index]
+            return EMPTY
         return tree_line(self.state, self.state.rows[index], self.book, self.text_width)
 
     def moved(self) -> None:
@@ -67,10 +67,13 @@ class SuiteTree(LineView):
         self.post_message(self.Opened())
 
     def on_click(self, event: events.Click) -> None:
-        """Fold or unfold on a click on the sign, wherever the cursor is."""
+        """Fold or unfold the row whose sign is clicked."""
         index = self.top + event.y
-        row = self.state.rows[index] if index < len(self.state.rows) else None
-        if row is not None and self.state.is_foldable(row) and event.x == fold_cell(row):
+        if index >= len(self.state.rows):
+            return
+        row = self.state.rows[index]
+        if self.state.is_foldable(row) and event.x == fold_cell(row):
+            # Without this, Textual would also call the handler of the base class, which opens the row.
             event.prevent_default()
             self.state.move_to(index)
             self.state.fold(row, not self.state.is_folded(row))
@@ -83,10 +86,9 @@ class SuiteTree(LineView):
 
 
 class FilterBox(SafeInput):
-    """The input of the filter.
+    """The input line of the tree's filter, hidden until it is used."""
 
-    It always exists, so that it can take the focus at once."""
-
+    # Hidden instead of mounted on demand: a widget that is being mounted cannot take the next key.
     DEFAULT_CSS = """
     FilterBox { height: 1; border: none; padding: 0 1; background: $panel; display: none; }
     FilterBox.open { display: block; }
@@ -110,6 +112,7 @@ class FilterBox(SafeInput):
         """Begin to type, starting with the present filter."""
         self._panes.go_to("suites")
         text = self._selection.tree.filter
+        # Showing the filter that is active already changes nothing in the tree.
         with self.prevent(Input.Changed):
             self.value = text
         self.cursor_position = len(text)
