@@ -13,6 +13,7 @@ from rich.cells import cell_len
 
 from tests.analysis.cells import ran
 from workbench.analysis.comparison import CellKey, cell_of, model_totals
+from workbench.analysis.watched import PairWatched
 from workbench.authoring.case_list import CaseKey
 from workbench.grading.run_summary import RunSummary
 from workbench.grading.status import WORST_FIRST, Status
@@ -70,6 +71,9 @@ class Table:
     def standings(self, case: ComparedCase) -> Mapping[str, Standing]:
         self.asked.append(case.case_id)
         return {model: self.of[case.on(model)] for model in self.columns if case.on(model) in self.of}
+
+    def watched(self) -> Sequence[PairWatched]:
+        return ()
 
     def why_nothing_runs(self) -> str | None:
         return None

@@ -1,6 +1,4 @@
-"""The comparison of a batch of the history.
-
-A batch under way is reloaded as its runs end."""
+"""The screen that compares the models of a batch in the history; it reloads the batch while runs are in progress."""
 
 from __future__ import annotations
 
@@ -27,23 +25,23 @@ if TYPE_CHECKING:
 
 
 GOING_S = 1.0
-"""The minimum time between reloads of a batch under way. Reloads happen only on events of runs of this program."""
+"""The minimum time between two reloads of a batch in progress."""
 
 READING_SHARE = 0.1
 """Reloading takes at most this share of the time, so large batches are reloaded less often."""
 
 SEARCH_S = 0.3
-"""The time without typing after which a filter is looked for in a batch that is not all here."""
+"""The time without typing after which a large batch, of which only a part was read, is searched for the filter."""
 
 AT_A_TIME = 50
-"""The number of cases taken over before the next key is handled."""
+"""The number of cases that are updated before the next key is handled."""
 
 
 class ComparedBatchScreen(CompareScreen):
-    """Shows `state`, of a batch.
+    """Compares the models of a stored batch (`state`).
 
-    `read` reloads the batch on a thread: of a large one, the cases with all words, as long as these are wanted. With
-    `watched`, its runs under way are shown as another process makes them."""
+    `read(words, are_wanted)` reloads the batch on a thread: of a large one, only the cases that contain all words, and
+    only as long as `are_wanted()` is true. `watched` follows the runs of a batch that another process is running."""
 
     def __init__(
         self,
@@ -62,7 +60,7 @@ class ComparedBatchScreen(CompareScreen):
         self._read = read
         self._read_at = datetime.now()
         self._is_ours = False
-        """Whether its runs belong to this program, which is notified when they end."""
+        """Whether this program runs the batch, so that it is notified when runs end."""
         self._is_wanted = False
         self._is_asked = False
         """Whether the user asked for a reload and wants a notice of it."""
@@ -98,7 +96,7 @@ class ComparedBatchScreen(CompareScreen):
 
     @property
     def _wants_words(self) -> bool:
-        """Whether the filter has words that were not looked for in all of a large batch."""
+        """Whether the words of the filter differ from those for which a large batch was searched last."""
         return self._is_large and self.state.filter.split() != self._stored.read.words.split()
 
     def _show_state(self) -> None:
@@ -116,32 +114,37 @@ class ComparedBatchScreen(CompareScreen):
         return refused
 
     def _part_ends(self, about: Sequence[Line]) -> Sequence[Line]:
-        """Return how much of a large batch is here."""
-        read, here, planned = self._stored.read, len(self._stored.read.runs), self._stored.batch.planned
-        if self._wants_words:
-            texts = [f"searching {count_text(planned)} runs {ELLIPSIS}", f"searching {ELLIPSIS}"]
-        else:
-            if not read.words:
-                text = f"the first {of_text(here, planned)} runs"
-            else:
-                fit = f"{of_text(here, planned)} runs fit" if read.is_all else f"the first {count_text(here)} that fit"
-                text = fit if read.is_all else f"{fit}, of {count_text(planned)} runs"
-            texts = [f"{text}, also in the totals; / searches all", text]
+        """Return texts about the part of a large batch that was read, the longest first."""
+        planned = self._stored.batch.planned
+        texts = [f"searching {count_text(planned)} runs {ELLIPSIS}", f"searching {ELLIPSIS}"]
+        if not self._wants_words:
+            part = self._part_text()
+            texts = [f"{part}, also in the totals; / searches all", part]
         lines: list[Line] = [(Span(f"{text} ", "warned"),) for text in texts]
         return [(*lines[0], Span(" "), *about[0]), *lines, EMPTY]
+
+    def _part_text(self) -> str:
+        read, planned = self._stored.read, self._stored.batch.planned
+        if not read.words:
+            return f"the first {of_text(len(read.runs), planned)} runs"
+        if read.is_all:
+            return f"{of_text(len(read.runs), planned)} runs fit"
+        return f"the first {count_text(len(read.runs))} that fit, of {count_text(planned)} runs"
 
     def _title_ends(self, about: Sequence[Line]) -> Sequence[Line]:
         if self._is_large:
             return self._part_ends(about)
         batch = self._stored.batch
-        if not self._stored.is_going:
-            lacks = f"{GLYPHS.missing} {counted(batch.missing, 'run')} missing"
-            about = [((Span(f"{lacks}  ", "warned"), *each) if batch.missing else each) for each in about]
+        if not self._stored.is_going and not batch.missing:
             return *about, EMPTY
+        if not self._stored.is_going:
+            missing = Span(f"{GLYPHS.missing} {counted(batch.missing, 'run')} missing  ", "warned")
+            return *((missing, *each) for each in about), EMPTY
         far = f"{GLYPHS.running} {of_text(batch.planned - batch.missing, batch.planned)}"
         if self._is_ours or self._watched is not None:
             ends = [f"{far} runs", far]
         else:
+            # Nothing reports the runs of a batch that another process runs unobserved: the user reloads it.
             of_then = f"{far} as of {self._read_at:%H:%M}"
             ends = [f"{far} runs as of {self._read_at:%H:%M}, F5 reloads it", f"{of_then}, F5", of_then, far]
         lines: list[Line] = [(Span(f"{end} ", "running"),) for end in ends]
@@ -161,6 +164,7 @@ class ComparedBatchScreen(CompareScreen):
             watched.close()
             self.announce(watched.ending[:1].upper() + watched.ending[1:])
             self._not_before_s = 0.0
+        # Runs that ended are read from the history; those in progress are shown from the observer.
         if watched.ending or watched.over != self._over:
             self._over = watched.over
             self._read_soon()
@@ -203,7 +207,8 @@ class ComparedBatchScreen(CompareScreen):
         except HistoryError as error:
             text = str(error)
             searched = None
-            self._is_ours = False  # events cannot make it readable; F5 tries again
+            # Otherwise every event of a run would try again and fail again; F5 still does.
+            self._is_ours = False
             self.announce(text[:1].upper() + text[1:], "error", GLYPHS.error)
         else:
             if not searched:
@@ -215,16 +220,17 @@ class ComparedBatchScreen(CompareScreen):
             self._read_soon()
 
     def _read_others(self, before: StoredRuns) -> tuple[StoredRuns, list[tuple[str, str]] | None]:
+        # Runs that ended here may still wait to be written to the history.
         self._runner.settle_history()
-        words = "" if before.read.is_whole else self.state.filter
+        words = ""
+        if not before.read.is_whole:
+            words = self.state.filter
         after = self._read(words, lambda: before.read.is_whole or self.state.filter == words)
         return after, changed_cases(before, after)
 
     async def _take(self, stored: StoredRuns, others: list[tuple[str, str]] | None, *, asked: bool) -> None:
-        """Show the batch as it was read.
-
-        `others` are the cases with changed cells."""
-        over = stored.batch.missing - self._stored.batch.missing
+        """Show the batch as it was read; `others` are the changed cases, `None` if rows or columns changed."""
+        finished = self._stored.batch.missing - stored.batch.missing
         state, rows = self.state, self.state.rows
         state.source, self._read_at = stored, datetime.now()
         if self._watched is not None:
@@ -233,12 +239,15 @@ class ComparedBatchScreen(CompareScreen):
         if others is None:
             state.read()
         else:
+            # Large batches are taken over in parts, so that keys are handled between them.
             for at in range(0, len(others), AT_A_TIME):
                 state.look_again(others[at : at + AT_A_TIME])
                 await asyncio.sleep(0)
         self._show_news(state.rows is not rows)
         if asked:
-            text = f"{counted(-over, 'more run')} finished" if over < 0 else "no more runs finished"
+            text = "no more runs finished"
+            if finished > 0:
+                text = f"{counted(finished, 'more run')} finished"
             self.announce(f"Reloaded: {text}")
 
     @staticmethod

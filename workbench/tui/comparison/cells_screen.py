@@ -1,4 +1,4 @@
-"""The actions on cells of a comparison: running them, and showing their runs."""
+"""The actions on the cells of a comparison: running cells, showing their runs, testing columns."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from textual.app import ComposeResult
 from workbench.analysis.comparison import Cell
 from workbench.analysis.estimate import Estimate, estimate
 from workbench.analysis.paired import Pair
+from workbench.grading.run_summary import figures_of
 from workbench.history.records import HistoryError
 from workbench.numerals import count_text, counted, duration_text, score_text
 from workbench.providers.built_in import is_built_in
@@ -41,9 +42,9 @@ if TYPE_CHECKING:
 
 
 class RepeatChoiceScreen(Dialog[int]):
-    """Asks for a repeat of a cell, finished or running.
+    """Asks for a repeat of a cell.
 
-    The first of those that are `going` is preselected, otherwise the deciding one."""
+    The first running repeat (`going`) is preselected; if none runs, the one that decides the status of the cell."""
 
     TITLE_LINE: ClassVar[str] = "Which run?"
     DEFAULT_CSS = "RepeatChoiceScreen #repeats { max-height: 16; }"
@@ -55,7 +56,9 @@ class RepeatChoiceScreen(Dialog[int]):
             options[repeat] = Option(f"{repeat + 1:>3}  {GLYPHS.running} running", "")
         for run in cell.runs:
             name = f"{run.repeat + 1:>3}  {run.status.sign} {run.status:<8} {score_text(run.score, ''):>4}"
-            took = duration_text(run.limited_ms) if run.limited_ms else "–"
+            took = "–"
+            if run.limited_ms:
+                took = duration_text(run.limited_ms)
             options[run.repeat] = Option(name, f"{took:>8}  {one_line(run.reason or '')}")
         self._repeats = sorted(options)
         self._options = [options[repeat] for repeat in self._repeats]
@@ -67,6 +70,7 @@ class RepeatChoiceScreen(Dialog[int]):
     def on_mount(self) -> None:
         repeats = self.query_one("#repeats", ChooseLines)
         self.set_focus(repeats)
+        # Only after the layout does the list know its height, by which it scrolls to the cursor.
         self.call_after_refresh(repeats.move_cursor, self._first)
 
     @on(ChooseLines.Chosen)
@@ -75,16 +79,14 @@ class RepeatChoiceScreen(Dialog[int]):
 
 
 class CellsScreen(FilterScreen[None]):
-    """The keys for cells.
-
-    `place` names the subject: a suite, a folder, a batch."""
+    """A screen of cells, with the actions on them; `place` names the compared suite, folder or batch."""
 
     def __init__(self, stage: Workbench, state: CompareState, place: str) -> None:
         super().__init__(stage)
         self.state: CompareState = state
         self.place = place
         self._asked_again = False
-        """Whether the last key was answered with a notice that everything has run."""
+        """Whether the last key was `R`, answered by the question to press it again."""
 
     def follow(self) -> None:
         """Show the current columns and cells."""
@@ -99,16 +101,15 @@ class CellsScreen(FilterScreen[None]):
 
     @action("enter", "Show the run of the cell", label="open")
     def do_open(self) -> None:
-        """Show the run of the cell.
-
-        If it has several, ask which."""
+        """Show the run of the cell; ask which one if it has several."""
         key = self.state.key
         if key is None:
             return
         standing = self.state.at(key)
-        cell = standing.cell if not standing.before else None
+        cell = standing.cell
         going = self.state.source.going(key)
-        if cell is None or len({*going, *(run.repeat for run in cell.runs)}) == 1:
+        # The runs of an earlier batch (`before`) are shown as results only: the runs in progress replace them.
+        if cell is None or standing.before or len({*going, *(run.repeat for run in cell.runs)}) == 1:
             self._show_run(key, None)
             return
 
@@ -138,7 +139,7 @@ class CellsScreen(FilterScreen[None]):
 
     @action("F", "Rerun cells that ended in an error", changes=True)
     def do_run_errors(self) -> None:
-        """Run the displayed cells again that ended in an error."""
+        """Rerun the displayed cells that ended in an error."""
         state = self.state
         wanted = [key for key in state.planned() if state.at(key).is_in_error]
         if wanted:
@@ -149,9 +150,9 @@ class CellsScreen(FilterScreen[None]):
     def _run(
         self, cells: Sequence[CellKey], times: int | None = None, *, then: Callable[[], object] | None = None
     ) -> None:
-        """Run cells as often as they ran before, or so many `times`, and do something after that.
+        """Run cells `times` times, otherwise as often as they ran before, and then call `then`.
 
-        If some of them ran before and that costs money, ask first."""
+        If some of them ran before and running costs money, ask first."""
         estimated, again = self._estimate(cells, times)
         if again and estimated.cost_usd:
 
@@ -164,6 +165,7 @@ class CellsScreen(FilterScreen[None]):
             self._run_now(cells, times, then)
 
     def _run_now(self, cells: Sequence[CellKey], times: int | None, then: Callable[[], object] | None) -> None:
+        # A batch has one number of repeats, so cells that ran differently often run in several batches.
         by_repeats: dict[int | None, list[CellKey]] = {}
         for key in cells:
             by_repeats.setdefault(times or self.state.repeats(key), []).append(key)
@@ -173,17 +175,18 @@ class CellsScreen(FilterScreen[None]):
             then()
 
     def _estimate(self, cells: Sequence[CellKey], times: int | None = None) -> tuple[Estimate, int]:
-        """Estimate the cost of running cells, and count those that ran before, in this session or not.
-
-        Other cases on the same models count for the estimate too."""
+        """Estimate the cost of running cells, and count those that ran before, in this session or in the history."""
         state = self.state
         models = {key[2] for key in cells}
+        # A cell without runs is estimated by other cases on the same model.
         known: dict[CellKey, Sequence[RunSummary]] = {}
         for case in state.cases:
             for model in models:
                 key = case.on(model)
-                cell = state.at(key).cell
-                known[key] = cell.runs if cell is not None else self._before(key)
+                if (cell := state.at(key).cell) is not None:
+                    known[key] = cell.runs
+                else:
+                    known[key] = self._before(key)
         planned = [(key, times or state.repeats(key) or len(known[key]) or 1) for key in cells]
         return estimate(planned, known, is_free=is_built_in), sum(bool(known[key]) for key in cells)
 
@@ -194,9 +197,7 @@ class CellsScreen(FilterScreen[None]):
         changes=True,
     )
     def do_run_all(self) -> None:
-        """Run the displayed cells without a finished run.
-
-        If there are none, a second press runs all again."""
+        """Run the displayed cells without a finished run; if there are none, ask to press again to rerun all."""
         state = self.state
         planned = state.planned()
         missing = [key for key in planned if state.at(key).is_missing]
@@ -256,18 +257,17 @@ class CellsScreen(FilterScreen[None]):
         self.stage.services.stop_all()
 
     def _start(self, cells: Sequence[CellKey], repeats: int | None) -> None:
-        """Run cells, `repeats` times if given, or announce why some are not run."""
-        runs = []
-        for suite, case_id, model in cells:
-            runs.append((Path(suite), case_id, model))
+        """Run cells, `repeats` times if given; the program announces it if some cannot run."""
+        runs = [(Path(suite), case_id, model) for suite, case_id, model in cells]
         self.stage.services.starter.run_on_soon(runs, repeats, self.announce)
 
     def _before(self, cell: CellKey) -> Sequence[RunSummary]:
         """Return the last runs of a cell in the history, before this session."""
         suite, case_id, model = cell
         last = self.stage.selection.tree.remembered.of((Path(suite), case_id))
-        runs = last.runs if last is not None else ()
-        return [run.figures for run in runs if run.figures is not None and run.model == model]
+        if last is None:
+            return ()
+        return [figures for figures in figures_of(last.runs) if figures.model == model]
 
     def _stop(self, cell: CellKey) -> None:
         """Stop the runs of one cell."""
@@ -299,7 +299,7 @@ class CellsScreen(FilterScreen[None]):
         self.stage.work(show(), "compare", exclusive=True)
 
     async def _runs_of(self, wanted: Sequence[tuple[CellKey, int | None]]) -> list[RunRecord]:
-        """Return the runs of some cells, none if one cannot be read, which is announced."""
+        """Return the runs of some cells; if one cannot be read, announce why and return none."""
         try:
             return [await self.state.source.open_run(key, repeat) for key, repeat in wanted]
         except (LookupError, HistoryError, RecordingError) as error:
@@ -319,22 +319,20 @@ class CellsScreen(FilterScreen[None]):
         state, model, base = self.state, self.state.model, self.state.base
         if model is None or base is None:
             return
-        in_order = {}
-        for at, case in enumerate(state.cases):
-            in_order[(case.suite, case.case_id)] = at
-        columns = {
-            each: sorted(state.cells(each), key=lambda cell: in_order[cell.suite, cell.case_id])
-            for each in state.models
-        }
+        in_order = {case.key: at for at, case in enumerate(state.cases)}
+        columns: dict[str, list[Cell]] = {}
+        for each in state.models:
+            columns[each] = sorted(state.cells(each), key=lambda cell: in_order[cell.suite, cell.case_id])
         names = dict(zip(state.models, names_of(state.models), strict=True))
 
         async def show() -> None:
             from workbench.analysis.paired import all_paired, paired
             from workbench.tui.comparison.paired import PairedScreen, PairedState
-            from workbench.tui.comparison.sources import StoredRuns
 
             def tested() -> PairedState | str:
-                watched = state.source.watched() if isinstance(state.source, StoredRuns) else ()
+                watched = state.source.watched()
+                # A batch that may stop early tests the pairs that it watches with a method that allows for repeated
+                # looks at the data; an ordinary test of another pair would claim too much.
                 if watched:
                     pair = next((each for each in watched if {each.first, each.second} == {base, model}), None)
                     if pair is None:
@@ -345,7 +343,8 @@ class CellsScreen(FilterScreen[None]):
                     one, other = base, model
                     found = all_paired(columns.pop(base), columns)[model]
                 shown = PairedState(found, names[one], names[other])
-                shown.result_lines(80)  # computed and cached here, in the thread
+                # The tests are computed on first use: here, in the thread, they delay no key.
+                shown.result_lines(80)
                 return shown
 
             tests = await in_background(tested)
@@ -364,15 +363,15 @@ class CellsScreen(FilterScreen[None]):
 
 
 class AgainScreen(AskScreen[Literal["run", "no"]]):
-    """Asks before cells that cost money run again.
-
-    `cells` is how many of them ran before."""
+    """Asks before cells run again that cost money; `cells` is the number of cells that ran before."""
 
     TITLE_LINE = "Run again, for money?"
 
     def __init__(self, cells: int, estimate: Estimate) -> None:
         def lines(width: int) -> list[Line]:
-            before = "It ran before." if cells == 1 == estimate.runs else f"{counted(cells, 'cell')} ran before."
+            before = f"{counted(cells, 'cell')} ran before."
+            if cells == 1 == estimate.runs:
+                before = "It ran before."
             return [
                 EMPTY,
                 *with_margin(f"{counted(estimate.runs, 'run')}: {estimate_text(estimate)}.", width),

@@ -1,4 +1,4 @@
-"""Two columns compared in pairs: the results of the tests, and the cases, those with different results first."""
+"""The screen of the paired tests of two columns: their results, and the cases, with different verdicts first."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 
 class PairedState(ListState[Pair]):
-    """Compares `second` with `first`, the base, both by name.
+    """The comparison of the column named `second` with the base, named `first`.
 
-    The rows are the cases graded with both, discordant ones first."""
+    The rows are the cases graded with both, those with different verdicts (discordant ones) first."""
 
     def __init__(self, found: Paired, first: str, second: str) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class PairedState(ListState[Pair]):
         self.rows = list(found.pairs)
 
     def result_lines(self, width: int) -> list[Line]:
-        """Return the results of the tests and the numbers they are based on."""
+        """Return the results of the tests in sentences, and the numbers behind them."""
         found = self.found
         room = max(width - 2, 10)
         lines: list[Line] = []
@@ -71,27 +71,30 @@ class PairedState(ListState[Pair]):
         return f" {GLYPHS.dot} ".join(parts)
 
     def row_line(self, index: int, width: int) -> Line:
-        """Return a case: its result with the first and with the second."""
+        """Return a case with its verdicts in both columns; cases with the same verdict are dimmed."""
         before, after = self.rows[index]
-        concordant = index >= len(self.found.discordant)
-        name = Span(f"  {one_line(before.case_name)}", "muted" if concordant else "text")
+        role: Role = "text"
+        if index >= len(self.found.discordant):
+            role = "muted"
+        name = Span(f"  {one_line(before.case_name)}", role)
         return cut_line((Span(" "), *both_verdicts(before, after), name), width)
 
     def text(self) -> str:
         """Return everything as text, for copying."""
-        rows = (plain(self.row_line(at, 1_000)) for at in range(len(self.rows)))
-        return "\n".join((*(plain(line).strip() for line in self.result_lines(10_000)), *rows)) + "\n"
+        # Wide enough that no sentence is wrapped and no name is cut.
+        lines = [plain(line).strip() for line in self.result_lines(10_000)]
+        for at in range(len(self.rows)):
+            lines.append(plain(self.row_line(at, 1_000)))
+        return "\n".join(lines) + "\n"
 
 
 def nothing_message() -> Message:
-    """Return the message for no cases."""
+    """Return the message shown if no case was graded with both models."""
     return (("No case was graded with both models.", "muted"),)
 
 
 class PairedScreen(SearchedScreen[None]):
-    """The tests as of opening.
-
-    `open_pair` shows both runs of a case."""
+    """The results of the paired tests at the time of opening; `open_pair` shows both runs of a case."""
 
     DEFAULT_CSS = "PairedScreen #paired-said { height: auto; max-height: 50%; }"
     NAME = "paired"

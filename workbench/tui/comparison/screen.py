@@ -1,7 +1,4 @@
-"""The screen of the comparison: models side by side.
-
-Its cells fill in as runs progress, or are those of a batch of the history.
-"""
+"""The screen of the comparison: cases as rows, models as columns, with the results of runs in the cells."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from workbench.show.spans import EMPTY, Line, Span, title_line
 from workbench.show.views.comparison import Filtered, comparison_view
 from workbench.show.visible import one_line
 from workbench.tui.comparison.cells_screen import CellsScreen
-from workbench.tui.comparison.sources import GOING, ComparedCase, LiveRuns, StoredRuns
+from workbench.tui.comparison.sources import GOING, ComparedCase, LiveRuns
 from workbench.tui.comparison.state import CompareState
 from workbench.tui.comparison.table import Columns, ComparedTotals, CompareHead, CompareTable, CompareTotals, cell_text
 from workbench.tui.kit.actions import Action, Situation, action, key_for, unless_read_only
@@ -39,22 +36,20 @@ if TYPE_CHECKING:
 
 
 TOTALS_SHARE = 3 / 8
-"""The maximum share of the screen's rows for totals, plus rows that the cases leave empty."""
+"""The maximum share of the screen's rows for totals; they may also take the rows that the cases leave empty."""
 
 AROUND_ROWS = 6
-"""The rows for title, heads, the cell in words, keys, and some space."""
+"""The rows for title, heads, the description of the selected cell, keys, and some space."""
 
 _RUNNING = tuple(f"compare.{name}" for name in ("run", "run_all", "run_errors", "repeats", "models", "stop"))
-"""Actions that a batch of the history does not have."""
+"""The actions that are only available on live runs, not on a batch of the history."""
 
 CATCH_UP_S, CATCH_UP_LIVE_S = 0.03, 0.25
-"""The delay before outdated totals are computed, and while runs are active."""
+"""The delay before outdated totals are computed: while nothing runs, and while runs are in progress."""
 
 
 class CompareScreen(CellsScreen):
-    """Shows `state`.
-
-    `place` names the subject: a suite, a folder, a batch."""
+    """The comparison of models; `place` names the compared suite, folder or batch."""
 
     DEFAULT_CSS = "CompareScreen { overflow: hidden; }"
     NAME = "compare"
@@ -72,7 +67,9 @@ class CompareScreen(CellsScreen):
     ) -> None:
         super().__init__(stage, state, place)
         self._book = stage.selection.book
-        self.totals = totals if totals is not None else ComparedTotals(state, time.perf_counter)
+        if totals is None:
+            totals = ComparedTotals(state, time.perf_counter)
+        self.totals = totals
         self._shows_totals = True
         self._totals_rows = -1
         self._sums_shown: tuple[object, Columns | None] = ((), None)
@@ -100,7 +97,7 @@ class CompareScreen(CellsScreen):
 
     @property
     def table(self) -> CompareTable:
-        """The cells."""
+        """The widget with the cells."""
         return self.query_one("#compare-table", CompareTable)
 
     @property
@@ -128,7 +125,8 @@ class CompareScreen(CellsScreen):
         rows = 0
         if self._shows_totals and height > AROUND_ROWS:
             rows = min(len(self.totals.rows) + 1, room)
-        if rows != self._totals_rows:  # a new layout redraws everything
+        # A changed height lays out and paints the whole screen again, so it is set only if it differs.
+        if rows != self._totals_rows:
             self._totals_rows = rows
             self._sums_shown = ((), None)
             self._sums.styles.height = rows
@@ -136,19 +134,20 @@ class CompareScreen(CellsScreen):
 
     @on(CompareTable.Moved)
     def _show_cell(self) -> None:
-        """Update everything that follows the cursor: heads, the cell in words, keys, and totals."""
+        """Update the parts that depend on the cursor: heads, description of the cell, keys, and totals."""
         table = self.table
         head, state = table.head, self.state
         self.query_one("#compare-head", CompareHead).say(lambda _: head)
         self.query_one("#compare-cell", Bar).say(lambda width: cell_text(state, width))
         sums = self.totals.rows, table.columns
+        # A cursor key repaints the totals only if they changed or other columns are visible.
         if self._shows_totals and (self._sums_shown[0] is not sums[0] or self._sums_shown[1] != sums[1]):
             self._sums_shown = sums
             self._sums.repaint()
         super()._show_bars()
 
     def _show_bars(self) -> None:
-        """Show everything around the cells."""
+        """Show the title, and the parts that depend on the cursor."""
         state = self.state
         only = "  only differences" if state.only_differences else ""
         left: Line = (
@@ -181,7 +180,8 @@ class CompareScreen(CellsScreen):
         self._show_news(self.state.delivered(cases))
 
     def _show_news(self, others: bool) -> None:
-        """Show changed cells and, if `others`, changed rows."""
+        """Show changed cells; `others` tells whether different rows are displayed."""
+        # A covered screen is updated when it is uncovered.
         if self.is_covered:
             return
         self._add_up()
@@ -192,16 +192,15 @@ class CompareScreen(CellsScreen):
         self._show_bars()
 
     def _add_up(self) -> None:
-        """Compute visible totals as far as time allows, and the rest a little later.
-
-        A few updates a second are enough."""
+        """Compute the totals that time allows, and the rest a little later."""
         if not self._shows_totals or not self.totals.is_behind or self._catching_up is not None:
             return
         self.totals.add_up()
         self._place_totals()
-        if self.totals.is_behind or self.state.going:
-            wait_s = CATCH_UP_LIVE_S if self.state.going else CATCH_UP_S
-            self._catching_up = self.set_timer(wait_s, self._catch_up)
+        if self.state.going:
+            self._catching_up = self.set_timer(CATCH_UP_LIVE_S, self._catch_up)
+        elif self.totals.is_behind:
+            self._catching_up = self.set_timer(CATCH_UP_S, self._catch_up)
 
     def _catch_up(self) -> None:
         self._catching_up = None
@@ -244,16 +243,20 @@ class CompareScreen(CellsScreen):
 
     @property
     def ways_out(self) -> tuple[tuple[str, str], ...]:
-        cell = (("stop", "stops the cell"),) if self.state.source.live else ()
-        return (*cell, ("stop_all", "stops all"), *super().ways_out)
+        ways = (("stop_all", "stops all"), *super().ways_out)
+        if self.state.source.live:
+            return (("stop", "stops the cell"), *ways)
+        return ways
 
     @property
     def situation(self) -> Situation:
         return Situation(has_text=True, typing="a filter" if self._filtering else None, refuses=self._refusals())
 
     def _offered(self) -> list[tuple[Action, bool]]:
-        live = self.state.source.live
-        return [each for each in super()._offered() if live or each[0].id not in _RUNNING]
+        offered = super()._offered()
+        if self.state.source.live:
+            return offered
+        return [each for each in offered if each[0].id not in _RUNNING]
 
     def _refusals(self) -> dict[str, str]:
         """Return why actions are unavailable for the selected cell, by action id."""
@@ -266,8 +269,10 @@ class CompareScreen(CellsScreen):
         else:
             standing = state.at(key)
             if standing.stage == "not run":
-                run = unless_read_only("; r runs it") if state.source.live else ""
-                why |= dict.fromkeys(("open", "mark"), f"this case has not run on this model{run}")
+                text = "this case has not run on this model"
+                if state.source.live:
+                    text += unless_read_only("; r runs it")
+                why |= dict.fromkeys(("open", "mark"), text)
             elif standing.stage == "to come" and standing.cell is None:
                 why |= dict.fromkeys(("open", "mark"), "this run has not started yet")
             if standing.stage in GOING:
@@ -279,24 +284,25 @@ class CompareScreen(CellsScreen):
         if nothing is not None:
             why["pair"] = nothing
         elif len(state.models) < 2:
-            more = unless_read_only(f"; {key_for('compare.models')} chooses more") if state.source.live else ""
-            why["pair"] = f"there is only one model{more}"
+            why["pair"] = "there is only one model"
+            if state.source.live:
+                why["pair"] += unless_read_only(f"; {key_for('compare.models')} chooses more")
         elif state.model == state.base:
             why["pair"] = (
                 "this column is the base: put the cursor on the one to compare with it, "
                 f"or {key_for('compare.base')} on another"
             )
+        if state.source.live:
+            why["reload"] = "these runs are shown as they progress"
+        refused = {f"compare.{name}": text for name, text in why.items()}
         if not state.source.live:
             why_not = f"no batch of the history can be run here: {key_for('history.resume')} in the history resumes it"
-            return {f"compare.{name}": text for name, text in why.items()} | dict.fromkeys(_RUNNING, why_not)
-        why["reload"] = "these runs are shown as they progress"
-        return {f"compare.{name}": text for name, text in why.items()}
+            refused |= dict.fromkeys(_RUNNING, why_not)
+        return refused
 
     @action("f5 ctrl+r", "Reload the batch from the history")
     def do_reload(self) -> None:
-        """Reload a batch.
-
-        Live comparisons update by themselves."""
+        """Reload a batch of the history; a comparison of live runs has nothing to reload."""
 
     @action("left", "Column to the left")
     def do_left(self) -> None:
@@ -310,13 +316,13 @@ class CompareScreen(CellsScreen):
 
     @action("o", "Switch the sorting of the column", label="sort")
     def do_sort(self) -> None:
-        """Sort by the column, reverse the order, or end sorting."""
+        """Sort by the column; a second time, reverse the order; a third time, end sorting."""
         self.state.sort()
         self._show_state()
 
     @action(".", "Show all cases, or only differing ones", label="differences")
     def do_differences(self) -> None:
-        """Show only differences, or everything."""
+        """Switch between all cases and those with different results."""
         self.state.show_differences(not self.state.only_differences)
         self._show_state()
 
@@ -329,9 +335,7 @@ class CompareScreen(CellsScreen):
 
     @action("space", "Mark the cell; two are shown side by side", label="mark")
     def do_mark(self) -> None:
-        """Mark or unmark the selected cell.
-
-        Two marked cells are shown side by side."""
+        """Mark or unmark the selected cell; show two marked cells side by side."""
         both = self.state.mark()
         self._show_state()
         if both is not None:
@@ -343,49 +347,46 @@ class CompareScreen(CellsScreen):
     def do_copy(self) -> None:
         """Copy the comparison as Markdown."""
         state = self.state
+        # Taken here, on the loop: the state may change while the thread writes the text.
         models, only = state.models, state.only_differences
-        keys = []
-        for case in state.cases:
-            for model in models:
-                keys.append(case.on(model))
-        cells = {key: cell for key in keys if (cell := state.at(key).cell) is not None}
-        names, gates = {case.suite: case.suite_name for case in state.cases}, state.source.gates()
-        shown_cases = frozenset((case.suite, case.case_id) for case in state.cases_shown)
-        words = state.filter.strip()
+        cells, names, gates = state.all_cells(), state.suite_names, state.source.gates()
+        filtered: Filtered | None = None
+        if words := state.filter.strip():
+            filtered = Filtered(words, frozenset(case.key for case in state.cases_shown))
 
         async def copy() -> None:
             from workbench.show.markdown import document
 
-            filtered = Filtered(words, shown_cases) if words else None
-
             def written() -> str:
-                watched = state.source.watched() if isinstance(state.source, StoredRuns) else ()
-                found = compared(cells, models, names, gates, watched)
+                found = compared(cells, models, names, gates, state.source.watched())
                 return document(comparison_view(found, only_differences=only, filtered=filtered))
 
             text = await in_background(written)
             self.stage.copy(text, "the comparison", self.announce)
 
-        # A separate group, so that other work continues.
+        # A group of its own: starting exclusive work cancels the work of the same group, such as opening a run.
         self.stage.work(copy(), "compare_copy", exclusive=True)
 
     @action("*", "Make the column the base, or clear the base", label="base")
     def do_base(self) -> None:
-        """Compare the other columns with this one."""
+        """Make the selected column the base, or clear the base."""
         self.state.make_base()
         self._show_state()
 
     @action("tab shift+tab", "Go to the totals, or back")
     def do_other(self) -> None:
         """Go to the totals, or back to the cells."""
-        self.set_focus(self._sums if self.focused is self.table and self._sums.display else self.table)
+        if self.focused is self.table and self._sums.display:
+            self.set_focus(self._sums)
+        else:
+            self.set_focus(self.table)
 
     def _to_list(self) -> None:
         self.set_focus(self.table)
 
     @action("esc", "Leave the filter, the mark or the screen", label="back")
     def do_back(self) -> None:
-        """Leave the filter, the totals, the mark, then the screen."""
+        """Leave the filter, the totals or the mark, in this order; without any of them, the screen."""
         if self._filtering or self.state.filter:
             self._close_filter(keep=False)
         elif self.focused is not self.table:
@@ -398,7 +399,7 @@ class CompareScreen(CellsScreen):
 
 
 class Comparison:
-    """Opens the comparison of the selected suite or folder, with the state of the last one if it was of the same."""
+    """Opens the comparison of the selected suite or folder; a second time, as it was left (cursor, filter, sorting)."""
 
     def __init__(self, app: Workbench) -> None:
         self._app = app
@@ -410,7 +411,7 @@ class Comparison:
         suites, place = selection.suites_below()
         paths = {suite.path for suite in suites}
         if self._last is not None and self._last[0] == place:
-            # The state had no news of runs meanwhile: active ones are updated here, others by the screen.
+            # A closed screen has no news of runs: cells with runs in progress are updated here, others by the screen.
             _, state, totals = self._last
             state.look_again(dict.fromkeys(key[:2] for key in state.going))
         else:
@@ -427,7 +428,7 @@ class Comparison:
 
 
 class Compared:
-    """Compares models on the cases of all open suites that `begin` selects."""
+    """The comparison with which the program starts (`begin`): of the cases of all open suites that it selects."""
 
     def __init__(self, app: Workbench, begin: Begin) -> None:
         selection = app.selection
@@ -451,17 +452,16 @@ class Compared:
         self._app.show(CompareScreen(self._app, self._state, self._app.open_suites.workspace.place))
 
     def tell(self, left: WhenLeft) -> None:
-        """Report the results, if there are any."""
+        """Pass the results to `left`, if there are any, with the numbers of the batches that lack runs."""
         state, runner = self._state, self._app.services.runner
         state.read()
-        keys = []
-        for case in state.cases:
-            for model in state.models:
-                keys.append(case.on(model))
-        cells = {key: cell for key in keys if (cell := state.at(key).cell) is not None}
-        runs = (run for key in keys for run in self._source.records(key))
-        missing = dict.fromkeys(run.batch for run in runs if run.figures is None or run.status == Status.STOPPED)
+        cells = state.all_cells()
+        # A dict instead of a set keeps the order of the batches.
+        missing: dict[str, None] = {}
+        for key in state.keys:
+            for run in self._source.records(key):
+                if run.figures is None or run.status == Status.STOPPED:
+                    missing[run.batch] = None
         numbers = [number for batch in missing if (number := runner.number_of(batch)) is not None]
         if cells:
-            names = {case.suite: case.suite_name for case in state.cases}
-            left(compared(cells, state.models, names, self._source.gates()), numbers)
+            left(compared(cells, state.models, state.suite_names, self._source.gates()), numbers)

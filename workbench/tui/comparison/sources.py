@@ -15,7 +15,7 @@ from workbench.authoring.case_list import CaseKey
 from workbench.authoring.open_suite import OpenSuite
 from workbench.dataclasses import dataclass
 from workbench.engine.plan import contenders
-from workbench.grading.run_summary import RunSummary
+from workbench.grading.run_summary import RunSummary, figures_of
 from workbench.grading.status import Status
 from workbench.history.records import RunRow
 from workbench.suite.model import Gate
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 Stage = Literal["not run", "to come", "waiting", "running", "done"]
-"""The stage of a cell. Of a batch in the history, only finished runs are stored, so the others are `to come`."""
+"""The stage of a cell. The history stores only finished runs, so the others of a batch in it are `to come`."""
 
 GOING: frozenset[Stage] = frozenset({"to come", "waiting", "running"})
 """The stages of unfinished cells."""
@@ -41,9 +41,7 @@ GOING: frozenset[Stage] = frozenset({"to come", "waiting", "running"})
 
 @dataclass(frozen=True, slots=True)
 class ComparedCase:
-    """A row.
-
-    `suite` identifies the suite as in `RunSummary`."""
+    """A case as a row of the comparison; `suite` identifies the suite as in `RunSummary`."""
 
     suite: str
     suite_name: str
@@ -51,8 +49,13 @@ class ComparedCase:
     name: str
     tags: tuple[str, ...] = ()
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """The suite and id of the case."""
+        return self.suite, self.case_id
+
     def on(self, model: str) -> CellKey:
-        """Return the key of the cell in a column."""
+        """Return the key of the cell of this case on a model."""
         return self.suite, self.case_id, model
 
 
@@ -60,9 +63,9 @@ class ComparedCase:
 class Standing:
     """The state of a case on a model.
 
-    The finished ones of its `planned` runs make up the `cell`. `waits` is set if a run waits for the user. With
-    `before`, none has finished yet and the cell has the previous runs. `later` is the reason why the next request of a
-    run waits."""
+    Of the `planned` runs, the finished ones make up the `cell`; with `before`, none has finished yet, and the cell has
+    the runs of the batch before. `waits` is set if a run waits for the user, `later` (the reason) if one waits before
+    its next request."""
 
     stage: Stage
     cell: Cell | None = None
@@ -96,13 +99,13 @@ NOT_RUN = Standing("not run")
 
 
 class Source(Protocol):
-    """Supplies the data of the comparison."""
+    """The source of the comparison's data."""
 
     live: bool
     """Whether cases can be run here and are shown while running."""
 
     def suites(self) -> Sequence[object]:
-        """Return objects whose identity tells versions of the rows apart: the same objects mean unchanged rows."""
+        """Return the suites of the rows; as long as these are the same objects, the rows are unchanged."""
 
     def begun(self) -> Sequence[CaseKey]:
         """Return the cases whose runs began, were read, or were regraded since the last call."""
@@ -114,7 +117,7 @@ class Source(Protocol):
         """Return the columns."""
 
     def planned(self, case: ComparedCase) -> Sequence[str]:
-        """Return the models to run a case on."""
+        """Return the models on which a case is to run."""
 
     def standings(self, case: ComparedCase) -> Mapping[str, Standing]:
         """Return the state of a case on each model with runs, or with runs to come."""
@@ -122,8 +125,11 @@ class Source(Protocol):
     def gates(self) -> Mapping[str, Gate]:
         """Return the gate of each suite."""
 
+    def watched(self) -> Sequence[PairWatched]:
+        """Return the pairs of models that a batch watched because it may stop early: only these can be tested."""
+
     def why_nothing_runs(self) -> str | None:
-        """Return why no case can be run and what to do, if that is up to the suites."""
+        """Return why no case can run and what to do, `None` if the suites have cases that can run."""
 
     def going(self, key: CellKey) -> Sequence[int]:
         """Return the repeats of a cell that are running and can be shown."""
@@ -135,7 +141,7 @@ class Source(Protocol):
 
 
 class LiveRuns:
-    """The latest runs of this program, including recordings it has read.
+    """The latest runs of this program, including those of opened recordings.
 
     `suites` returns the suites to compare, `chosen` the selected models, `variants` the variants to run. Only cases
     that `takes` accepts are rows."""
@@ -156,7 +162,7 @@ class LiveRuns:
         self._chosen = chosen
         self._takes = takes
         self._named: dict[tuple[str, str], Sequence[str]] = {}
-        """The models that cases name, by the files they were read from."""
+        """The models of each case according to its suite, by suite and case id."""
         self._named_in: Sequence[SuiteFile] = ()
         self._files: dict[str, SuiteFile] = {}
         self._columns: tuple[str, ...] = ()
@@ -200,7 +206,6 @@ class LiveRuns:
         return tuple(dict.fromkeys(names))
 
     def _read_named(self, files: Sequence[SuiteFile]) -> None:
-        """Read the models that cases name."""
         self._named_in = files
         self._files = {str(file.path): file for file in files}
         self._named = {}
@@ -226,12 +231,16 @@ class LiveRuns:
     def gates(self) -> Mapping[str, Gate]:
         return {str(file.path): file.suite.gate for file in self.suites() if file.suite is not None}
 
+    def watched(self) -> Sequence[PairWatched]:
+        return ()
+
     def standings(self, case: ComparedCase) -> Mapping[str, Standing]:
         key = Path(case.suite), case.case_id
         runs, before = self._book.by_model.of(key), self._book.by_model.before(key)
         return {model: _standing(of_model, before.get(model, ())) for model, of_model in runs.items()}
 
     def why_nothing_runs(self) -> str | None:
+        # A suite without cases only counts if no suite has any.
         suites = [suite for suite in self._suites() if suite.cases] or self._suites()
         if suites and all(suite.file.suite is None for suite in suites):
             text, edit = "the suites cannot run yet: they have errors", "; Esc, then e edits them"
@@ -254,7 +263,7 @@ class LiveRuns:
 
     async def open_run(self, key: CellKey, repeat: int | None = None) -> RunRecord:
         runs = self.records(key)
-        over = [run.figures for run in runs if run.figures is not None]
+        over = figures_of(runs)
         if repeat is None and over and len(over) == len(runs):
             repeat = to_look_at(over)
         for run in runs:
@@ -263,14 +272,15 @@ class LiveRuns:
         going = [run for run in runs if run.figures is None]
         if not going:
             raise LookupError("this case has not run on this model")
+        # A run in progress has more to show than one that waits to begin.
         return min(going, key=lambda run: run.stage == "waiting")
 
 
 class StoredRuns:
-    """A batch of the history, as of reading it.
+    """A batch of the history as it was read.
 
-    `read_run` reads one of its runs on a thread. `under_way` returns the record of an unfinished run that is being
-    observed."""
+    `read_run` reads one of its runs and is called on a thread. `under_way` returns the record of a run in progress
+    that is being observed, `None` for any other."""
 
     live = False
 
@@ -284,13 +294,14 @@ class StoredRuns:
         self.read = read
         self._gates = read.gates
         self.is_going = read.is_going
-        """Whether runs were under way, here or elsewhere."""
+        """Whether runs of the batch were in progress, in this program or another."""
         self._read_run = read_run
         self._under_way = under_way
         self._runs = read.runs
         self._rows: dict[CellKey, dict[int, RunRow]] = {}
         self._cases: dict[tuple[str, str], ComparedCase] = {}
         for run in read.runs:
+            # A fork is an experiment that counts for no case.
             if run.is_fork:
                 continue
             case = run.suite.key, run.case_id
@@ -298,10 +309,10 @@ class StoredRuns:
             if case not in self._cases:
                 self._cases[case] = ComparedCase(case[0], run.suite.name, run.case_id, run.case_name)
         self._models = tuple(dict.fromkeys(model for _, _, model in self._rows))
-        self._cells = cells_of(run.figures for run in read.runs if run.figures is not None)
+        self._cells = cells_of(figures_of(read.runs))
 
     def settle(self, watched: WatchedBatch) -> None:
-        """Let an observer forget the runs that are stored by now."""
+        """Tell an observer which runs are stored, so that it drops its records of them."""
         watched.stored(self._runs)
 
     def suites(self) -> Sequence[object]:
@@ -324,32 +335,44 @@ class StoredRuns:
         return self._gates
 
     def watched(self) -> Sequence[PairWatched]:
-        """Return the pairs of models that the batch watched, if it may stop early: no others can be tested."""
+        # The decisions of the watch depend on all runs, so a part of the batch cannot repeat them.
         if not self.read.is_whole:
             return ()
         watch = stored_watch(self.batch, self._runs, {})
-        return watch.pairs if watch is not None else ()
+        if watch is None:
+            return ()
+        return watch.pairs
 
     def why_nothing_runs(self) -> str | None:
         return None
 
     def standings(self, case: ComparedCase) -> Mapping[str, Standing]:
-        keys = {model: case.on(model) for model in self._models}
-        return {model: self._standing(key) for model, key in keys.items() if key in self._rows}
+        standings: dict[str, Standing] = {}
+        for model in self._models:
+            if (key := case.on(model)) in self._rows:
+                standings[model] = self._standing(key)
+        return standings
 
     def _standing(self, key: CellKey) -> Standing:
         rows, cell = self._rows[key], self._cells.get(key)
-        if self.is_going and any(run.figures is None for run in rows.values()):
-            records = self._observed(key).values()
-            return Standing("running" if records else "to come", cell, len(rows), later=_soonest_wait(records))
-        return Standing("done" if cell is not None else "not run", cell, len(rows))
+        stage: Stage = "not run"
+        if cell is not None:
+            stage = "done"
+        if not self.is_going or all(run.figures is not None for run in rows.values()):
+            return Standing(stage, cell, len(rows))
+        records = self._observed(key).values()
+        stage = "to come"
+        if records:
+            stage = "running"
+        return Standing(stage, cell, len(rows), later=_soonest_wait(records))
 
     def _observed(self, key: CellKey) -> dict[int, RunRecord]:
-        """Return the records of a cell's unfinished runs that are being observed, by repeat."""
-        records = {}
+        """Return the records of a cell's runs in progress that are being observed, by repeat."""
+        records: dict[int, RunRecord] = {}
         for repeat, row in self._rows.get(key, {}).items():
-            records[repeat] = self._under_way(row)
-        return {repeat: record for repeat, record in records.items() if record is not None}
+            if (record := self._under_way(row)) is not None:
+                records[repeat] = record
+        return records
 
     def going(self, key: CellKey) -> Sequence[int]:
         return [repeat for repeat, record in self._observed(key).items() if record.stage == "running"]
@@ -368,9 +391,7 @@ class StoredRuns:
 
 
 def of_batch(file: Path, read: ReadBatch, watched: WatchedBatch | None = None) -> StoredRuns:
-    """Return a batch that was read from the history in `file`.
-
-    `watched` observes its unfinished runs."""
+    """Return the source for a batch of the history in `file`; `watched` observes its runs in progress."""
 
     def read_run(run: RunRow) -> RunRecord:
         return record_of(read_recording(file, run, read.grading))
@@ -381,13 +402,13 @@ def of_batch(file: Path, read: ReadBatch, watched: WatchedBatch | None = None) -
 
 
 def changed_cases(before: StoredRuns, after: StoredRuns) -> list[tuple[str, str]] | None:
-    """Return the cases, by suite and id, with changed cells since a batch was last read.
+    """Return the cases, by suite and id, whose cells differ in two readings of a batch.
 
-    Returns `None` if rows or columns changed."""
+    Returns `None` if its rows or columns differ."""
     cases = before.cases()
     if cases != after.cases() or before.models() != after.models():
         return None
-    return [(case.suite, case.case_id) for case in cases if before.standings(case) != after.standings(case)]
+    return [case.key for case in cases if before.standings(case) != after.standings(case)]
 
 
 def same_objects(some: Sequence[object], others: Sequence[object]) -> bool:
@@ -396,34 +417,34 @@ def same_objects(some: Sequence[object], others: Sequence[object]) -> bool:
 
 
 def _standing(runs: Sequence[RunRecord], before: Sequence[RunRecord]) -> Standing:
-    over = []
-    for run in runs:
-        if run.figures is not None:
-            over.append(run.figures)
-    cell = cell_of(over) if over else None
+    over = figures_of(runs)
+    cell: Cell | None = None
+    if over:
+        cell = cell_of(over)
     if len(over) == len(runs):
         return Standing("done", cell, len(runs))
     waits: Literal["asks", "held"] | None = None
-    if any(run.paused is not None for run in runs):
-        waits = "asks" if any(run.asks for run in runs) else "held"
+    if any(run.asks for run in runs):
+        waits = "asks"
+    elif any(run.paused is not None for run in runs):
+        waits = "held"
     stage: Stage = "waiting"
     if over or any(run.standing == "running" for run in runs):
         stage = "running"
     later = _soonest_wait(runs)
-    spoke = []
-    for run in before:
-        if run.figures is not None:
-            spoke.append(run.figures)
-    if spoke and all(run.status == Status.STOPPED for run in over):
-        return Standing(stage, cell_of(spoke), len(runs), waits, before=True, later=later)
+    # Until a run ends with a result, the cell keeps the last result instead of falling empty.
+    last = figures_of(before)
+    if last and all(run.status == Status.STOPPED for run in over):
+        return Standing(stage, cell_of(last), len(runs), waits, before=True, later=later)
     return Standing(stage, cell, len(runs), waits, later=later)
 
 
 def _soonest_wait(runs: Iterable[RunRecord]) -> str | None:
     """Return the reason of the wait that ends first, if any run waits for its next request."""
-    waits = (run.wait for run in runs)
-    _, reason = min((wait for wait in waits if wait is not None), default=(None, None))
-    return reason
+    waits = [run.wait for run in runs if run.wait is not None]
+    if not waits:
+        return None
+    return min(waits)[1]
 
 
 def to_look_at(runs: Sequence[RunSummary]) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from workbench.analysis.comparison import Cell, CellKey, scores_differ
 from workbench.analysis.side_by_side import differ
@@ -30,10 +30,10 @@ class Sorting:
 
 
 class CompareState:
-    """The state of the comparison, without any access to models or disk.
+    """The state of the comparison.
 
-    Rows stay in place while runs are active: sorted rows are sorted again when nothing runs, or on request. Filters
-    apply at once.
+    Sorted rows stay in place while runs are in progress; they are sorted again when nothing runs, or on request. A
+    filter applies at once.
     """
 
     def __init__(self, source: Source) -> None:
@@ -60,7 +60,7 @@ class CompareState:
         self._case_rows: dict[tuple[str, str], Row] = {}
         self._texts: dict[tuple[str, str], str] = {}
         self._fitting: set[tuple[str, str]] = set()
-        """The cases that match the filter, including that for differences."""
+        """The cases that match the filter and, if only differences are shown, differ."""
         self._versions: dict[tuple[str, str], int] = {}
         self._places: dict[tuple[str, str], int] = {}
         self.most_repeats: dict[str, int] = {}
@@ -76,12 +76,12 @@ class CompareState:
     # Content
 
     def read(self) -> None:
-        """Take over the current rows, columns and cells."""
+        """Read all rows, columns and cells from the source."""
         source = self.source
         self._seen = tuple(source.suites())
         self.cases = tuple(source.cases())
-        self._places = {(case.suite, case.case_id): at for at, case in enumerate(self.cases)}
-        self._case_rows = {(case.suite, case.case_id): Row(case.suite_name, case) for case in self.cases}
+        self._places = {case.key: at for at, case in enumerate(self.cases)}
+        self._case_rows = {case.key: Row(case.suite_name, case) for case in self.cases}
         self._texts.clear()
         gone = [key for key in self._standings if key[:2] not in self._places]
         for key in gone:
@@ -90,6 +90,7 @@ class CompareState:
             self._cells.get(key[2], {}).pop(key[:2], None)
             self.changed.add(key[2])
         self._take_models()
+        # Every case is read below, so the news up to here is dropped.
         source.begun()
         for case in self.cases:
             self._look_at(case)
@@ -97,7 +98,7 @@ class CompareState:
         self._rebuild()
 
     def follow(self) -> None:
-        """Take over changes of the source, and sort again."""
+        """Update everything that changed in the source, and sort again unless runs are in progress."""
         self.delivered(())
         if self.sorting is not None and not self._under_way:
             self._rebuild()
@@ -112,18 +113,16 @@ class CompareState:
             self._rebuild(resort=False)
 
     def delivered(self, cases: Iterable[CaseKey]) -> bool:
-        """Update these cases, and others with new runs or grades.
+        """Update these cases, and others with new runs or grades, and return whether the displayed rows changed.
 
-        Returns whether the displayed rows changed. The cost depends on the number of cases, unless rows come or go."""
+        Only the updated cases cost time, unless rows come or go."""
         before = self.rows
         self._follow()
         self.look_again({(str(path), case_id): None for path, case_id in (*cases, *self.source.begun())})
         return self.rows is not before and self.rows != before
 
     def look_again(self, cases: Iterable[tuple[str, str]]) -> bool:
-        """Update the cells of these cases, by suite and id.
-
-        Returns whether the displayed rows changed."""
+        """Update the cells of cases, by suite and id, and return whether the displayed rows changed."""
         before, going = self.rows, bool(self._under_way)
         moved: set[tuple[str, str]] = set()
         for key in cases:
@@ -142,7 +141,23 @@ class CompareState:
 
     def version(self, case: ComparedCase) -> int:
         """Return a number that changes whenever a cell of the case does."""
-        return self._versions.get((case.suite, case.case_id), 0)
+        return self._versions.get(case.key, 0)
+
+    @property
+    def keys(self) -> Iterator[CellKey]:
+        """The keys of all cells, row by row, regardless of the filter."""
+        for case in self.cases:
+            for model in self.models:
+                yield case.on(model)
+
+    def all_cells(self) -> dict[CellKey, Cell]:
+        """Return all cells with finished runs, row by row, regardless of the filter."""
+        return {key: cell for key in self.keys if (cell := self.at(key).cell) is not None}
+
+    @property
+    def suite_names(self) -> dict[str, str]:
+        """The names of the compared suites, by their keys."""
+        return {case.suite: case.suite_name for case in self.cases}
 
     def cells(self, model: str) -> Collection[Cell]:
         """Return the cells of a column with finished runs, regardless of the filter."""
@@ -150,7 +165,7 @@ class CompareState:
 
     @property
     def why_no_cells(self) -> str | None:
-        """Why there are no cells at all, regardless of the filter, `None` if there are some."""
+        """The reason why there are no cells, regardless of the filter; `None` if there are some."""
         if self.cases and self.models:
             return None
         why = self.source.why_nothing_runs()
@@ -171,7 +186,7 @@ class CompareState:
 
     @property
     def going(self) -> Collection[CellKey]:
-        """The cells with active runs."""
+        """The cells with runs in progress."""
         return self._under_way
 
     # The cursor
@@ -202,17 +217,19 @@ class CompareState:
 
         Headings of suites are skipped in the direction of movement."""
         last = len(self.rows) - 1
-        down = row >= self.cursor
+        up = row < self.cursor
         row = min(max(row, 0), max(last, 0))
         if self.rows and self.rows[row].case is None:
-            row += 1 if down or row == 0 else -1
+            # The first row has no row above it: from its heading the cursor can only go down.
+            if up and row > 0:
+                row -= 1
+            else:
+                row += 1
         self.cursor = row
         self.column = min(max(column, 0), max(len(self.models) - 1, 0))
 
     def mark(self) -> tuple[CellKey, CellKey] | None:
-        """Mark or unmark the selected cell.
-
-        Returns both cells if a different one was marked before."""
+        """Mark the selected cell, or unmark it; if a different one was marked before, return both."""
         here, before = self.key, self.marked
         if before is None:
             self.marked = here
@@ -237,15 +254,16 @@ class CompareState:
         return self._base in self.models
 
     def make_base(self) -> None:
-        """Make the selected column the base.
-
-        If it is the base already, there is none."""
-        self._base = self.model if self._base != self.model else None
+        """Make the selected column the base; clear the base if it is that column."""
+        if self._base == self.model:
+            self._base = None
+        else:
+            self._base = self.model
 
     def set_filter(self, text: str) -> None:
         """Show only cases with every word of `text` in their name, tags, suite or statuses.
 
-        A word is a status on any model (`failed`) or on a certain one (`gpt-6-luna:failed`)."""
+        A word such as `failed` matches a status on any model, `gpt-6-luna:failed` on that model."""
         self.filter = text
         self._fit()
         self._rebuild()
@@ -257,9 +275,7 @@ class CompareState:
         self._rebuild()
 
     def sort(self) -> None:
-        """Sort by the selected column, worst first.
-
-        Again reverses the order, a third time ends it. The view starts at the top."""
+        """Sort by the selected column, worst first; a second time, reverse the order; a third time, end sorting."""
         model = self.model
         if model is None:
             return
@@ -270,6 +286,7 @@ class CompareState:
         else:
             self.sorting = None
         self._rebuild(resort=True)
+        # Sorting asks for the worst or best cases, which are at the top.
         if self.sorting is not None:
             self.move_to(0, self.column)
 
@@ -284,24 +301,22 @@ class CompareState:
         here, there = self.at(key).cell, self.at((key[0], key[1], self._base)).cell
         if here is None or there is None or not here.is_graded or not there.is_graded:
             return 0
-        if here.is_good != there.is_good:
-            return 1 if here.is_good else -1
+        # The verdict comes first; the score decides between cells with the same verdict.
+        better, worse = here.is_good and not there.is_good, there.is_good and not here.is_good
         one, other = here.score or 0.0, there.score or 0.0
-        if not scores_differ(one, other):
-            return 0
-        return 1 if one > other else -1
+        if not better and not worse and scores_differ(one, other):
+            better, worse = one > other, one < other
+        return better - worse
 
     def planned(self) -> list[CellKey]:
         """Return the cells to run of the displayed cases: on the selected models, otherwise on those of the cases."""
         return [case.on(model) for case in self.cases_shown for model in self.source.planned(case)]
 
     def repeats(self, key: CellKey) -> int | None:
-        """Return the number of runs of a cell, otherwise that of its case on a different model, `None` without runs."""
+        """Return the number of runs of a cell, or the most on another model; `None` if its case has no runs."""
         suite, case_id, _ = key
-        counts = []
-        for model in self.models:
-            counts.append(self.at((suite, case_id, model)).planned)
-        return self.at(key).planned or max(counts, default=0) or None
+        most = max((self.at((suite, case_id, model)).planned for model in self.models), default=0)
+        return self.at(key).planned or most or None
 
     # Updating
 
@@ -315,12 +330,12 @@ class CompareState:
         model = self.model
         before, self.models = self.models, tuple(self.source.models())
         self.changed |= set(self.models).difference(before)
-        self.column = self.models.index(model) if model in self.models else 0
+        self.column = 0
+        if model in self.models:
+            self.column = self.models.index(model)
 
     def _look_at(self, case: ComparedCase) -> bool:
-        """Update the cells of a case.
-
-        Returns whether any changed."""
+        """Update the cells of a case, and return whether any changed."""
         changed = False
         for model, standing in self.source.standings(case).items():
             key = case.on(model)
@@ -343,8 +358,8 @@ class CompareState:
             longest_ms = max(run.latency_ms for run in standing.cell.runs)
             self.longest_ms[model] = max(self.longest_ms.get(model, 0.0), longest_ms)
         if changed:
-            self._texts.pop((case.suite, case.case_id), None)
-            self._versions[case.suite, case.case_id] = self._versions.get((case.suite, case.case_id), 0) + 1
+            self._texts.pop(case.key, None)
+            self._versions[case.key] = self.version(case) + 1
         return changed
 
     def _fit(self) -> None:
@@ -352,10 +367,7 @@ class CompareState:
 
     def _rebuild(self, *, resort: bool = True) -> None:
         stay_on = self.case
-        cases = []
-        for case in self.cases:
-            if (case.suite, case.case_id) in self._fitting:
-                cases.append(case)
+        cases = [case for case in self.cases if case.key in self._fitting]
         if self.sorting is not None and resort:
             cases = self._sorted(cases, self.sorting)
         elif self.sorting is not None:
@@ -367,11 +379,11 @@ class CompareState:
             if with_headings and case.suite != suite:
                 self.rows.append(Row(case.suite_name))
             suite = case.suite
-            self.rows.append(self._case_rows[case.suite, case.case_id])
+            self.rows.append(self._case_rows[case.key])
         at = self.cursor
         if stay_on is not None:
             # The case itself may have been replaced by a newer version.
-            wanted = self._case_rows.get((stay_on.suite, stay_on.case_id))
+            wanted = self._case_rows.get(stay_on.key)
             at = next((at for at, row in enumerate(self.rows) if row is wanted), at)
         self.move_to(at, self.column)
 
@@ -381,19 +393,19 @@ class CompareState:
         return not self.filter or all(word in self._text(case) for word in self.filter.casefold().split())
 
     def _text(self, case: ComparedCase) -> str:
-        key = case.suite, case.case_id
-        if key not in self._texts:
+        if case.key not in self._texts:
             ended: list[tuple[str, str]] = []
             for model in self.models:
                 standing = self.at(case.on(model))
-                ended.append((model, standing.cell.status if standing.cell is not None else standing.stage))
-            self._texts[key] = case_text(case.suite_name, case.name, case.case_id, case.tags, ended)
-        return self._texts[key]
+                if standing.cell is not None:
+                    ended.append((model, standing.cell.status))
+                else:
+                    ended.append((model, standing.stage))
+            self._texts[case.key] = case_text(case.suite_name, case.name, case.case_id, case.tags, ended)
+        return self._texts[case.key]
 
     def _sorted(self, cases: Sequence[ComparedCase], by: Sorting) -> list[ComparedCase]:
-        """Sort cases.
-
-        Those without a result come last in both directions; equal ones keep the order of the suites."""
+        """Sort cases by their cell in a column; those without a result come last in both directions."""
         over: list[tuple[ComparedCase, Cell]] = []
         others: list[ComparedCase] = []
         for case in cases:
@@ -402,11 +414,12 @@ class CompareState:
                 over.append((case, cell))
             else:
                 others.append(case)
+        # Python's sort is stable in both directions: equal cases keep the order of their suites.
         over.sort(key=lambda each: badness(each[1]), reverse=by.worst_first)
         return [*(case for case, _ in over), *others]
 
     def _as_before(self, cases: Sequence[ComparedCase]) -> list[ComparedCase]:
-        """Return cases in the present order of the rows, new ones last."""
+        """Return cases in the order in which they are displayed, new ones last."""
         order = {id(row.case): at for at, row in enumerate(self.rows)}
         return sorted(cases, key=lambda case: order.get(id(case), len(order)))
 

@@ -1,4 +1,4 @@
-"""The cells of a comparison and their totals: the visible columns, lines of heads, rows and totals, and the widgets."""
+"""The table of a comparison and its totals: the layout of columns, the lines, and the widgets that show them."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ MORE_CELLS = len(" >12")
 """The width for the number of hidden columns on the right."""
 
 ABOUT_SHARE = 1 / 3
-"""The minimum share of the cell's line for case and model."""
+"""The minimum share of the line that describes the selected cell for its case and model."""
 
 LATENCY_CELLS = 6
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The layout in cells.
+    """The layout of the table, in terminal cells.
 
-    `names` is the width of the first column, `widths` those of the models, of which `first` up to `end` (exclusive) are
-    visible, and `rooms` those of the parts of cells."""
+    `names` is the width of the first column and `widths` those of the models, whose columns `first` to `end`
+    (exclusive) are visible. `rooms` are the widths of the parts of a cell, by column."""
 
     names: int
     rooms: tuple[CellRooms, ...]
@@ -67,11 +67,11 @@ class Columns:
     end: int
 
     def start(self, column: int) -> int:
-        """Return the cell where a visible column begins."""
+        """Return the position where a visible column begins."""
         return self.names + sum(self.widths[self.first : column]) + GAP * (column - self.first + 1)
 
     def at(self, x: int) -> int | None:
-        """Return the column at a cell, `None` for the first column."""
+        """Return the model's column at a position, `None` for the column of names."""
         if x < self.names:
             return None
         for column in range(self.first, self.end):
@@ -81,7 +81,7 @@ class Columns:
 
 
 class Head(NamedTuple):
-    """The head of a column: a model's name, and signs around it that stay if the name is cut."""
+    """The head of a column: a model's name, and the signs before and after it, which stay if the name is cut."""
 
     before: str
     name: str
@@ -99,19 +99,20 @@ class Head(NamedTuple):
 
 
 def names_of(models: Sequence[str]) -> tuple[str, ...]:
-    """Return the models' names.
-
-    The part before the first colon or, for recordings, before the recorded model, is left out if the names stay unique.
-    """
+    """Return the models' names without their provider (`openai:`), or in full if they would not be unique."""
     whole = tuple(model_label(model) for model in models)
     short = tuple(map(_short, whole))
-    is_unique = len(set(short)) == len(set(whole))
-    return short if is_unique else whole
+    if len(set(short)) == len(set(whole)):
+        return short
+    return whole
 
 
 def _short(label: str) -> str:
-    before = MODEL_SIGN if label.startswith(REPLAY) and MODEL_SIGN in label else ":"
-    return label.partition(before)[2] or label
+    # A replayed recording is named after its file, which may contain colons, and the recorded model.
+    separator = ":"
+    if label.startswith(REPLAY) and MODEL_SIGN in label:
+        separator = MODEL_SIGN
+    return label.partition(separator)[2] or label
 
 
 def heads_of(state: CompareState) -> tuple[Head, ...]:
@@ -120,7 +121,9 @@ def heads_of(state: CompareState) -> tuple[Head, ...]:
     for model, name in zip(state.models, names_of(state.models), strict=True):
         before = after = ""
         if state.sorting is not None and state.sorting.model == model:
-            before = f"{GLYPHS.down} " if state.sorting.worst_first else f"{GLYPHS.up} "
+            before = f"{GLYPHS.up} "
+            if state.sorting.worst_first:
+                before = f"{GLYPHS.down} "
         if state.has_base and state.base == model:
             after = " = base"
         heads.append(Head(before, name, after))
@@ -130,10 +133,10 @@ def heads_of(state: CompareState) -> tuple[Head, ...]:
 def columns_of(
     state: CompareState, heads: Sequence[Head], names: int, floors: Mapping[str | None, int], first: int, width: int
 ) -> Columns:
-    """Return the columns that fit next to names of `names` cells.
+    """Return the layout of the columns that have room next to names of `names` cells.
 
-    They start at `first`, or later so that the selected column is visible. `floors` are minimum widths of columns and
-    of the names (`None`), for the totals below."""
+    The visible columns start at `first`, or as far to the right as the selected column needs. `floors` are the widths
+    that the totals below need, by model, and that of their names (`None`)."""
     rooms = tuple(_rooms(state, model) for model in state.models)
     lengths = []
     for model, each in zip(state.models, rooms, strict=True):
@@ -146,14 +149,14 @@ def columns_of(
     first = min(first, state.column)
     while first < state.column and state.column not in columns_from(first, widths, room):
         first += 1
-    # After the last column no room stays empty that a column on the left could use.
+    # If there is room left after the last column, columns on the left take it.
     while first and columns_from(first - 1, widths, room).stop == len(widths):
         first -= 1
     return Columns(names, rooms, widths, first, columns_from(first, widths, room).stop)
 
 
 def _rooms(state: CompareState, model: str) -> CellRooms:
-    """Return the room for the parts of cells in a column, which only grows."""
+    """Return the widths of the parts of a column's cells; they only grow, so that columns do not jump."""
     latency = max(cell_len(duration_text(state.longest_ms.get(model, 0.0))), LATENCY_CELLS)
     repeats = state.most_repeats.get(model, 1)
     if repeats <= 1:
@@ -162,12 +165,14 @@ def _rooms(state: CompareState, model: str) -> CellRooms:
 
 
 def names_width(cases: Sequence[ComparedCase], *, with_suites: bool) -> int:
-    """Return the width of the longest name with its sign."""
+    """Return the width of the longest name of a case, with the sign before it."""
     return 3 + max((cell_len(_title(case, with_suites).whole) for case in cases), default=0)
 
 
 def _title(case: ComparedCase, with_suite: bool) -> Title:
-    return Title(case.suite_name if with_suite else "", case.name)
+    if with_suite:
+        return Title(case.suite_name, case.name)
+    return Title("", case.name)
 
 
 def header_line(state: CompareState, columns: Columns, heads: Sequence[Head]) -> Line:
@@ -183,7 +188,7 @@ def header_line(state: CompareState, columns: Columns, heads: Sequence[Head]) ->
 
 
 def row_line(state: CompareState, row: Row, columns: Columns, *, has_cursor: bool) -> Line:
-    """Return the name of a suite, or a case with its cells."""
+    """Return one row: the heading of a suite, or a case with its cells."""
     case = row.case
     if case is None:
         return (Span(f"  {one_line(row.suite_name)}", "heading"),)
@@ -200,7 +205,7 @@ def row_line(state: CompareState, row: Row, columns: Columns, *, has_cursor: boo
 
 
 def standing_line(standing: Standing, rooms: CellRooms) -> Line:
-    """Return a cell: its result, or how far it is."""
+    """Return the content of a cell: its result, or the progress of its runs."""
     if standing.stage == "done" and standing.cell is not None:
         return cell_line(standing.cell, rooms)
     sign, role = _sign(standing)
@@ -208,7 +213,7 @@ def standing_line(standing: Standing, rooms: CellRooms) -> Line:
 
 
 def totals_line(row: tuple[str, Sequence[str]], columns: Columns) -> Line:
-    """Return one measure of the visible columns."""
+    """Return the line of one measure, with its value in each visible column."""
     name, values = row
     line = [Span(padded(f"  {name}", columns.names), "muted")]
     for at in range(columns.first, min(columns.end, len(values))):
@@ -219,11 +224,12 @@ def totals_line(row: tuple[str, Sequence[str]], columns: Columns) -> Line:
 def cell_text(state: CompareState, width: int) -> Line:
     """Describe the selected cell: case, model and status, and why it did not pass.
 
-    Case and model are cut first, since row and head name them as well."""
+    Case and model are cut first, because row and head name them as well."""
     key = state.key
     if key is None or state.case is None:
         why = state.why_no_cells
-        if why is None or not state.rows:  # without rows, the message in their place says why
+        # Without rows, the message in their place gives the reason.
+        if why is None or not state.rows:
             return EMPTY
         return cut_line((Span(f" {GLYPHS.warned} {_sentence(why)}", "warned"),), width)
     standing = state.at(key)
@@ -249,15 +255,12 @@ def cell_text(state: CompareState, width: int) -> Line:
 
 
 def _broken_off(cell: Cell) -> Line:
-    """Return which runs of a graded cell have no verdict, and why if they share a reason."""
+    """Return how many runs of a graded cell have no verdict, and their reason if they share one."""
     if not cell.is_graded:
         return EMPTY
     line: list[Span] = []
     for status in WORST_FIRST:
-        reasons = []
-        for run in cell.runs:
-            if run.status == status:
-                reasons.append(run.reason)
+        reasons = [run.reason for run in cell.runs if run.status == status]
         if status.graded or not reasons:
             continue
         text = f"; {len(reasons)} of {counted(len(cell.runs), 'run')} {status.counted}"
@@ -298,7 +301,9 @@ def _sign(standing: Standing) -> tuple[str, Role]:
         return standing.cell.status.mark
     if standing.stage == "not run":
         return GLYPHS.never, "muted"
-    return GLYPHS.running, "running" if standing.stage == "running" else "muted"
+    if standing.stage == "running":
+        return GLYPHS.running, "running"
+    return GLYPHS.running, "muted"
 
 
 def _how_far(standing: Standing) -> str:
@@ -311,14 +316,13 @@ def _how_far(standing: Standing) -> str:
 
 
 def _worst(state: CompareState, case: ComparedCase) -> tuple[str, Role]:
-    """Return the sign of a row: its running state, or the worst verdict of its cells.
-
-    Ungraded cells count only if there are no others."""
+    """Return the sign of a case: that of a run in progress, otherwise of the worst status of its cells."""
     standings = [state.at(case.on(model)) for model in state.models]
     going = [one for one in standings if one.stage in GOING]
     if going:
         # Waiting for the user comes first, then running, then waiting to run.
         return _sign(min(going, key=lambda one: (one.waits is None, one.stage != "running")))
+    # A cell without a verdict, as after an error, counts only if no other cell has one.
     over = [one.cell for one in standings if one.cell is not None]
     graded = [cell for cell in over if cell.is_graded]
     worst = worst_of(cell.status for cell in graded or over)
@@ -328,10 +332,13 @@ def _worst(state: CompareState, case: ComparedCase) -> tuple[str, Role]:
 
 
 def _beside(state: CompareState, key: CellKey) -> Span:
-    """Return the mark before a cell: marked, or better or worse than the base."""
+    """Return the sign before a cell: that of a mark, or of being better or worse than the base."""
     if key == state.marked:
         return Span(GLYPHS.marked, "accent")
-    against = state.against_base(key) if state.has_base else 0
+    # The first column serves as the base of tests, but only a selected one is compared with at a glance.
+    if not state.has_base:
+        return Span(" ")
+    against = state.against_base(key)
     if against == 0:
         return Span(" ")
     if against > 0:
@@ -347,7 +354,7 @@ AT_ONCE_S = 0.004
 
 _TIMES = tuple(pooled.title for pooled in LATENCY.pooled[:2])
 _FIRST = (PASS_RATE.title, "95% interval", SCORE.pooled[0].title, "gate", *_TIMES, COST.title)
-"""The measures that come first, in case there is little room."""
+"""The measures at the top, which are the ones to be seen if there is little room."""
 
 
 class ComparedTotals:
@@ -366,9 +373,9 @@ class ComparedTotals:
         self._gates: Mapping[str, Gate] = {}
         self._looked_s = clock()
         self._ahead_s = 0.0
-        """By how much the share of time was exceeded."""
+        """The time spent beyond the share, which later updates make up for."""
         self._models: tuple[str, ...] = ()
-        """The columns of `rows`, empty if they have to be rebuilt."""
+        """The columns of `rows`; empty if the rows are outdated."""
         self.rows: Sequence[tuple[str, Sequence[str]]] = ()
         """The measures, each with its value for every column."""
         self.floors: dict[str | None, int] = {}
@@ -383,7 +390,9 @@ class ComparedTotals:
     def add_up(self) -> None:
         """Update the columns that time allows."""
         state, now_s = self._state, self._clock()
-        share = SHARE if state.going else 1.0
+        share = 1.0
+        if state.going:
+            share = SHARE
         self._ahead_s = max(self._ahead_s - share * (now_s - self._looked_s), 0.0)
         self._looked_s = now_s
         if (gates := state.source.gates()) != self._gates:
@@ -396,6 +405,7 @@ class ComparedTotals:
         )
         while behind and self._ahead_s <= AT_ONCE_S:
             began_s, model = self._clock(), behind.pop(0)
+            # Removed and set again, so that the column moves to the end of the order.
             self._of.pop(model, None)
             self._of[model] = model_totals(model, state.cells(model), gates)
             state.changed.discard(model)
@@ -404,13 +414,12 @@ class ComparedTotals:
         if self._models == state.models:
             return
         self._models = state.models
-        names = {case.suite: case.suite_name for case in state.cases}
         totals = [self._of.get(model) or model_totals(model, ()) for model in state.models]
         # Totals on the same cases add up all cells again, so they wait until nothing runs.
         same = None
         if not state.going:
             same = totals_on_same_cases({model: state.cells(model) for model in state.models})
-        self.rows = sorted(totals_rows(totals, names, len(state.cases), same), key=_place)
+        self.rows = sorted(totals_rows(totals, state.suite_names, len(state.cases), same), key=_place)
         columns: tuple[str | None, ...] = (None, *state.models)
         for name, values in self.rows:
             for column, text in zip(columns, (name, *values), strict=True):
@@ -418,7 +427,7 @@ class ComparedTotals:
 
 
 def _place(row: tuple[str, Sequence[str]]) -> int:
-    """Return the position of a measure; those that are not in `_FIRST` keep their order behind it."""
+    """Return the position of a measure: its index in `_FIRST`, otherwise after all of these."""
     name = row[0]
     if name.startswith("gate"):
         name = "gate"
@@ -434,7 +443,7 @@ class CompareHead(Bar):
     """The names of models above their columns."""
 
     class Chosen(Message):
-        """Posted when the head at a cell is clicked."""
+        """Posted when a head is clicked, with the position of the click."""
 
         def __init__(self, x: int) -> None:
             super().__init__()
@@ -445,9 +454,7 @@ class CompareHead(Bar):
 
 
 class CompareTable(LineView):
-    """Cases and their cells, one of them selected.
-
-    Only visible cells are drawn."""
+    """The table of cases and cells, one of which is selected; only visible cells are drawn."""
 
     CURSOR_GROUND: ClassVar[Ground] = "background"
     RESTING_GROUND: ClassVar[Ground] = "background"
@@ -462,11 +469,11 @@ class CompareTable(LineView):
         super().__init__(widget_id)
         self.state = state
         self._floors = floors
-        """Returns the minimum widths of columns."""
+        """Returns the widths that the totals need."""
         self.heads: tuple[Head, ...] = ()
         self.columns = Columns(0, (), (), 0, 0)
         self._names: tuple[object, bool, int] = ((), False, 0)
-        """The width of names, and the cases and option that it was computed for."""
+        """The cases, whether they name their suites, and the width of their names."""
         self._lines: dict[int, tuple[tuple[object, ...], Line]] = {}
         """Drawn rows, each with the values that it depends on."""
 
@@ -482,9 +489,14 @@ class CompareTable(LineView):
         if not state.rows:
             return message_lines(empty_message(state), self.text_width)[index]
         row, has_cursor = state.rows[index], index == state.cursor
-        column = state.column if has_cursor else None
-        version = state.version(row.case) if row.case is not None else 0
+        column: int | None = None
+        if has_cursor:
+            column = state.column
+        version = 0
+        if row.case is not None:
+            version = state.version(row.case)
         base = (state.has_base, state.base)
+        # A line is drawn again only if a value changed that it depends on: events of runs come many times a second.
         depends_on = (row, version, column, state.models, self.columns, state.marked, base, state.names_suites)
         cached = self._lines.get(index)
         if cached is None or cached[0] != depends_on:
@@ -520,7 +532,7 @@ class CompareTable(LineView):
         state = self.state
         state.move_to(index, state.column)
         self.cursor = state.cursor
-        # A case is never the first visible row if its suite's heading is directly above.
+        # The heading of a suite stays visible above its first case.
         above = self.cursor > 0 and state.rows[self.cursor - 1].case is None
         height = max(self.size.height, 1)
         self.top = min(max(self.top, self.cursor - height + 1), self.cursor - (above and height > 1))
@@ -536,9 +548,8 @@ class CompareTable(LineView):
         self.post_message(self.Moved())
 
     def on_click(self, event: events.Click) -> None:
-        """Select the clicked cell, or open it if it is selected.
-
-        The scroll bar works as in any list."""
+        """Select the clicked cell; open it if it is selected already."""
+        # Otherwise Textual would call the handler of the base class too, which is called below where it is wanted.
         event.prevent_default()
         index, state = self.top + event.y, self.state
         if event.x == self.size.width - 1 or index >= len(state.rows):
@@ -546,7 +557,10 @@ class CompareTable(LineView):
             return
         before = state.cursor, state.column
         column = self.columns.at(event.x)
-        state.move_to(index, column if column is not None else state.column)
+        if column is None:
+            state.move_to(index, state.column)
+        else:
+            state.move_to(index, column)
         self.show_state()
         self.moved()
         is_selected = before == (state.cursor, state.column)

@@ -1,4 +1,4 @@
-"""A batch of another process on the screen: its runs under way, told over its socket while the screen is open."""
+"""The observer of a batch that another process runs: its runs in progress, received over the process's socket."""
 
 from __future__ import annotations
 
@@ -26,16 +26,15 @@ AGAIN_S = 1.0
 """The shortest wait before attaching again."""
 
 ATTACHING_SHARE = 0.1
-"""Attaching again takes at most this share of the time: it reads the plan of the batch."""
+"""The maximum share of the time for attaching again, which reads the plan of the batch each time."""
 
 
 class WatchedBatch:
-    """The runs under way of a batch.
+    """The runs in progress of a batch of another process.
 
-    To be used on the app's loop; a thread of its own reads.
-
-    `tell` is called with the cases in which something happened, `announce` with what the batch's process says. `again`
-    attaches again where it let this viewer go: `None` if it is gone.
+    A thread reads the events; everything else happens on the app's loop. `tell` is called with the cases that changed,
+    `announce` with notices of the other process. `again` attaches again after a lost connection, and returns `None` if
+    the process has ended.
     """
 
     def __init__(
@@ -43,9 +42,9 @@ class WatchedBatch:
     ) -> None:
         self.number = viewing.known.batch
         self.over = 0
-        """How many runs have ended since it began, at least: it only grows."""
+        """A number that grows whenever runs have ended."""
         self.ending = ""
-        """How it ended, once it has."""
+        """The notice of how the observation ended; empty until then."""
         self.announce: Callable[[str], object] = lambda _text: None
         self._viewing = viewing
         self._tell = tell
@@ -58,27 +57,28 @@ class WatchedBatch:
         self._told_at_s = 0.0
 
     def begin(self) -> None:
-        """Begin to read."""
+        """Begin to read events."""
+        # Textual finds its active app in a context variable, which the thread does not have.
         self._loop, self._context = asyncio.get_running_loop(), contextvars.copy_context()
         threading.Thread(target=self._read, name="watched batch", daemon=True).start()
 
     def close_unless_begun(self) -> None:
-        """Look on no longer if no screen does: the user went elsewhere before it was shown."""
+        """Detach, unless a screen has begun to read: the user may have left before the screen was shown."""
         if self._loop is None:
             self.close()
 
     def close(self) -> None:
-        """Look on no longer."""
+        """Detach from the process, and call none of the functions any more."""
         self._loop = None
         self._left.set()
         self._viewing.close()
 
     def under_way(self, row: RunRow) -> RunRecord | None:
-        """Return a run of the batch that is under way, or has ended a moment ago."""
+        """Return the record of a run in progress, or of one that ended but is not yet stored; `None` without events."""
         return self._records.get(row.place)
 
     def stored(self, rows: Iterable[RunRow]) -> None:
-        """Forget runs that are read from the history from now on, and those that are over and not shown."""
+        """Drop the records of finished runs in `rows`, which the history has now, and of finished runs not in them."""
         over = {row.place: row.figures is not None for row in rows}
         for place, record in [*self._records.items()]:
             if over.get(place, record.stage == "done"):
@@ -99,15 +99,17 @@ class WatchedBatch:
                     viewing = self._viewing = attached
                     wait_s = max(AGAIN_S, (time.monotonic() - began_s - wait_s) / ATTACHING_SHARE)
                     self._inbox.put(viewing)
+                    # `close` may have closed the viewing before this one while this one was attached.
                     if self._left.is_set():
                         viewing.close()
-        except Exception as error:  # noqa: BLE001 (told on the app's loop)
+        # Any error ends the observation, and is announced on the app's loop.
+        except Exception as error:  # noqa: BLE001
             self._inbox.put(error)
 
     def _wake(self) -> None:
         loop = self._loop
         if loop is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(self._arm, context=self._context)  # Textual's timers need the app's
+            loop.call_soon_threadsafe(self._arm, context=self._context)
 
     def _arm(self) -> None:
         if self._loop is not None:
@@ -121,15 +123,16 @@ class WatchedBatch:
         for seen in self._inbox.take():
             record = self._take(seen)
             if record is not None:
-                cases.add((record.path, record.case_id))
+                cases.add(record.case_key)
         self._tell(cases)
 
     def _take(self, seen: Seen | Viewing | Exception) -> RunRecord | None:
         match seen:
             case RunEvent(event=event):
                 record = self._record(event.run_id)
+                # After attaching again, the process sends the events of its runs from the beginning.
                 if record.events and event.sequence <= record.events[-1].sequence:
-                    return None  # told again after attaching again
+                    return None
                 if not record.started_at:
                     ago = timedelta(milliseconds=self._viewing.begun_ago_ms.get(int(event.run_id), 0.0))
                     record.started_at = (datetime.now(UTC) - ago).isoformat(timespec="milliseconds")
@@ -146,18 +149,19 @@ class WatchedBatch:
                 self.over += 1
                 return record
             case Viewing():
-                self.over += 1  # runs may have ended meanwhile
+                # Runs may have ended while the connection was lost.
+                self.over += 1
             case Said(text=text):
                 self.announce(text)
             case Ended(exit_code=code):
                 self.ending = f"batch {self.number} has ended, with exit code {code}"
             case GoneError():
-                self.ending = f"batch {self.number} is shown no further: {seen}; F5 reloads it"
+                self.ending = f"batch {self.number} is no longer observed: {seen}; F5 reloads it"
             case AttachError():
                 self.ending = str(seen)
             case Exception():
-                _logger.error("looking on at batch %d", self.number, exc_info=seen)
-                self.ending = f"looking on at batch {self.number} failed: the log says why; F5 reloads it"
+                _logger.error("observing batch %d", self.number, exc_info=seen)
+                self.ending = f"observing batch {self.number} failed, the log has the reason; F5 reloads it"
             case _:
                 pass
         return None

@@ -1,7 +1,4 @@
-"""The run book: all runs since the app was opened, with a summary of each case's latest runs.
-
-It also counts runs and follows the progress of batches.
-"""
+"""The run book: the runs since the app was opened, their summaries by case, and the progress of batches."""
 
 from __future__ import annotations
 
@@ -154,6 +151,7 @@ class RunBook:
                     # Only a change of these facts, or of the stage, makes the summary of the case out of date.
                     before = record.paused, record.put_off_until
                     record.add(happened)
+                    # Most events are chunks of text, which change nothing in summaries: caches stay.
                     if record.stage == "waiting" and record.batch in self._batches:
                         self._batches[record.batch].counted.began(record.run_id, record.model, self._clock())
                     if record.stage == "waiting" or (record.paused, record.put_off_until) != before:
@@ -161,6 +159,7 @@ class RunBook:
                         self._running[record.run_id] = record
                         self._touch(record)
                         self._follow_clock()
+                    # A run that continues has its answer, wherever it was given.
                     if record.paused is None:
                         self._withdraw(record.run_id)
                     return record.case_key
@@ -199,7 +198,7 @@ class RunBook:
         return None
 
     def follow(self, change: SuitesChanged) -> None:
-        """Take over the recorded runs when the workspace is read."""
+        """Add the runs of the recordings when the workspace was read."""
         if change.how != "read":
             return
         for run in change.workspace.recorded:
@@ -214,7 +213,7 @@ class RunBook:
         *,
         unwritten: bool = False,
     ) -> None:
-        """Add a recorded run.
+        """Add a recorded run, which counts until its case is run again.
 
         It stays when the case is run again, but then no longer counts. `unwritten` is true for a run that was recorded
         here and is in no file.
@@ -225,6 +224,7 @@ class RunBook:
         if kind not in latest:
             latest[kind] = record = recalled(planned, started_at, events, result)
             record.shelf = self._shelf
+            # A file of a recording has no secrets; what was recorded here has.
             if unwritten:
                 # Nothing has removed the secrets of such a run yet.
                 record.unwritten, record.parts = True, self._parts
@@ -255,6 +255,7 @@ class RunBook:
         run.regrade(planned, result)
         self.by_model.regrade(case)
         self._forget(case)
+        # Each keystroke in a case regrades its runs, so only the caches that this affects are cleared.
         if result.status != status:
             self._uncounted.add(case)
         # An edit may regrade a whole suite, and its tally is only counted again for cases that show something else.
@@ -280,11 +281,11 @@ class RunBook:
         return sum(run.batch == batch and run.stage == "waiting" for run in self._runs.values())
 
     def answered(self, question: Question) -> None:
-        """Remove a question that was answered, before its run reports that it continues."""
+        """Remove a question as soon as it is answered; its run reports only later that it continues."""
         self._questions = [other for other in self._questions if other is not question]
 
     def runs_of(self, case: CaseKey) -> list[RunRecord]:
-        """Return the latest runs of a case by model and repeat.
+        """Return the latest runs of a case by model and repeat, each followed by its forks.
 
         Recorded runs come after them, then those that count in place of stopped runs. Forks follow their origin.
         """
@@ -335,7 +336,7 @@ class RunBook:
         return beside
 
     def has_runs(self, case: CaseKey) -> bool:
-        """Return whether a case has any run here, ended or not."""
+        """Return whether the book has any run of a case, ended or not."""
         return case in self._latest
 
     def now(self) -> datetime:
@@ -343,7 +344,7 @@ class RunBook:
         return self._now()
 
     def revision(self, suite: Path) -> int:
-        """Return a number that changes with the results of a suite's cases."""
+        """Return a number that changes whenever a result of the suite's cases does."""
         return self._revisions.get(suite, 0)
 
     def step(self, case: CaseKey, number: int) -> StepSummary | None:
@@ -492,7 +493,7 @@ class RunBook:
         return any(self._going.get(case) for case in cases)
 
     def _follow_clock(self) -> None:
-        """Stop the clock while every active run waits for the user."""
+        """Stop the clock while every run that has begun waits for the user, and let it go on otherwise."""
         self._clock.stop(bool(self._running) and all(run.paused is not None for run in self._running.values()))
 
     def _start(self, event: BatchStarted) -> None:
@@ -522,6 +523,7 @@ class RunBook:
             of_case = self._latest if record.is_fork else fresh
             of_case.setdefault(case_key, {})[record.kind] = record
             self._touch(record)
+        started: list[RunRecord] = []
         for case, runs in fresh.items():
             self.by_model.start(runs.values())
             # Recorded runs and their forks stay, behind the new runs.
@@ -557,3 +559,8 @@ class RunBook:
     def _withdraw(self, run_id: str) -> None:
         if self._questions:
             self._questions = [question for question in self._questions if question.run.run_id != run_id]
+
+
+def _each_once(runs: Iterable[RunRecord]) -> list[RunRecord]:
+    # By identity: comparing records would compare their events.
+    return list({id(run): run for run in runs}.values())

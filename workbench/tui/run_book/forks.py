@@ -1,4 +1,4 @@
-"""Forks as branches of their origins: their order and numbers."""
+"""Forks, which are runs that begin like another run (their origin): their order, numbers and descriptions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def root_of(run: RunRecord) -> RunRecord:
-    """Return the run at the root of a chain of forks, or the run itself."""
+    """Return the run from which a fork descends, through any number of forks; the run itself if it is no fork."""
     while run.origin is not None:
         run = run.origin
     return run
@@ -69,7 +69,7 @@ def origin_name(run: RunRecord, *, of_several: bool) -> str:
 
 
 def branch_number(fork: RunRecord, runs: Sequence[RunRecord]) -> str:
-    """Return the number of a fork among those of its origin: `2`, or `2.1` for the first fork of that fork."""
+    """Return the number of a fork among the forks of its origin: `2`, or `2.1` for the first fork of that fork."""
     origin = fork.origin
     number = 0
     for run in runs:
@@ -114,6 +114,7 @@ def branch_text(run: RunRecord) -> str:
         parts.append(difference)
     parts.append(f"from {place_text(fork)}")
     model = model_label(run.model)
+    # Narrow panes cut the end of the line, so a model that says nothing new comes last.
     if run.origin is not None and run.origin.model == run.model:
         parts.append(model)
     else:

@@ -91,7 +91,7 @@ class Shelf:
 
 @dataclass(frozen=True, slots=True)
 class Spend:
-    """Tokens in and out, and their known cost in US dollars.
+    """The tokens of runs, input and output together, and their cost in US dollars.
 
     `unknown` is true if some prices are not known.
     """
@@ -136,7 +136,7 @@ class Stopwatch:
         return now - self._stopped_s
 
     def stop(self, stopped: bool) -> None:
-        """Stop or restart the clock."""
+        """Stop the stopwatch, or let it go on."""
         if stopped and self._stopped_at_s is None:
             self._stopped_at_s = self._clock()
         elif not stopped and self._stopped_at_s is not None:
@@ -211,6 +211,7 @@ class RunRecord:
     put_off_until: datetime | None = None
     """The earliest time of the next request, while the run waits because its endpoint asked another run to wait."""
     retry: RetryScheduled | None = None
+    """The event of a failed request that the run waits to repeat."""
     retry_at: datetime | None = None
     """The failed request while the run waits to repeat it, and the time of the repetition."""
     step: int = 0
@@ -223,15 +224,14 @@ class RunRecord:
     origin: RunRecord | None = field(default=None, repr=False)
     """The run from which this one was forked."""
     origin_name: str = ""
-    """The name of the origin."""
     past_holds: tuple[PastHold, ...] = field(default=(), repr=False)
     """The earlier holds of the run in whose place this one is held, if the user stepped back in that one."""
     shelf: Shelf | None = field(default=None, repr=False)
-    """Decides how long the run stays unpacked after its end."""
+    """Decides how long the finished run stays unpacked."""
     parts: SuiteParts = field(default_factory=lambda: SuiteParts(NO_SECRETS), repr=False)
     """Removes secrets from everything shown; the run itself is unchanged."""
     _redaction: EventRedaction | None = field(default=None, repr=False)
-    """The filter for events that go to the view."""
+    """Removes secrets from the events of the view, also such as are split between two events."""
     _shown_result: tuple[RunResult, Finder, RunResult] | None = field(default=None, repr=False)
     _content: Content | None = field(default_factory=Content, repr=False)
     _packed: bytes | None = field(default=None, repr=False)
@@ -258,6 +258,11 @@ class RunRecord:
     @property
     def case_id(self) -> str:
         return self.planned.case.id
+
+    @property
+    def case_key(self) -> CaseKey:
+        """The case of the run, by its suite's path and its id."""
+        return self.path, self.case_id
 
     @property
     def case_name(self) -> str:
@@ -326,10 +331,13 @@ class RunRecord:
         assert small is not None
 
         def read() -> RunResult | None:
-            result = unpacked(small).result
-            if result is not None:
-                return shown_result(result, secrets)
-            return None
+            result = known
+            if is_packed:
+                assert small is not None
+                result = unpacked(small).result
+            if result is None:
+                return None
+            return shown_result(result, secrets)
 
         return read
 
@@ -339,6 +347,7 @@ class RunRecord:
         if self._content is None:
             assert self._packed is not None
             self._content = unpacked(self._packed)
+            # A screen that still shows the run must go on with the same view.
             if self._shown is not None:
                 self._view = self._shown()
         if self.shelf is not None and self.stage == "done":
@@ -412,7 +421,7 @@ class RunRecord:
 
     @property
     def holds_before(self) -> tuple[PastHold, ...]:
-        """The holds before the present one."""
+        """The holds of the run before the one at which it is held now; empty if it is not held."""
         from workbench.engine.fork import past_holds
 
         if not self.held:
@@ -503,6 +512,8 @@ class RunRecord:
         # Imported on use: only forks are compared.
         from workbench.analysis.alignment import first_difference
 
+        # While the origin goes on, they are compared once, and again when it is held or ends: computing the trajectory
+        # of a long run on every event costs too much.
         seen, now = self._compared[0], len(self.origin.events)
         if seen < 0 or (seen != now and (self.origin.held or self.origin.stage == "done")):
             self._compared = now, first_difference(self.origin.trajectory, self.result.trajectory)
@@ -510,7 +521,7 @@ class RunRecord:
 
     @property
     def made(self) -> PlannedRun:
-        """The run as it was planned and made."""
+        """The plan by which the run was made, even if it was regraded by a newer case."""
         if self.original is None:
             return self.planned
         return self.original[0]
@@ -554,7 +565,7 @@ class RunRecord:
             self.retry, self.retry_at = event.payload, datetime.fromisoformat(self.started_at) + wait
 
     def put_request(self, request: HttpRequest | str) -> None:
-        """Show the request before which the run is held, or why it cannot be sent."""
+        """Take over the request before which the run is held, or the reason why it cannot be sent."""
         self.request = request
         if self._view is not None:
             self._view.put_request(self.parts.secrets.redacted(request))
@@ -579,8 +590,9 @@ class RunRecord:
         self._take(result, began_ms, ended_ms)
 
     def regrade(self, planned: PlannedRun, result: RunResult) -> None:
-        """Replace the grade by that of the case in `planned`, the current one."""
+        """Replace the grade by that of the case in `planned`."""
         before, figures = self.result, self.figures
+        # If the edit of the case was undone, the run is graded by its original plan again.
         if before is not None and self.original is None:
             self.original = (self.planned, before)
         elif self.original is not None and planned is self.original[0]:
@@ -624,14 +636,14 @@ def results_of(runs: Iterable[RunRecord]) -> list[RunResult]:
 
 @dataclass(frozen=True)
 class Question:
-    """A question whether a call of a run may be executed."""
+    """The question of a run whether a call may be executed."""
 
     run: RunRecord
     asked: ExecutionQuestion
 
 
 def waiting_message(run: RunRecord, held: Sequence[RunRecord], starting: Sequence[str] = ()) -> Message:
-    """Return the message of a run without events yet.
+    """Return the message of a run that has not begun: the reason why it waits.
 
     `held` are the held runs, `starting` the servers and models that start.
     """
@@ -640,6 +652,7 @@ def waiting_message(run: RunRecord, held: Sequence[RunRecord], starting: Sequenc
     needed = [name for name in starting if _is_needed(run, name)]
     if needed:
         return tuple((f"Starting {name}", "running") for name in needed)
+    # A held run keeps its place at the endpoint, so the next run on its model may not begin.
     before = sum(other.model == run.model for other in held)
     if not before:
         return (("Waiting for its turn.", "muted"),)

@@ -30,7 +30,7 @@ AT_ONCE_CALLS = 10
 """Most calls of a run that is graded at once; runs with more take longer."""
 
 Pace = Literal["at once", "in background", "with Python"]
-"""How a run can be graded: before the next key is read, in the background, or by calling the suite's Python code."""
+"""The way to grade a run: before the next key is handled, in the background, or by calling the suite's Python code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Due:
 
     @property
     def pace(self) -> Pace:
-        """How the run can be graded."""
+        """The way to grade the run."""
         if self.known is not None:
             return "at once"
         return _pace(self.now.case, self.result.trajectory)
@@ -75,10 +75,10 @@ class Regrading:
     def __init__(self, book: RunBook) -> None:
         self._book = book
         self._followed: dict[Path, Suite] = {}
-        """The suites that all runs are graded by, except those of due cases."""
+        """The suites by which runs are graded, except the runs of due cases."""
         self._due: dict[CaseKey, tuple[SuiteFile, Case]] = {}
         self._moved: dict[int, tuple[RunRecord, RunSummary]] = {}
-        """Runs that were regraded and their earlier figures, by identity, until they are reported."""
+        """Regraded runs that were not reported yet, and their earlier figures, by the identity of the run."""
 
     @property
     def waiting(self) -> int:
@@ -120,7 +120,7 @@ class Regrading:
                 break
 
     def due(self, most: int) -> list[DueCase]:
-        """Return the first due cases with the runs that need regrading, up to `most` runs or cases."""
+        """Return the first due cases with the runs to regrade; at most `most` cases, and no more after `most` runs."""
         found: list[DueCase] = []
         runs = 0
         for key, now in islice(self._due.items(), most):
@@ -169,6 +169,7 @@ class Regrading:
         for run in self._book.finished(key):
             if file.suite is None or graded_alike(run.planned, file.suite, case):
                 continue
+            # The run was made with a variant that the suite no longer has, so nothing can grade it.
             if not has_variant_of(file.suite, run.model):
                 # Without its variant, nothing could grade the run.
                 continue
@@ -184,12 +185,13 @@ def _changed(before: Suite | None, now: Suite) -> Iterable[Case]:
     """Return the cases of a suite whose grades may have changed; an unchanged case is the same object."""
     if before is None or _by_suite(before) != _by_suite(now):
         return now.cases
+    # Reading an edited suite keeps the objects of its unchanged cases.
     known = set(map(id, before.cases))
     return [case for case in now.cases if id(case) not in known]
 
 
 def _by_suite(suite: Suite) -> tuple[object, ...]:
-    """Return the settings of a suite for the grading of all its cases."""
+    """Return the settings of a suite that affect the grades of all its cases."""
     return suite.grading, suite.limits, suite.variants, suite.gate.endpoint_faults
 
 

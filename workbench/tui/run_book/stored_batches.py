@@ -64,7 +64,7 @@ class ReadBatch:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it has all runs of the batch."""
+        """Whether `runs` are all runs of the batch."""
         return self.is_all and not self.words
 
 
@@ -197,7 +197,7 @@ def _batch(
 def _first_that_fit(
     history: History, number: int, grading: Regrade | None, words: str, most: int, is_wanted: Callable[[], bool]
 ) -> tuple[Sequence[RunRow], bool]:
-    """Return the runs of the first cases with all words, and whether there are no more such cases."""
+    """Return the runs of the first cases with all words, and whether these are all such cases."""
     wanted = words.casefold().split()
     places: list[tuple[int, int]] = []
     found = 0
@@ -206,7 +206,7 @@ def _first_that_fit(
         for case in cases:
             if not is_wanted():
                 raise OutdatedError
-            ended = ((model, status or "not run") for model, status in case.ended)
+            ended = [(model, status or "not run") for model, status in case.ended]
             text = case_text(case.suite.name, case.case_name, case.case_id, (), ended)
             if not all(word in text for word in wanted):
                 continue

@@ -70,9 +70,8 @@ def main_causes(file: Path | None, failed: Sequence[RunRow | RunRecord]) -> dict
             explain(run.run_id, run)
     if file is not None and stored:
         with opened(file) as history:
-            gradings = {}
-            for batch in {run.batch for run in stored}:
-                gradings[batch] = _latest_grading(history, batch)
+            batches = {run.batch for run in stored}
+            gradings = {batch: _latest_grading(history, batch) for batch in batches}
             for row in stored:
                 with suppress(DamagedError, RecordingError):
                     explain(f"#{row.id}", record_of(history.recording(row, gradings[row.batch])))

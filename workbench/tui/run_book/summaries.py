@@ -19,7 +19,7 @@ from workbench.tui.run_book.record import RunKind, RunRecord, Stage, without
 
 
 class RunsByModel:
-    """The runs of each case and model that count.
+    """The runs that count, by case and model: those of the last batch or, if that was stopped early, those before it.
 
     These are the runs of the last batch with both or, if that was stopped early, those that counted before. Recorded
     runs count only if there are no others, and forks never do.
@@ -28,7 +28,7 @@ class RunsByModel:
     def __init__(self) -> None:
         self._runs: dict[CaseKey, dict[str, list[RunRecord]]] = {}
         self._before: dict[CaseKey, dict[str, list[RunRecord]]] = {}
-        """The runs that counted when the last batch began, if any of them had ended."""
+        """The runs that counted when the last batch began, if any of them had ended by then."""
         self._models: dict[Path, dict[str, None]] = {}
         self._begun: dict[CaseKey, int] = {}
         """The value of `_puts` when the runs of a case were last stored or regraded, the latest last."""
@@ -102,7 +102,7 @@ class RunsByModel:
         return self._models.get(suite, ())
 
     def begun_since(self, seen: int) -> tuple[list[CaseKey], int]:
-        """Return the cases with new runs or grades since `seen`, the latest first, and the value to pass next time.
+        """Return the cases with new runs or grades, the latest first, and the value of `seen` for the next call.
 
         0 is the beginning.
         """
@@ -122,6 +122,7 @@ class RunsByModel:
     def _tell(self, case: CaseKey) -> None:
         # Set anew, the case moves to the end of the dictionary, from where `begun_since` reads.
         self._puts += 1
+        # Removed and set again, so that the case moves to the end of the order.
         self._begun.pop(case, None)
         self._begun[case] = self._puts
 
@@ -141,7 +142,7 @@ _WORST_STEP_FIRST: tuple[Status | None, ...] = (*WORST_FIRST[:2], None, *WORST_F
 """The order of the statuses of steps; `None` is for a step that was never reached."""
 
 StepStage = Literal["waiting", "running", "made", "over"]
-"""The progress of a step: `made` while the run continues after it, `over` when no run of the case is active."""
+"""The progress of a step: `made` while a run goes on after it, `over` if no run of the case is in progress."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,7 @@ class CaseSummary:
     held: bool = False
     """Whether a run is held until the user lets it continue."""
     disagree: bool = False
-    """Whether graders disagree on one of those runs."""
+    """Whether graders disagree on one of the runs."""
     graded: Status | None = None
     """The worst status among the models without an error, if it is a grade; an error never is."""
 
@@ -219,6 +220,7 @@ class Counts:
     running: int = 0
     waiting: int = 0
     asking: int = 0
+    """The number of running ones that ask for permission."""
     held: int = 0
     """The running runs that ask for permission, and those that are held."""
 
@@ -306,6 +308,7 @@ def summarised_steps(runs: Sequence[RunRecord]) -> tuple[StepSummary, ...]:
         result = runs[index].result
         if result is not None and result.steps:
             of_models.append(result.steps)
+    # Runs made before and after an edit may have different numbers of steps.
     return tuple(map(_worst_step, zip_longest(*of_models)))
 
 
