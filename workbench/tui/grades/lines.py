@@ -1,4 +1,4 @@
-"""The lines of the screen of grades: a summary of each grader, and everything about the selected grade."""
+"""The lines of the screen of grades: the list of graders, and the explanation of the selected grade."""
 
 from __future__ import annotations
 
@@ -53,6 +53,7 @@ def list_line(state: GradesState, index: int, width: int) -> Line:
     grade = state.grades[index // ROWS]
     sign, word, role = note_of_grade(grade)
     if index % ROWS:
+        # The status and the reason are wrapped together, and only the word of the status has its color.
         room = max(width - 3, 1)
         first, *others = wrap(f"{word}  {one_line(reason_of(grade))}", room)
         if index % ROWS == 1:
@@ -78,6 +79,7 @@ class GradePage(NamedTuple):
 def grade_page(state: GradesState, width: int) -> GradePage:
     """Return the explanation of the selected grade: verdict, formula, calls and issues."""
     grade, explanation = state.selected, state.explanation
+    # Below the narrowest width, lines are laid out for that and then cut.
     seen, width = width, max(width, NARROWEST)
     lines = _head(state, grade, explanation, width)
     bad: list[int] = []
@@ -151,9 +153,8 @@ def disagreement_text(grades: Sequence[Grade]) -> str:
     """Return the graders that fail the run and those that do not, the smaller side first; empty if they agree."""
     sides: list[str] = []
     for status, side in sorted(disagreement(grades), key=lambda found: len(found[1])):
-        names = " and ".join(grade.grader for grade in side[-2:])
-        if len(side) > 2:
-            names = ", ".join((*(grade.grader for grade in side[:-2]), names))
+        graders = [grade.grader for grade in side]
+        names = ", ".join((*graders[:-2], " and ".join(graders[-2:])))
         sides.append(f"{names} would {_VERBS[status]}")
     return "; ".join(sides)
 
@@ -197,7 +198,7 @@ def _section(title: str, notes: Sequence[Note], width: int) -> list[Line]:
 def copied_grade(state: GradesState) -> tuple[str, str]:
     """Return the selected grade as text with all details, and its name for the notice."""
     shown, state.more = state.more, True
-    lines = "\n".join(plain(line).rstrip() for line in grade_page(state, _UNBROKEN).lines)
+    lines = "\n".join(plain(line).rstrip() for line in grade_page(state, _COPIED_CELLS).lines)
     state.more = shown
     return f"{state.title}\n{lines}", f"the grade of {state.selected.grader}"
 

@@ -7,7 +7,7 @@ single line.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -40,6 +40,7 @@ from workbench.show.spans import (
 )
 from workbench.show.views.grades import note_of_issue, note_of_step
 from workbench.show.visible import compact_json, one_line
+from workbench.suite.model import ExpectedCall
 from workbench.tui.grades.state import GradesState, SilentStep
 
 SIDE_BY_SIDE_CELLS = 76
@@ -111,6 +112,7 @@ def pairing_blocks(state: GradesState, width: int) -> list[Block]:
 def _is_right(pairing: CallPairing, account: Account | None) -> bool:
     if pairing.prohibition is not None:
         return pairing.call is None
+    # Sums of shares carry rounding errors of floating point, hence the slack.
     full = True
     if account is not None and account.share is not None and account.most is not None:
         full = account.share >= account.most - ROUNDING_SLACK
@@ -127,14 +129,16 @@ def _is_right(pairing: CallPairing, account: Account | None) -> bool:
 def _columns(state: GradesState, pairings: Sequence[CallPairing], width: int) -> Columns:
     names: set[str] = set()
     for pairing in pairings[:MAX_PAIRINGS]:
-        names.update(verdict.argument for verdict in pairing.arguments)
+        for verdict in pairing.arguments:
+            names.add(verdict.argument)
         if pairing.expected_call is not None:
             names.update(state.expected[pairing.expected_call].args or ())
-    name = min(max((cell_len(one_line(name)) for name in names), default=0), MAX_NAME_CELLS)
-    room = width - INDENT - name - 2 - EARNED_CELLS
+    longest = max((cell_len(one_line(name)) for name in names), default=0)
+    name_cells = min(longest, MAX_NAME_CELLS)
+    room = width - INDENT - name_cells - 2 - EARNED_CELLS
     if width >= SIDE_BY_SIDE_CELLS:
-        return Columns(name, room // 2 - 2, room - room // 2)
-    return Columns(name, 0, max(room, 8))
+        return Columns(name_cells, room // 2 - 2, room - room // 2)
+    return Columns(name_cells, 0, max(room, 8))
 
 
 def _heading(columns: Columns) -> Line:
@@ -171,10 +175,16 @@ def _expected(state: GradesState, pairing: CallPairing, columns: Columns, width:
     return lines
 
 
+def _never_given(wanted: ExpectedCall) -> Iterator[ArgumentVerdict]:
+    for name, check in (wanted.args or {}).items():
+        if not check.optional:
+            yield ArgumentVerdict(name, None, 0.0, 0.0, describe(check), None, False, "")
+
+
 def _folded(
     state: GradesState, pairing: CallPairing, account: Account | None, columns: Columns, width: int
 ) -> list[Line]:
-    """Return a correct call on one line."""
+    """Return the single line of a correct call."""
     assert pairing.expected_call is not None
     assert pairing.call is not None
     record = state.calls[pairing.call]
@@ -237,7 +247,7 @@ def _made(state: GradesState, pairing: CallPairing, *, brief: bool) -> Line:
 
 
 def _elsewhere(state: GradesState, pairing: CallPairing) -> Line:
-    """Return a note if a call was made outside of the step that expects it."""
+    """Return a note on the step in which a call was made, if that is not the step that expects it."""
     where = state.made_elsewhere(pairing)
     if not where:
         return EMPTY
@@ -245,7 +255,7 @@ def _elsewhere(state: GradesState, pairing: CallPairing) -> Line:
 
 
 def _extra(state: GradesState, pairing: CallPairing, columns: Columns, width: int) -> list[Line]:
-    """Return the lines of a call without an expectation."""
+    """Return the lines of an actual call that is paired with no expected one."""
     assert pairing.call is not None
     step = step_label(state.step_of(pairing))
     lead = cell_len(step) or 1
@@ -266,7 +276,7 @@ def _extra(state: GradesState, pairing: CallPairing, columns: Columns, width: in
 
 
 def _prohibition(state: GradesState, pairing: CallPairing, width: int) -> list[Line]:
-    """Return the line of a prohibition, and the call that broke it, if any."""
+    """Return the line of a call that must not be made, with the actual call that broke this rule, if any."""
     assert pairing.prohibition is not None
     tool = one_line(describe_expected(state.case.disallowed[pairing.prohibition]))
     sign, role = _MARKS[pairing.call is None]
@@ -367,13 +377,14 @@ def argument_lines(
             lines += _below(wanted, width, state.more)
     if pairing.call is None or verdict.holds is True or not state.more:
         return lines
+    # The reason is shown unless it only repeats a value above.
     if verdict.why not in ("", actual, verdict.expected):
         lines += _below(one_line(verdict.why), width, True)
     return lines
 
 
 def _actual_value(state: GradesState, pairing: CallPairing, verdict: ArgumentVerdict) -> str:
-    """Return the value of an argument in the call, or that there is none; empty without a call."""
+    """Return the value of an argument in the actual call; empty without a call."""
     if not verdict.given and verdict.got is None:
         if pairing.call is not None:
             return "not given"
@@ -388,8 +399,9 @@ def _actual_value(state: GradesState, pairing: CallPairing, verdict: ArgumentVer
 
 
 def _expected_value(state: GradesState, pairing: CallPairing, verdict: ArgumentVerdict) -> str:
-    """Return the expected value of an argument, in full with `more`."""
+    """Return the expected value of an argument, in full if values are shown in full."""
     assert pairing.expected_call is not None
+    # A verdict describes the expected value in short; the check itself has it whole.
     checks = state.expected[pairing.expected_call].args or {}
     if state.more and verdict.expected.endswith(ELLIPSIS) and verdict.argument in checks:
         return one_line(describe_whole(checks[verdict.argument])[:UNFOLDED])
@@ -435,6 +447,8 @@ def _sign(verdict: ArgumentVerdict) -> tuple[str, Role]:
 
 def _earned(verdict: ArgumentVerdict, traits: GraderTraits) -> str:
     if not traits.scores_arguments:
+        return ""
+    if not verdict.listed and not verdict.score:
         return ""
     if not verdict.listed:
         if not verdict.score:
@@ -496,7 +510,7 @@ def step_lines(state: GradesState, width: int) -> list[Line]:
 
 
 def silent_lines(state: GradesState, step: SilentStep, width: int) -> list[Line]:
-    """Return the lines of a step without a call, with its share of the score."""
+    """Return the lines of a step that expects no call, with its share of the score."""
     most = figure(1 / state.selected.numbers["items"])
     effect = Span(f"never reached {GLYPHS.dot} adds {figure(0.0)} of {most}", "failed")
     if step.reached:

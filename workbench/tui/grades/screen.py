@@ -103,7 +103,7 @@ OtherRun = Callable[[GradesState, int], GradesState | None]
 
 
 def _no_other_run(state: GradesState, step: int) -> None:
-    """Return no other run, for a run that is displayed on its own."""
+    """Return `None`, for a run that is displayed without other runs of its case."""
 
 
 class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
@@ -121,7 +121,7 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
         self.state = state
         self._other_run = other_run
         self._bad = -1
-        """The wrong line that was visited last."""
+        """The line of the wrong call that was visited last; -1 for none."""
 
     def compose(self) -> ComposeResult:
         yield Bar("grades-title")
@@ -230,7 +230,7 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
 
     @action("right", "Go to the calls")
     def do_show(self) -> None:
-        """Go to the calls."""
+        """Go to the explanation, whose main part is the calls."""
         self._go_to("detail")
 
     @action("y", "Copy the grade with its explanation", label="copy")
@@ -240,10 +240,11 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
 
 
 def open_grades(app: Workbench) -> None:
-    """Show the grades of the displayed run, or those of the case's last run in the history."""
+    """Show the grades of the selected run or, without a run of this session, of the case's last run in the history."""
     selection = app.selection
 
     def state_of(case: Case, result: RunResult) -> GradesState:
+        # Without a second repeat, the number of a run tells nothing.
         numbered = any(run.repeat for run in selection.runs)
         return GradesState(case, result, runs=len(_graded(selection.runs)), numbered=numbered)
 

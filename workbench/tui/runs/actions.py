@@ -108,6 +108,7 @@ class RunActions(MainActions):
     def run_shown(self) -> None:
         """Run every case that the filter shows."""
         cases: list[tuple[OpenSuite, tuple[str, ...]]] = []
+        # The top rows contain all others.
         for row in self.app.selection.tree.rows:
             if row.depth == 0:
                 cases += self.app.selection.runnable_below(row)
@@ -188,5 +189,5 @@ class RunActions(MainActions):
         words="cancel abort interrupt kill halt",
     )
     def stop_all(self) -> None:
-        """Stop every run."""
+        """Stop all runs of all batches."""
         self.app.services.stop_all()

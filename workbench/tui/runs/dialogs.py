@@ -93,7 +93,7 @@ class CostLimitScreen(AskScreen[CostLimitAnswer]):
 
 
 def cost_limit_lines(reached: CostLimitReached, left: int, width: int) -> list[Line]:
-    """Return the cost so far, and the number of runs left."""
+    """Return the text of the question: the cost so far, and the number of runs left."""
     spent = f"{cost_text(reached.spent_usd)} of {cost_text(reached.limit_usd)} is spent, judges included."
     waiting = f"{counted(left, 'run')} left: the next one would probably go beyond the limit."
     return [EMPTY, *with_margin(spent, width, "strong"), *with_margin(waiting, width), EMPTY]
@@ -144,6 +144,7 @@ def _call_lines(tool: ToolDefinition, arguments: Mapping[str, JsonValue], width:
         return [*lines, (Span("  without arguments", "muted"),), EMPTY]
     written = json.dumps(secrets.redacted(dict(arguments)), ensure_ascii=False, indent=2)
     for text in written.split("\n"):
+        # A long value continues two cells further in than it begins, so that the nesting stays visible.
         hang = min(len(text) - len(text.lstrip()) + 2, width // 2)
         for row in wrap_line(json_line(visible(text)), max(width - 4, 10), hang):
             lines.append((Span("  "), *row))
@@ -158,7 +159,7 @@ _USUAL = "3"
 
 
 class RepeatsScreen(Dialog[int]):
-    """Asks for a number from 1 to `MAX_REPEATS`."""
+    """Asks how often to run a `subject`, a case or a number of cases: from 1 to `MAX_REPEATS` times."""
 
     TITLE_LINE: ClassVar[str] = "Run several times"
     DEFAULT_CSS = """
@@ -194,7 +195,10 @@ TrustAnswer = Literal["once", "always", "mocks", "no"]
 _ANSWERS: tuple[tuple[TrustAnswer, Option], ...] = (
     ("once", Option("once", "until this program ends")),
     ("always", Option("always", "until this changes")),
-    ("mocks", Option("mocks", "start nothing: the tools as last listed, answered by mocks")),
+)
+_MOCKS: tuple[TrustAnswer, Option] = (
+    "mocks",
+    Option("mocks", "start nothing: the tools as last listed, answered by mocks"),
 )
 
 
@@ -227,7 +231,7 @@ class TrustScreen(AskScreen[TrustAnswer]):
 
 
 def _title(needs: SuiteNeeds) -> str:
-    """Return the title for the most serious need."""
+    """Return the title of the question, which names the most serious need of a suite."""
     if needs.commands or needs.modules or needs.python:
         return "This suite wants to start something"
     if needs.urls:

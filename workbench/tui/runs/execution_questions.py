@@ -46,7 +46,7 @@ class Questions:
         self._runner = runner
         self._secrets = secrets
         self._may_ask = may_ask
-        """Returns whether a question may be shown now, because nothing else has the focus."""
+        """Returns whether a question may be shown now: a key meant for a dialog or an input must not answer it."""
         self._put_off = 0
         self._allowed: set[_Tool] = set()
         """Tools that the user allowed for all runs of a batch."""
@@ -65,9 +65,11 @@ class Questions:
         """Show the next question, or withdraw the displayed one."""
         if not self._book.questions and not self._book.limits_reached and self._stage.shows_main:
             return
-        for question in [each for each in self._book.questions if _tool(each) in self._allowed]:
-            self._book.answered(question)
-            self._runner.allow(question.run.run_id, question.asked.call.id, "run")
+        for question in self._book.questions:
+            if _tool(question) in self._allowed:
+                self._book.answered(question)
+                self._runner.allow(question.run.run_id, question.asked.call.id, "run")
+        # Imported on first use: most runs ask nothing.
         from workbench.tui.runs.dialogs import CostLimitScreen, ExecutionScreen
 
         asked, screen, limits = self._book.questions, self._stage.shown, self._book.limits_reached
@@ -89,6 +91,7 @@ class Questions:
         """Withdraw all questions, because every run is being stopped."""
         from workbench.tui.runs.dialogs import CostLimitScreen, ExecutionScreen
 
+        # Removed from the book first, because a dialog that closes looks for the next question.
         for reached in self._book.limits_reached:
             self._book.limit_answered(reached.batch)
         if isinstance(self._stage.shown, CostLimitScreen):
@@ -99,6 +102,7 @@ class Questions:
             screen.dismiss("stop")
 
     def _limit_answered(self, reached: CostLimitReached, answer: CostLimitAnswer | None) -> None:
+        # The question was withdrawn.
         if reached not in self._book.limits_reached:
             # The question was withdrawn meanwhile.
             return
@@ -109,6 +113,8 @@ class Questions:
             left = counted(self._book.waiting_in(reached.batch), "run")
             text = f"{left} not made: cost limit of {cost_text(reached.limit_usd)}"
             self._stage.announce(text, "warned", GLYPHS.stopped)
+        elif raised == math.inf:
+            self._stage.announce("Continuing with no limit on cost")
         else:
             limit = f"a cost limit of {cost_text(raised)}"
             if raised == math.inf:
@@ -117,6 +123,7 @@ class Questions:
 
     def _answered(self, question: Question, answer: ExecutionAnswer | None) -> None:
         run = question.run
+        # `withdraw` closed the dialog; stopping all runs has a notice of its own.
         if answer == "stop" and question not in self._book.questions:
             # All questions were withdrawn, with a notice.
             return

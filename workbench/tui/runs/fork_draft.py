@@ -45,7 +45,7 @@ class StepBack:
 
     @staticmethod
     def of(run: RunRecord) -> StepBack:
-        """Return the step back from a held run, which was held before."""
+        """Return the step back of a held run that was held before."""
         to = run.holds_before[-1]
         return StepBack(run, run.hold, to.paused, to.fork(_inherited_system(run)))
 
@@ -60,7 +60,7 @@ class StepBack:
 
 @dataclass
 class ForkDraft:
-    """The choices so far.
+    """The user's choices for a fork of `run` at the point `at`.
 
     `model` is an index into `models`, of which the first is the run's own. Fields ending in `_was` are the unedited
     values; `result_was` is `None` if the point is not directly after a result. `is_error` is true if the model reads
@@ -80,7 +80,7 @@ class ForkDraft:
     is_error: bool
 
     def text(self, name: TextName) -> str:
-        """Return the present text."""
+        """Return a text as edited; empty without one."""
         if name == "system":
             return self.system
         return self.result or ""
@@ -92,14 +92,14 @@ class ForkDraft:
         return (self.result, self.is_error) != (self.result_was, self.error_was)
 
     def type(self, name: TextName, text: str) -> None:
-        """Set a text."""
+        """Replace a text by what the user typed."""
         if name == "system":
             self.system = text
         else:
             self.result = text
 
     def reset(self, name: TextName) -> None:
-        """Restore a text."""
+        """Restore the unedited text."""
         if name == "system":
             self.system = self.system_was
         else:
@@ -112,6 +112,7 @@ class ForkDraft:
 
     def resume(self, before: ForkDraft) -> None:
         """Take over the choices and texts of an earlier draft of the same fork."""
+        # By name, because the list of models may have changed since.
         name = before.models[before.model].name
         for index, choice in enumerate(self.models):
             if choice.name == name:
@@ -124,7 +125,7 @@ class ForkDraft:
 
     @property
     def fork(self) -> Fork:
-        """The fork as it would be started now."""
+        """The fork with the choices and texts so far."""
         result = None
         if self.result is not None and self.is_edited("result"):
             result = EditResult(self.result, self.is_error)
@@ -193,10 +194,11 @@ def fork_draft(
             model = names.index(name)
             break
     system, result = _system(run, origin, at, now), _result(origin, at)
-    if result is None:
-        return ForkDraft(run, origin, at, choices, model, system, None, False, system, None, False)
-    content, is_error = result.content, result.is_error
-    return ForkDraft(run, origin, at, choices, model, system, content, is_error, system, content, is_error)
+    content, is_error = None, False
+    if result is not None:
+        content, is_error = result.content, result.is_error
+    of_models = tuple(choices.values())
+    return ForkDraft(run, origin, at, of_models, model, system, content, is_error, system, content, is_error)
 
 
 def _point(origin: Trajectory, place: RunPlace | None) -> ForkPoint:
@@ -225,7 +227,7 @@ def _system(run: RunRecord, origin: Trajectory, at: ForkPoint, now: CaseNow) -> 
 
 
 def _inherited_system(run: RunRecord) -> str | None:
-    """Return the system prompt of a run that is a fork itself, which its forks keep."""
+    """Return the edited system prompt of a run that is a fork itself, which its forks keep; `None` without one."""
     fork = run.planned.fork
     if fork is None:
         return None

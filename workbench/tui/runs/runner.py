@@ -55,10 +55,10 @@ OpenRuntime = Callable[[BatchListener], AppRuntime]
 
 
 class Runner:
-    """The runtime, opened on first use, and the book of its runs.
+    """Starts and stops runs through the runtime, which is opened on first use, and applies their events to the book.
 
-    `delivered` is called on the app's loop after events were applied, with their cases, and whether batches began or
-    ended.
+    After that, `delivered` is called on the app's loop with the cases of the events, and with whether batches began or
+    ended. Deliveries are at least `interval_s` apart.
     """
 
     def __init__(
@@ -80,9 +80,9 @@ class Runner:
         """Called when servers have listed their tools, before `on_delivery`."""
         self._interval_s = interval_s
         self._open_recordings = open_recordings
-        """Returns the recordings for a new batch, if runs are recorded."""
+        """Returns the recordings for a new batch; `None` if runs are not recorded."""
         self._recordings: list[Recordings] = []
-        """Recordings without errors so far."""
+        """The recordings of batches that had no problem so far."""
         self._history_problems: list[str] = []
         self._runtime: AppRuntime | None = None
         self._closed: AppRuntime | None = None
@@ -93,7 +93,7 @@ class Runner:
         self._inbox: Inbox[BatchEvent] = Inbox(self._wake)
 
     async def start(self, plan: Plan, approval: Approval, until: Until = "end") -> None:
-        """Start a batch.
+        """Start a batch, whose runs go as far as `until` before they are held.
 
         The first one opens the runtime, which imports the engine in a thread. `until` is the stop at which runs are
         held. Raises HistoryError like `Runtime.start`.
@@ -111,6 +111,7 @@ class Runner:
 
     async def _open(self) -> AppRuntime:
         self._loop = asyncio.get_running_loop()
+        # Two starts at the same time share one runtime. It imports the engine, which takes long: hence the thread.
         async with self._opening:
             if self._runtime is None:
                 self._runtime = await asyncio.to_thread(self._open_runtime, self._inbox.put)
@@ -153,13 +154,16 @@ class Runner:
 
     def problems(self) -> list[str]:
         """Return problems with recordings and the history since the last call."""
-        text, self._history_problems = self._history_problems, []
-        found = []
+        problems, self._history_problems = self._history_problems, []
+        sound: list[Recordings] = []
         for record in self._recordings:
             if record.problem is not None:
-                found.append(record.problem)
-        self._recordings = [record for record in self._recordings if record.problem is None]
-        return [*text, *found]
+                problems.append(record.problem)
+            else:
+                sound.append(record)
+        # A recording is closed after its first problem, so it has no second one to report.
+        self._recordings = sound
+        return problems
 
     def settle_history(self) -> None:
         """Wait until the history has everything so far; blocks for a limited time, so call it in a thread."""
@@ -167,7 +171,7 @@ class Runner:
             self._runtime.settle_history()
 
     def hold_at(self, breakpoints: Sequence[Breakpoint]) -> None:
-        """Set the breakpoints, also for active runs."""
+        """Set the breakpoints, also for runs in progress."""
         self._breakpoints = tuple(breakpoints)
         if self._runtime is not None:
             self._runtime.hold_at(self._breakpoints)
@@ -199,7 +203,7 @@ class Runner:
 
     @property
     def is_delivering(self) -> bool:
-        """Whether there are events that the screen does not show yet."""
+        """Whether events wait to be delivered."""
         return self._inbox.is_waiting
 
     def _wake(self) -> None:

@@ -44,10 +44,10 @@ if TYPE_CHECKING:
 
 
 Cases = Sequence[tuple[OpenSuite, tuple[str, ...]]]
-"""Keys of cases by suite."""
+"""The keys of cases, by suite."""
 
 RunOf = tuple[Path, str, str]
-"""A suite, the id of a case, and a model."""
+"""The run of a case on a model: the suite, the id of the case, and the model."""
 
 
 class Starter:
@@ -86,9 +86,9 @@ class Starter:
         self._compares = compares
         self._busy = asyncio.Lock()
         self._beginning: set[CaseKey] = set()
-        """Cases that are being started: their suites are being read, or a question is open."""
+        """The cases whose start is being prepared: their suites are being read, or a question is open."""
         self._added: tuple[AddedVariants, ...] = ()
-        """Variants from the command line, which the suites do not have."""
+        """The variants that the command line adds to suites."""
 
     async def begin(self, begin: Begin) -> None:
         """Run the cases that the command line selected."""
@@ -143,7 +143,8 @@ class Starter:
             free = tuple(key for key in keys if self._is_free((suite.path, key)))
             if free:
                 fresh.append((suite, free))
-                beginning.update((suite.path, key) for key in free)
+            for key in free:
+                beginning.add((suite.path, key))
         if not fresh:
             self._stage.announce("That is already starting")
             return
@@ -238,7 +239,7 @@ class Starter:
         return runs[0]
 
     def _with_added(self, file: SuiteFile) -> SuiteFile | str:
-        """Return a suite with the variants from the command line, or why they cannot be added."""
+        """Return a suite with the variants of the command line, or why they cannot be added."""
         from workbench.suite.suite_file import AddedVariantError, with_variants
 
         if file.suite is None:
@@ -352,6 +353,7 @@ class Starter:
             plan, approval, untrusted = await self._approved(limited)
             if not plan.runs:
                 return untrusted
+            # The run may have gone on while the question was open.
             why = draft.why_not(now)
             # The run may have gone on while the question was open.
             if why is not None:
@@ -397,12 +399,12 @@ class Starter:
             return None
 
     async def approval_to_run(self, plan: Plan) -> Approval | str:
-        """Return the approval of a plan made elsewhere, after asking for trust, or which suite is not trusted."""
+        """Ask for trust in the suites of a plan that is run elsewhere; return the approval, or why there is none."""
         async with self._alone():
             return await self._approval(await asyncio.to_thread(needs, plan), "ask no model")
 
     async def approval_to_grade(self, cases: Sequence[tuple[SuiteFile, Case]]) -> Approval | str:
-        """Return the approval for grading cases, after asking for trust, or which suite is not trusted."""
+        """Ask for trust in the suites whose cases are graded; return the approval, or why there is none."""
         proposal = await asyncio.to_thread(Needs.of_grading, cases, self._program)
         return await self._approval(proposal, "grade nothing")
 
@@ -424,7 +426,7 @@ class Starter:
             await self._read_again()
 
     def plan(self, runs: Sequence[PlannedRun], options: RunOptions | None = None) -> Plan:
-        """Return the plan of runs, by `options` or else by their cases."""
+        """Return the plan of runs; without `options`, tools are executed and mocked as the suites say."""
         execution, concurrency = Execution(None, False, self._trust.store.is_exempt), DEFAULT_CONCURRENCY
         if options is not None:
             execute = options.execute_all or options.execute
@@ -453,7 +455,7 @@ class Starter:
         return replace(plan, cost_limit=limit)
 
     async def _approved(self, plan: Plan) -> tuple[Plan, Approval, str | None]:
-        """Return a plan without untrusted suites, its approval, and which suite is not trusted, if any.
+        """Ask for trust in the suites of a plan; return the plan without untrusted suites, its approval, and a notice.
 
         Asks if necessary. The needs of thousands of runs are collected in a thread.
         """
@@ -464,7 +466,7 @@ class Starter:
         return trusted, decision.approval(), f"{decision.refused[0].name} is not trusted"
 
     async def _approval(self, needs: Needs, refusing: str) -> Approval | str:
-        """Return an approval, after asking if necessary, or which suite is not trusted."""
+        """Ask for what is needed, unless it is trusted already; return the approval, or why there is none."""
         decision = await self._decided(needs, refusing)
         if decision.refused:
             return f"{decision.refused[0].name} is not trusted"
@@ -484,7 +486,7 @@ class Starter:
         return decision
 
     async def approval_of_servers(self, file: SuiteFile, program: Program | None = None) -> Approval | str:
-        """Return the approval for the servers of a valid suite, after asking for trust, or why they may not start.
+        """Ask for trust in the servers of a valid suite; return the approval, or why they may not start.
 
         `program` has another environment for them.
         """

@@ -1,4 +1,4 @@
-"""The status line with counts, spending and progress, and the timer for its clock."""
+"""The status line: counts, spending and progress of runs, and the timer for its clock."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ class RunTicker:
         self._timer: Timer | None = None
 
     def follow(self) -> None:
-        """Start or stop the timer for the present state of runs."""
+        """Start or stop the timer after the state of runs changed."""
         book = self._book
         counts = book.counts()
+        # While the user thinks, the clock stands still and nothing is drawn.
         waits = 0 < counts.running == counts.held + counts.asking
         going = bool(book.starting) or (book.progress().under_way and not waits)
         if going and self._timer is None:
@@ -57,7 +58,7 @@ BAR_AFTER_S = 1.0
 
 
 def models_label(models: tuple[str, ...], width: int = 40) -> str:
-    """Return several models in at most about `width` cells."""
+    """Return the names of models, or the first and the number of others if they take more than `width` cells."""
     if not models:
         return ""
     text = f" {GLYPHS.dot} ".join(map(model_label, models))
@@ -92,7 +93,7 @@ _MIN_MODELS_CELLS = 8
 """Least room in which models are cut in their middle; in less, they are cut at their end, or not seen at all."""
 
 _COUNTS, _LEFT, _TIME, _BAR, _TIME_LEFT, _MODELS, _TOKENS, _COST = range(8)
-"""The importance of each part; the highest rank is dropped first."""
+"""The rank of each part; the part with the highest rank is left out first."""
 
 _LESS_AND_LESS = (
     (_COST, True),
@@ -106,7 +107,7 @@ _LESS_AND_LESS = (
     (_LEFT, False),
     (_COUNTS, False),
 )
-"""The ranks to keep, and whether signs have words, from full to minimal."""
+"""The highest rank to keep and whether signs have words, from the fullest line to the shortest."""
 
 
 def _count_spans(counts: Counts, *, words: bool) -> Line:
@@ -114,6 +115,7 @@ def _count_spans(counts: Counts, *, words: bool) -> Line:
     spans: list[Span] = []
     for status in Status:
         count, sign = counts.ended.get(status), status.sign
+        # A muted sign without its color would not be understood alone.
         if status.role == "muted":
             # A muted sign alone would not be understood.
             sign = status.counted
@@ -141,7 +143,7 @@ def _count_spans(counts: Counts, *, words: bool) -> Line:
 def _parts(
     cases: int, counts: Counts, spend: Spend, progress: Progress, bar: int, *, words: bool
 ) -> list[tuple[int, Line]]:
-    """Return the parts on the right with their ranks."""
+    """Return the parts at the right end of the line, each with its rank."""
     parts: list[tuple[int, Line]] = []
     if progress.under_way and progress.elapsed_s >= BAR_AFTER_S and progress.total:
         parts.append((_BAR, progress_bar(progress, bar)))
@@ -180,7 +182,7 @@ def progress_bar(progress: Progress, width: int = BAR_CELLS) -> Line:
 
 
 def progress_ends(progress: Progress, about: Line = EMPTY) -> tuple[Line, ...]:
-    """Return endings for a title, the longest first and an empty one last: the progress of batches, then `about`.
+    """Return possible ends of a title, the longest first and an empty one last.
 
     Without active batches, only `about`.
     """
@@ -236,7 +238,9 @@ def _left(progress: Progress) -> tuple[Line, Line]:
 
 
 def _cost(spend: Spend) -> str:
-    """Return the known cost, and whether some of it is unknown."""
+    """Return the known cost, with a note if other runs have an unknown cost; empty without any."""
+    if not spend.cost_usd and not spend.unknown:
+        return ""
     if not spend.cost_usd:
         if spend.unknown:
             return "cost unknown"
