@@ -1,4 +1,4 @@
-"""Editing in the case pane, undo and redo, and the user's editor."""
+"""The actions that edit cases and suites: in the case pane, undo and redo, and in the user's editor."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def _open_in_editor(now: MainSituation) -> str | None:
     if now.dirty:
         part = f"{key_for('toml.outside')} opens the part shown"
         return f"this suite has unsaved changes: save it first ({key_for('save')}), or {part}"
-    return None if now.editor else now.no_editor
+    if now.editor:
+        return None
+    return now.no_editor
 
 
 class EditActions(MainActions):
@@ -75,7 +77,10 @@ class EditActions(MainActions):
     def other_view(self) -> None:
         """Switch between form and TOML."""
         pane = self.app.main.case_pane
-        pane.show_as("toml" if pane.view == "form" else "form")
+        if pane.view == "form":
+            pane.show_as("toml")
+        else:
+            pane.show_as("form")
         self.app.main.go_to("case")
 
     @action("ctrl+z u", "Undo", name="edit.undo", needs=_undo, changes=True, priority=True, words="back revert")
@@ -87,16 +92,15 @@ class EditActions(MainActions):
 
     @action("ctrl+y U", "Redo", name="edit.redo", needs=_redo, changes=True, priority=True, words="forward")
     def redo(self) -> None:
-        """Redo the change undone last."""
+        """Redo the change that was undone last."""
         from workbench.authoring.workspace import redo
 
         self._go(redo, "Redone")
 
     def _go(self, go: Callable[[OpenSuite, OpenSuites], list[SuiteChange] | str], what: str) -> None:
-        """Undo or redo.
-
-        If a field contains invalid text, it is only closed, because that text is not part of any change."""
+        """Undo or redo a change; `what` is "Undone" or "Redone"."""
         pane = self.app.main.case_pane
+        # Invalid text in a field is not part of any change yet: taking it back is the undo that the user expects.
         if (refused := pane.give_up_refused()) is not None:
             reason = f"Its text is invalid: {refused}. Enter in its cell shows it again"
             text = f"The field was closed, and nothing else was {what.lower()}. {reason}"

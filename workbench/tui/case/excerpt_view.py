@@ -1,7 +1,4 @@
-"""A read-only view of a suite's TOML, with problems below their lines.
-
-It shows one case, the head of its suite, or a whole file.
-"""
+"""The read-only view of a suite's TOML, with problems below their lines: a case, the settings, or a whole file."""
 
 from __future__ import annotations
 
@@ -41,9 +38,7 @@ from workbench.tui.tree.state import TreeState
 
 @dataclass(frozen=True)
 class Excerpt:
-    """Some lines of a file.
-
-    `first` is the number of the first one, from 1."""
+    """Consecutive lines of a file; `first` is the number of the first one, from 1."""
 
     first: int
     lines: tuple[str, ...]
@@ -55,7 +50,7 @@ class Excerpt:
 
 
 def case_excerpt(suite: OpenSuite, index: int) -> Excerpt:
-    """Return the text of one case with line numbers of the file, or the whole file if cases are not in blocks."""
+    """Return the text of one case, or the whole file if its cases are not written as `[[cases]]` blocks."""
     document = suite.document
     if not document.in_blocks:
         return file_excerpt(suite)
@@ -63,7 +58,7 @@ def case_excerpt(suite: OpenSuite, index: int) -> Excerpt:
 
 
 def step_line(suite: OpenSuite, index: int, number: int) -> int | None:
-    """Return the line of a case's excerpt, from 0, where a step (counted from 1) begins.
+    """Return the line of a case's excerpt, from 0, at which a step (counted from 1) begins.
 
     Returns `None` while the text is not TOML."""
     document = suite.document
@@ -77,7 +72,7 @@ def step_line(suite: OpenSuite, index: int, number: int) -> int | None:
 
 
 def file_excerpt(suite: OpenSuite) -> Excerpt:
-    """Return the text before the first case, or the whole file if it is not TOML or not in blocks."""
+    """Return the text before the first case, or the whole file if its cases are not in blocks or it is not TOML."""
     document = suite.document
     if document.in_blocks:
         return _excerpt(suite, 1, document.block(HEAD), HEAD)
@@ -88,22 +83,23 @@ def _excerpt(suite: OpenSuite, first: int, text: str, index: int | None) -> Exce
     lines = text.replace("\r\n", "\n").split("\n")[:MAX_SHOWN_LINES]
     while lines and not lines[-1].strip():
         lines.pop()
-    problems = suite.file.problems if index is None else suite.problems_of(index)
+    problems = suite.file.problems
+    if index is not None:
+        problems = suite.problems_of(index)
     return Excerpt(first, tuple(lines), tuple(problems))
 
 
 def excerpt_lines(
     excerpt: Excerpt, width: int, found: Found = MappingProxyType({})
 ) -> tuple[list[Line], dict[int, int]]:
-    """Lay out an excerpt at a width.
-
-    Also returns the row where each line of the file begins."""
+    """Lay out an excerpt at a width; also return the row at which each line of the file begins."""
     last = excerpt.first + len(excerpt.lines) - 1
     digits = max(len(str(last)), 2)
     gutter = digits + 3
     room = max(width - gutter, 10)
     below: dict[int, list[Problem]] = {}
     for problem in excerpt.problems:
+        # A problem may have no line, or one outside of the excerpt.
         line = min(max(problem.line or excerpt.first, excerpt.first), max(last, excerpt.first))
         below.setdefault(line, []).append(problem)
     shown_lines = [shown(text[:MAX_LINE_CHARS]) for text in excerpt.lines]
@@ -156,9 +152,7 @@ def _problem_rows(problems: Sequence[Problem], gutter: int, room: int) -> list[L
 
 @dataclass(frozen=True)
 class CasePicture:
-    """The content of the case pane: an excerpt or a message.
-
-    `line` is where to begin."""
+    """The content of the case pane: an excerpt or a message; `line` is the line of the file to be at first."""
 
     title: str
     excerpt: Excerpt | None
@@ -175,12 +169,16 @@ def case_picture(tree: TreeState) -> CasePicture:
         return CasePicture(row.case.name, case_excerpt(row.open, row.case.index))
     if row.open is None:
         return CasePicture(row.label, None, _folder_message(tree.cases_below(row)))
-    return CasePicture(row.open.path.name, file_excerpt(row.open), line=row.problem.line if row.problem else None)
+    line: int | None = None
+    if row.problem is not None:
+        line = row.problem.line
+    return CasePicture(row.open.path.name, file_excerpt(row.open), line=line)
 
 
 def _folder_message(below: Sequence[tuple[OpenSuite, tuple[str, ...]]]) -> Message:
     lines: list[tuple[str, Role]] = [(f"{counted(len(below), 'suite')} to run", "strong"), ("", "text")]
-    lines += [(f"{one_line(suite.path.name)}  {counted(len(keys), 'case')}", "text") for suite, keys in below]
+    for suite, keys in below:
+        lines.append((f"{one_line(suite.path.name)}  {counted(len(keys), 'case')}", "text"))
     return tuple(lines)
 
 
@@ -188,7 +186,7 @@ _NOTHING: Found = MappingProxyType({})
 
 
 class CaseView(LineView):
-    """Lines of a suite file, with a cursor where typing would begin."""
+    """The lines of an excerpt, with a cursor at the line where typing would begin."""
 
     RESTING_GROUND: ClassVar[Ground] = "background"
 
@@ -205,7 +203,8 @@ class CaseView(LineView):
         self._laid_out_at = -1
 
     def show(self, excerpt: Excerpt | None, message: Message = (), line: int | None = None) -> None:
-        """Show an excerpt, or a message if there is none, near a line of the file if given."""
+        """Show an excerpt, or a message if there is none; move the cursor to a line of the file, if given."""
+        # An excerpt that begins at the same line is an edited version of the one before: the cursor stays.
         before = self.excerpt
         if excerpt != before or message != self._message:
             previous: int | None = None
@@ -228,12 +227,12 @@ class CaseView(LineView):
 
     @property
     def line(self) -> int:
-        """The line of the excerpt, from 0, under the cursor."""
+        """The line of the excerpt under the cursor, from 0."""
         self._lay_out()
         return max(bisect_right(list(self._starts.values()), self.cursor) - 1, 0)
 
     def go_to(self, line: int) -> None:
-        """Move the cursor to a line of the excerpt, from 0, with some lines above it."""
+        """Move the cursor to a line of the excerpt, counted from 0, with some lines above it."""
         self._lay_out()
         starts = list(self._starts.values()) or [0]
         row = starts[min(max(line, 0), len(starts) - 1)]

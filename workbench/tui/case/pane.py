@@ -17,6 +17,7 @@ from workbench.authoring.form.typed import first_change
 from workbench.authoring.known_tools import KnownTools, with_own_tools
 from workbench.authoring.open_suite import OpenSuite
 from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import Message
 from workbench.suite.render import Table
 from workbench.suite.splice import SpliceError
 from workbench.trajectory.events import ToolDefinition
@@ -35,13 +36,11 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 EMPTY_MESSAGE = 'user = ""'
-"""How a new case has its message."""
+"""The line with the empty message of a new case."""
 
 
 class CasePane(Vertical):
-    """Shows the selected row of the tree.
-
-    `view` is the kind of display."""
+    """The pane that shows the selected case, or the settings of its suite, as a form or as TOML (`view`)."""
 
     DEFAULT_CSS = "CasePane > .hidden { display: none; }"
 
@@ -65,10 +64,11 @@ class CasePane(Vertical):
         """Called when the form's cursor moved, or typing there ended."""
         self.view: View = "form"
         self._stood: tuple[OpenSuite, int, str | None, int] | None = None
-        """The last shown suite, its case by index and key, and the number of cases."""
+        """The suite that was shown last, the index and key of its case, and the number of its cases."""
         self._step: int | None = None
         """The step of the case that was shown last."""
         self._forms = 0
+        """The number of different forms so far, by which a form is identified."""
 
     def compose(self) -> ComposeResult:
         yield PaneTitle("case-title")
@@ -82,7 +82,7 @@ class CasePane(Vertical):
 
     @property
     def target(self) -> Widget:
-        """The widget that gets the focus of the pane."""
+        """The widget that takes the focus of the pane."""
         if self.view == "form":
             if self.form.typing:
                 return self.form.field
@@ -95,10 +95,7 @@ class CasePane(Vertical):
         return self.query_one(TomlPane)
 
     def show(self) -> int | None:
-        """Show the current state of the selected row.
-
-        Returns the step of a chain that the cursor has moved to, if any.
-        """
+        """Show the selected row, and return the step of a chain to which the cursor has moved, if any."""
         tree = self._selection.tree
         form, toml = self.form, self.toml
         form.set_class(self.view != "form", "hidden")
@@ -121,6 +118,7 @@ class CasePane(Vertical):
         before, self._step = self._step, row and row.step
         if row is None or row.open is None or row.case is None or row.step is None:
             return None
+        # Edits show the row again; the cursor must stay where the user is.
         if is_same and row.step == before:
             return None
         if self.view == "form":
@@ -132,10 +130,9 @@ class CasePane(Vertical):
         return row.step
 
     def _is_same(self, row: Row | None) -> bool:
-        """Return whether a row is the one shown last.
-
-        A case is identified by its id, or by its index while no cases were added or removed, because the id may be what
-        is being typed."""
+        """Return whether a row is the one that was shown last."""
+        # A case is identified by its key or, as that changes while an id or name is typed, by its index, as long as no
+        # case was added or removed.
         before, self._stood = self._stood, None
         if row is None or row.open is None:
             return False
@@ -152,18 +149,20 @@ class CasePane(Vertical):
         source = form_source(suite, index, self._known_tools_of(suite), self._selection.models)
         form.on_change = partial(self._change, suite, index, case)
         form.invalid_texts, form.case = suite.invalid_texts, case
-        message = why_no_form(suite, index) if source is None else ()
+        message: Message = ()
+        if source is None:
+            message = why_no_form(suite, index)
         form.show(source, message, self._forms, suite.why_not_editable)
         if row.problem is not None:
             form.go_to_problem(row.problem.where)
 
     @property
     def shown(self) -> tuple[int, FormSource | None]:
-        """The displayed form and its content."""
+        """The number of the displayed form, and its content."""
         return self._forms, self.form.page.source
 
     def go_to_change(self, before: tuple[int, FormSource | None]) -> None:
-        """Move the form's cursor to the first difference, if it is still the same form."""
+        """Move the form's cursor to the first difference from the content `before`, if it is still the same form."""
         (forms, source), form = before, self.form
         now = form.page.source
         if self.view == "form" and forms == self._forms and source is not None and now is not None:
@@ -210,7 +209,9 @@ class CasePane(Vertical):
         self.on_rest()
 
     def _change_text(self, part: TomlPart, document: Document, summary: str, group: Hashable) -> None:
-        index = part.index if part.index is not None else HEAD
+        index = HEAD
+        if part.index is not None:
+            index = part.index
         self._open_suites.change(part.suite, document, summary, group=group, case=part.key, index=index)
 
     @on(TomlPane.Turned)
@@ -225,10 +226,9 @@ class CasePane(Vertical):
         self._stage.copy(event.text, event.what, self._stage.announce)
 
     def edit(self) -> None:
-        """Begin to type: in this pane at the cursor, from elsewhere where the case begins.
-
-        Text that is not TOML has no form and is edited as text."""
+        """Begin to type: at the cursor or, from another pane, in the first missing value or the message."""
         form, row = self.form, self._selection.row
+        # Text that is not TOML has no form.
         if self.view == "form" and form.page.source is None:
             self.show_as("toml")
         is_seen = self._panes.pane == "case" or row is None or row.problem is not None or row.step is not None
@@ -242,7 +242,7 @@ class CasePane(Vertical):
             form.edit_from_start()
 
     def type_message(self) -> None:
-        """Begin to type the message of a case that has none yet."""
+        """Begin to type the message of a new case."""
         self._panes.go_to("case")
         if self.view == "form":
             self.form.edit_from_start()
@@ -251,7 +251,8 @@ class CasePane(Vertical):
             self.toml.go_to_text(EMPTY_MESSAGE, len(EMPTY_MESSAGE) - 1)
 
     def _leave_problem(self) -> None:
-        """Select the subject of a problem, because the problem's row disappears once it is corrected."""
+        """If the row of a problem is selected, select the case or suite that has the problem."""
+        # The row of the problem disappears once it is corrected.
         row = self._selection.row
         if row is None or row.open is None or row.problem is None:
             return
@@ -280,7 +281,7 @@ class CasePane(Vertical):
         self._selection.show_again()
 
     def line_of(self, part: TomlPart) -> int:
-        """Return the line of a part, from 1, under the cursor, otherwise that of its first problem."""
+        """Return the line of a part under the cursor, from 1; without a cursor in it, that of its first problem."""
         if self.view == "toml" and self.toml.part == part and self.toml.line:
             return self.toml.line + 1
         return next((problem.line - part.first + 1 for problem in part.problems if problem.line), 1)
@@ -293,7 +294,9 @@ class CasePane(Vertical):
             return "toml"
         if self.view != "form" or not form.typing:
             return None
-        return "a text" if form.several else "a line"
+        if form.several:
+            return "a text"
+        return "a line"
 
     @property
     def refused(self) -> bool:
@@ -302,9 +305,7 @@ class CasePane(Vertical):
         return opened is not None and bool(opened.refused)
 
     def give_up_refused(self) -> str | None:
-        """Close the open field if its text is invalid.
-
-        Returns why it is."""
+        """Close the open field if its text is invalid, and return why it is."""
         return self.form.give_up_refused()
 
     def form_refuses(self) -> dict[str, str]:
@@ -314,14 +315,14 @@ class CasePane(Vertical):
         return self.form.refusals()
 
     def text_to_copy(self) -> tuple[str, str]:
-        """Return the text for copying and its name, empty if there is none."""
+        """Return the text for copying and its name in the notice; empty if there is none."""
         if self.view == "form":
-            return self.form.text, "what the cell says"
+            return self.form.text, "the content of the cell"
         return self.toml.text, "the TOML"
 
 
 def _case_of(row: Row) -> tuple[int, str | None]:
-    """Return the index and key of a row's case; of a problem's row the index of the case it is about."""
+    """Return the index and key of a row's case; for a problem's row, the index of the case that has the problem."""
     if row.case is not None:
         return row.case.index, row.case.key
     return case_of_problem(row.problem), None

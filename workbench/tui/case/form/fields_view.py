@@ -1,6 +1,4 @@
-"""A form with a field over the cell being edited.
-
-Every change of the text is applied at once."""
+"""The form with an input field over the cell that is edited; every change of its text is applied at once."""
 
 from __future__ import annotations
 
@@ -36,10 +34,10 @@ if TYPE_CHECKING:
 
 
 class FormRows(LineView):
-    """The rows of `page`, or a message if there is no form."""
+    """The rows of a form (`page`), or a message if there is no form."""
 
     class Moved(TextualMessage):
-        """Posted when the cursor moves or a field is opened or closed, so that different actions apply."""
+        """Posted when the cursor moves, or a field is opened or closed."""
 
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
@@ -56,7 +54,9 @@ class FormRows(LineView):
         if self.page.rows:
             return self.page.line(index, marked=self.has_focus)
         rows = message_lines(self._message, self.text_width)
-        return rows[index] if index < len(rows) else EMPTY
+        if index < len(rows):
+            return rows[index]
+        return EMPTY
 
     @property
     def has_cursor(self) -> bool:
@@ -71,10 +71,12 @@ class FormRows(LineView):
     def text(self) -> str:
         """The content of the selected cell, for copying."""
         cell = self.page.current_cell
-        return cell.text if cell is not None else ""
+        if cell is None:
+            return ""
+        return cell.text
 
     def go_to(self, place: Place) -> None:
-        """Select the row of a place in the form, or the nearest enclosing one."""
+        """Select the row of a place in the form, or the nearest row that contains it."""
         if self.page.source is not None and not self.typing:
             self.page.go_to(place)
             self._moved()
@@ -83,6 +85,7 @@ class FormRows(LineView):
         """Select the row of a problem, given as `Problem.where`."""
         source = self.page.source
         if source is not None:
+            # Several rows may have one place: reversed, so that the first of them is taken.
             places = {}
             for row in reversed(self.page.rows):
                 places[written((*source.at, *row.place))] = row.place
@@ -117,7 +120,7 @@ class FormRows(LineView):
         self.post_message(self.Moved())
 
     def _follow(self) -> None:
-        """Scroll to the selected row, to all of it if there is room."""
+        """Scroll to the selected row, so that all of its lines are visible if there is room."""
         if self.page.rows:
             start, end = self.page.lines_of(self.page.row)
             self.top = min(max(self.top, end - self.size.height), start)
@@ -134,58 +137,56 @@ class FormRows(LineView):
 
 
 OnChange = Callable[[Table, str, Hashable], str | None]
-"""Applies a table, with a description and an undo group. Returns why not if it cannot."""
+"""Applies a table, with a description and an undo group, and returns why it is refused, `None` if it is not."""
 
 MIN_TEXT_LINES = 3
 
 ROOM_BESIDE = 14
-"""The usual width before a text. A longer text gets a field of several lines."""
+"""The usual width of a label, beside which a text must fit to get a field of one line."""
 
 _SEVERAL_LINES = frozenset({"lines", "json"})
 _FROM_THE_BEGINNING = CHOSEN | {"tool", "expected", "weight", "option", "key"}
-"""Cells whose field opens with the complete list of completions."""
+"""The kinds of cells whose field opens with all completions, whatever text it has."""
 
 
 class FormFields(FormRows):
-    """A form with its field.
-
-    `on_change` is called with every change, and calls `show` with the result."""
+    """A form with an input field; `on_change` is called with every change, and in turn calls `show`."""
 
     DEFAULT_CSS = "FormFields { overflow: hidden; }"
 
     class Refused(TextualMessage):
-        """Posted when something cannot be done.
-
-        `why` is the reason."""
+        """Posted with the reason (`why`) when a change or a key is refused."""
 
         def __init__(self, why: str) -> None:
             super().__init__()
             self.why = why
 
     class ExpectsNothing(TextualMessage):
-        """Posted when the message of a case without an expectation was typed."""
+        """Posted after the message of a case was typed that has no expectation yet."""
 
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
         self.on_change: OnChange = lambda table, said, group: None
         self.invalid_texts: dict[CellKey, InvalidText] = {}
-        """Invalid text of cells. It is shown again when such a cell is opened."""
+        """The invalid texts that were typed into cells, which are shown again when the cell is opened."""
         self.case: str | None = None
         """The key of the case in this form."""
         self._key: Hashable = None
         self._fixed: str | None = None
+        """The reason why the form cannot be changed, `None` if it can."""
         self._place: Place | None = None
         """The place for the cursor once the present change is shown."""
         self._over: tuple[FormSource, FormRow, Cell] | None = None
-        """The form, row and cell as of opening the field. Typed text is applied to these."""
+        """The form, row and cell when the field was opened, to which the typed text is applied."""
         self._made: Table = {}
-        """The table that the field has produced."""
+        """The table that the text of the field has produced last."""
         self._text = ""
         self.several = False
         """Whether the field has several lines."""
         self._text_field: TextField | None = None
-        """That field, created on first use."""
+        """The field of several lines, created on first use."""
         self._changes = 0
+        """The number of undo groups so far: all typing in one field is one undo step."""
 
     def compose(self) -> ComposeResult:
         yield LineField(self._left, self._line_broken)
@@ -198,23 +199,25 @@ class FormFields(FormRows):
     ) -> None:
         """Show a form, or a message if there is none.
 
-        `key` identifies the form, `fixed` is why it cannot be changed. A field stays open while its cell exists, and
-        follows changes from elsewhere."""
+        `key` identifies the form, `fixed` is the reason why it cannot be changed, if so. An open field stays open as
+        long as its cell exists, and shows changes that were made elsewhere."""
         other, self._key, self._message, self._fixed = key != self._key, key, message, fixed
         changed = source is None or not same(source.table, self._made)
         if self.typing and (other or source is None or (changed and self.page.adding is not None)):
             self._report_invalid_text()
             self._close()
+        # The row of an open question is no part of the form: it stays until the question is answered.
         if self.page.adding is not None:
-            return  # its rows stay the same until the question is answered
+            return
         if source is not None:
             source = replace(source, every_key=self._every_key)
         if source is not None and self.typing and changed:
             self._show_under_field(source)
         else:
             self.page.show(source, self._place)
+            # The row may have lost the cell under the field.
             if self.page.opened is not None and self.page.current_cell is None:
-                self._close()  # the row no longer has this cell
+                self._close()
         if other:
             self.top = 0
             self.page.go(self.page.first_gap)
@@ -222,19 +225,23 @@ class FormFields(FormRows):
         self._follow()
 
     def _show_under_field(self, source: FormSource) -> None:
-        """Show a form that changed elsewhere, such as by undo, with the field over the same cell."""
+        """Show a form that was changed elsewhere, such as by undo, with the field over the same cell."""
         opened, over = self.page.opened, self._over
         assert opened is not None and over is not None
+        _, old_row, old_cell = over
         self.page.opened = None
-        row_place, cell_place = (self._place_now(source, one.place) for one in over[1:])
+        row_place, cell_place = self._place_now(source, old_row.place), self._place_now(source, old_cell.place)
         self.page.show(source, row_place)
         row = self.page.current
-        kind, _, option = _which(over[2])
+        kind, _, option = _which(old_cell)
         if row is not None and row.place == row_place:
             for at, cell in enumerate(row.cells):
                 if _which(cell) == (kind, cell_place, option):
                     self.page.cell = at
-                    text = self._text if opened.refused else cell.text
+                    # Invalid text is nowhere but in the field, so it must not be replaced.
+                    text = cell.text
+                    if opened.refused:
+                        text = self._text
                     self._put_field(source, row, cell, text, opened.refused)
                     self.query_one(CompletionList).close()
                     return
@@ -243,10 +250,10 @@ class FormFields(FormRows):
         self._close()
 
     def _place_now(self, source: FormSource, place: Place) -> Place | None:
-        """Return the place in a form that changed elsewhere of a place in the edited one.
+        """Return where a place of the edited form is in a form that was changed elsewhere.
 
-        Returns `None` if the element of a list that it belongs to is gone. Only elements are looked up, because a key
-        may be unwritten and still have a row."""
+        Returns `None` if the place was in an element of a list that is gone."""
+        # Only elements of lists move. A key may be unwritten and still have a row, so keys are not looked up.
         end = len(place)
         while end and not isinstance(place[end - 1], int):
             end -= 1
@@ -306,17 +313,23 @@ class FormFields(FormRows):
         if invalid is not None and self.page.adding is None:
             text, refused = invalid.text, invalid.why
         self._put_field(source, row, cell, text, refused)
+        # With the text selected, typing replaces it and an arrow key keeps it.
         if not refused and not self.several:
-            self.query_one(LineField).select_all()  # typing replaces the text, an arrow keeps it
-        self._suggest("" if cell.kind in _FROM_THE_BEGINNING else text)
+            self.query_one(LineField).select_all()
+        if cell.kind in _FROM_THE_BEGINNING:
+            self._suggest("")
+        else:
+            self._suggest(text)
         self._follow()
         self.post_message(self.Moved())
 
     def _put_field(self, source: FormSource, row: FormRow, cell: Cell, text: str, refused: str) -> None:
-        """Put a fitting field over a cell, with its text or the invalid text that was typed there."""
+        """Put a field of one or several lines over a cell, with its text or the invalid text that was typed there."""
         self._over, self._made, self._text = (source, row, cell), source.table, text
         # A pane that has just been shown has no width yet.
-        room = (self.text_width if self.size.width else self.screen.size.width) - ROOM_BESIDE
+        room = self.screen.size.width - ROOM_BESIDE
+        if self.size.width:
+            room = self.text_width - ROOM_BESIDE
         is_long = "\n" in text or len(text) > room or cell.kind == "json"
         self.field.remove_class("open")
         self.several = cell.kind in _SEVERAL_LINES and is_long
@@ -324,11 +337,15 @@ class FormFields(FormRows):
 
     def _fill_field(self, text: str, refused: str = "") -> None:
         field = self.field
-        height = self._text_height(text) if self.several else 1
+        height = 1
+        if self.several:
+            height = self._text_height(text)
         self.page.opened = Opened(self.page.cell, height, refused)
         self.page.lay_out()
         if isinstance(field, LineField):
-            field.placeholder = _placeholder(self._over[2]) if self._over is not None else ""
+            field.placeholder = ""
+            if self._over is not None:
+                field.placeholder = _placeholder(self._over[2])
             field.value = text
             field.cursor_position = len(text)
         else:
@@ -338,9 +355,9 @@ class FormFields(FormRows):
         self.screen.set_focus(field)
 
     def _line_broken(self, pasted: str) -> None:
-        """Switch to a field of several lines if the cell allows it, otherwise join the pasted lines with blanks.
+        """Handle a line break in a field of one line, pasted with other text or (`pasted` is empty) typed.
 
-        Nothing is `pasted` if Enter was pressed."""
+        If the cell allows several lines, the field gets several; otherwise pasted lines are joined with blanks."""
         line = self.query_one(LineField)
         if self._over is None or self._over[2].kind not in _SEVERAL_LINES:
             line.take_joined(pasted)
@@ -364,14 +381,18 @@ class FormFields(FormRows):
         self._read_field()
 
     def on_text_area_changed(self, event: TextualMessage) -> None:
-        """Handle changes in a field of several lines."""
+        """Apply the changed text of a field of several lines."""
         event.stop()
         self._read_field()
 
     def _read_field(self) -> None:
-        """Apply the present text of the field; the message about it may be late."""
+        """Apply the present text of the field."""
+        # The widget has the text at once; its message about a change waits in the queue, and may be outdated.
         field = self.field
-        self._typed(field.value if isinstance(field, LineField) else field.text)
+        if isinstance(field, LineField):
+            self._typed(field.value)
+        else:
+            self._typed(field.text)
 
     def _typed(self, text: str) -> None:
         """Apply the text of the field if it is valid."""
@@ -388,8 +409,9 @@ class FormFields(FormRows):
             else:
                 refused = self._make(source, edit)
             self._remember_invalid_text(row, cell, text, refused)
+        # The change may have closed the field.
         if self._over is None:
-            return  # the change has updated the display
+            return
         if self.page.opened is not None and self.page.opened.refused != refused:
             self.page.opened = replace(self.page.opened, refused=refused)
             self.page.lay_out()
@@ -397,7 +419,7 @@ class FormFields(FormRows):
         self._follow()
 
     def _make(self, source: FormSource, edit: Edit) -> str:
-        """Apply the table of an edit if it differs from the last one; return why not if it is refused."""
+        """Apply the table of an edit if it differs from the last one, and return why it is refused; empty if not."""
         table = source.table
         if edit.table is not table:
             table = with_id(source, edit.table)
@@ -419,13 +441,16 @@ class FormFields(FormRows):
     def _report_invalid_text(self, *, is_gone: bool = False) -> None:
         opened = self.page.opened
         if opened is not None and opened.refused and self.page.adding is None:
-            end = "its cell no longer exists" if is_gone else "Enter in its cell shows it again"
+            end = "Enter in its cell shows it again"
+            if is_gone:
+                end = "its cell no longer exists"
             self._tell(f"the text is invalid and was not applied: {opened.refused}; {end}")
 
     def _suggest(self, typed: str) -> None:
-        """Offer completions, with the present text marked.
+        """Offer completions, with one of them marked: Enter takes the marked one.
 
-        A field that takes one of some values marks the first one; a field for a name does if it continues the text."""
+        That is the present text. Without it among them, it is the first: in a field that takes one of some values
+        always, in a field for a name if the first continues the text."""
         assert self._over is not None
         source, _, cell = self._over
         adding = self.page.adding
@@ -433,9 +458,12 @@ class FormFields(FormRows):
             found, chooses, names = adding.suggest(typed), cell.kind in CHOSEN or adding.must_choose, True
         else:
             found, chooses, names = suggestions(source, cell, typed), cell.kind in CHOSEN, cell.kind == "tool"
-        mark = next((at for at, one in enumerate(found) if one.text == self._text), None)
-        if mark is None and found and (chooses or (names and found[0].label.startswith(typed))):
+        mark: int | None = None
+        if found and (chooses or (names and found[0].label.startswith(typed))):
             mark = 0
+        texts = [one.text for one in found]
+        if self._text in texts:
+            mark = texts.index(self._text)
         if len(found) == 1 and found[0].text == self._text:
             found = ()
         self.query_one(CompletionList).offer(found, mark)
@@ -447,7 +475,7 @@ class FormFields(FormRows):
         self._left("done")
 
     def _take(self, text: str) -> None:
-        """Put a completion into the field."""
+        """Put the text of a completion into the field."""
         self.query_one(CompletionList).close()
         field = self.field
         if isinstance(field, LineField):
@@ -457,11 +485,14 @@ class FormFields(FormRows):
         self.query_one(CompletionList).close()
 
     def _left(self, how: Leave) -> None:
-        """Handle a key that leaves the field."""
+        """Handle a key that leaves the field, or acts on its completions while they are open."""
         self._read_field()
         completions = self.query_one(CompletionList)
-        if how in ("up", "down") and completions.is_open:
-            completions.step(1 if how == "down" else -1)
+        if how == "down" and completions.is_open:
+            completions.step(1)
+            return
+        if how == "up" and completions.is_open:
+            completions.step(-1)
             return
         if how == "back" and completions.is_open:
             completions.close()
@@ -487,14 +518,14 @@ class FormFields(FormRows):
             page.go_below()
             if page.current_cell is not None and page.current_cell.is_gap:
                 self._open()
-        elif how in ("down", "up"):
-            page.go(page.row - 1 if how == "up" else page.row + 1)
+        elif how == "down":
+            page.go(page.row + 1)
+        elif how == "up":
+            page.go(page.row - 1)
         self._moved()
 
     def _leave_field(self, *, give_up: bool = False) -> bool:
-        """Close the field, unless its text is invalid.
-
-        Returns whether the cursor may move on."""
+        """Close the field, unless its text is invalid (`give_up` closes it anyway); return whether to move on."""
         opened, asked = self.page.opened, self.page.adding
         if opened is None:
             return True
@@ -517,9 +548,7 @@ class FormFields(FormRows):
         return True
 
     def give_up_refused(self) -> str | None:
-        """Close the field if its text is invalid.
-
-        Returns why it is. The text is shown again when the cell is opened."""
+        """Close the field if its text is invalid, and return why it is; opening the cell shows the text again."""
         if self.typing:
             self._read_field()
         opened = self.page.opened
@@ -529,7 +558,7 @@ class FormFields(FormRows):
         return opened.refused
 
     def _added(self, edit: Edit) -> None:
-        """Apply an addition, and continue typing if it has something to fill in."""
+        """Apply an addition, and open a field if it has a value to fill in."""
         if self._apply(edit) is not None or (row := self.page.current) is None:
             return
         if edit.place[-2] in ("messages", "servers", "tools"):
@@ -541,9 +570,7 @@ class FormFields(FormRows):
         self._moved()
 
     def _close(self) -> None:
-        """Close the field.
-
-        If it had the focus, the form gets it."""
+        """Close the field, and give its focus to the form."""
         field = self.field
         self.query_one(CompletionList).close()
         field.remove_class("open")
@@ -570,12 +597,14 @@ class FormFields(FormRows):
 
 
 def _placeholder(cell: Cell) -> str:
-    """Return the text that the empty field of a cell shows."""
+    """Return the hint that the field of a cell shows while it is empty."""
     if cell.kind == "expected" and cell.shown:
         return f"{cell.shown}; type one to ask for it"
-    return cell.shown if cell.is_gap else ""
+    if cell.is_gap:
+        return cell.shown
+    return ""
 
 
 def _which(cell: Cell) -> CellId:
-    """Identify a cell of a form, regardless of its content."""
+    """Return the identity of a cell, which does not depend on its content."""
     return cell.kind, cell.place, cell.option

@@ -1,4 +1,4 @@
-"""The content and layout of a form: its rows, the position of each cell, the selected one, and the open field."""
+"""The content and layout of a form: its rows and their lines, the position of each cell, the cursor, the open field."""
 
 from __future__ import annotations
 
@@ -46,18 +46,19 @@ from workbench.tui.kit.actions import unless_read_only
 from workbench.tui.kit.typed_text import value_line
 
 NARROW_COLUMN = 11
-"""Cells of the labels in a narrow pane: enough for those that most cases have."""
+"""The width of the labels in a narrow pane: enough for the keys that most cases have."""
+
 MAX_LINES = 8
-"""The maximum lines of one value. A field over it shows everything."""
+"""The largest number of lines of a value outside of its field."""
 
 MAX_CHARS = 4_000
-"""The maximum of a line of text that is processed, so that a megabyte costs no more than a screen."""
+"""The largest number of characters of a value that are laid out, so that a megabyte costs no more than a screen."""
 
 MIN_ROOM_CELLS = 12
-"""The minimum width of a value next to what precedes it; otherwise it goes below."""
+"""The minimum width of a value beside the cells before it; with less, it goes below them."""
 
 LONG_TEXT_ROOM = 40
-"""The width that a field for long text wants; otherwise it goes below the label."""
+"""The minimum width of a field of several lines beside its label; with less, it goes below."""
 
 _ROLES: dict[CellKind, Role] = {
     "number": "number",
@@ -79,7 +80,7 @@ _VALUES: frozenset[CellKind] = frozenset({"expected", "value", "option"})
 
 @dataclass(frozen=True)
 class Spot:
-    """The position of a cell in the lines of its row: the line, the first screen cell, and the width."""
+    """The position of a form's cell in the lines of its row: the line, the first terminal cell, and the width."""
 
     line: int
     start: int
@@ -88,7 +89,7 @@ class Spot:
 
 @dataclass(frozen=True)
 class Opened:
-    """A field that is open over a cell: its height, and why its text is invalid, if so."""
+    """A field that is open over a cell of a row: its height, and the reason why its text is invalid, empty if not."""
 
     cell: int
     height: int = 1
@@ -97,18 +98,14 @@ class Opened:
 
 @dataclass(frozen=True)
 class RowLines:
-    """A row laid out.
-
-    `spots` has a position for each cell, including hidden ones."""
+    """The lines of a row, and the position of each of its cells, including hidden ones."""
 
     lines: tuple[Line, ...]
     spots: tuple[Spot, ...]
 
 
 def lay_out(row: FormRow, width: int, active: int | None = None, opened: Opened | None = None) -> RowLines:
-    """Lay out a row in at most `width` cells.
-
-    `active` is the cell that keys apply to."""
+    """Lay out a row in at most `width` terminal cells; `active` is the selected cell of the row, if it is selected."""
     page = _Page(row, width, active, opened)
     page.head()
     for index in range(len(row.cells)):
@@ -118,14 +115,14 @@ def lay_out(row: FormRow, width: int, active: int | None = None, opened: Opened 
 
 
 class _Page:
-    """Builds the lines of one row."""
+    """The lines of one row while they are built, from left to right."""
 
     def __init__(self, row: FormRow, width: int, active: int | None, opened: Opened | None) -> None:
         self.row, self.width, self.active, self.opened = row, width, active, opened
         self.lines: list[list[Span]] = [[Span(" " * (row.indent + 1))]]
         self.spots: list[Spot] = []
         self.used = row.indent + 1
-        """The used width of the last line."""
+        """The width of the last line so far."""
 
     def head(self) -> None:
         """Add the label and the note after it."""
@@ -136,22 +133,25 @@ class _Page:
                 # Values matter more than their column: longer labels stick out of it.
                 column = min(column, NARROW_COLUMN)
             label = cut_middle(one_line(row.label), max(self.width // 2, 8))
-            role = "muted" if row.absent else _LABEL_ROLES.get(row.kind, "key")
+            role = _LABEL_ROLES.get(row.kind, "key")
+            if row.absent:
+                role = "muted"
             self._add(padded(label, max(column, cell_len(label))), role)
             self._add(" " if row.kind == "item" else "  ", "text")
         if row.note:
             self._add(cut(row.note, self.width - self.used), "muted")
 
     def cell(self, index: int) -> None:
-        """Add one cell, behind the previous one or below it."""
+        """Add one cell, beside the previous one or below it."""
         cell = self.row.cells[index]
         if index and not self.row.widths[index - 1 : index] and self.used + 2 < self.width:
             self._add("  ", "text")
-        if self.opened is not None and self.opened.cell <= index:
-            if self.opened.cell == index:
-                self._reserve()
-            else:
-                self._spot(0)  # hidden by the open field
+        # An open field takes the rest of the line, so the cells behind it are hidden.
+        if self.opened is not None and self.opened.cell < index:
+            self._spot(0)
+            return
+        if self.opened is not None and self.opened.cell == index:
+            self._reserve()
             return
         line = self._shown(cell)
         text = plain(line)
@@ -167,12 +167,14 @@ class _Page:
             self._column(index, line)
 
     def _weight(self, index: int, line: Line, width: int) -> None:
-        """Add a weight, on the next line if it does not fit; a default weight only in the selected row."""
+        """Add a weight, on the next line if there is no room; a default weight is shown in the selected row only."""
         absent = self.row.cells[index].absent
         if absent and (self.active is None or self.used + 6 > self.width):
             self._spot(0)
             return
-        lead = "" if absent else "weight "
+        lead = "weight "
+        if absent:
+            lead = ""
         if self.used + len(lead) + width > self.width:
             self._break()
         if lead:
@@ -180,7 +182,7 @@ class _Page:
         self._column(index, line)
 
     def _column(self, index: int, line: Line) -> None:
-        """Add a content on one line, cut to a third of the width and filled to the width of its column."""
+        """Add a short content: cut to a third of the width, and padded to the width of its column."""
         room = max(self.width - self.used, 1)
         line = cut_line(line, min(room, max(self.width // 3, 6)))
         self._spot(cells(line))
@@ -190,7 +192,7 @@ class _Page:
             self._add(" " * max(column - cells(line), 0) + "  ", "text")
 
     def below(self) -> None:
-        """Add why the text is invalid, values that the schema refuses, and problems."""
+        """Add the notes below the cells: why the text is invalid, values that the schema refuses, and problems."""
         indent = min(self.row.indent + 3, self.width // 3)
         if self.opened is not None and self.opened.refused:
             self._paragraph(GLYPHS.failed, self.opened.refused, "error", indent)
@@ -213,14 +215,17 @@ class _Page:
         text = one_line(cell.text[:MAX_CHARS])
         if cell.kind in _VALUES:
             return value_line(text, several=lists_values(self.row.check))
-        if cell.kind == "check" and text == "is":  # the default check
+        # The default check says nothing new.
+        if cell.kind == "check" and text == "is":
             return (Span(text, "muted"),)
         return (Span(text, _ROLES.get(cell.kind, "text")),)
 
     def _flow(self, cell: Cell, line: Line) -> None:
-        """Add a text that may wrap, aligned with its beginning."""
+        """Add a text that may take several lines, aligned with its beginning."""
         start, room = self.used, max(self.width - self.used, 1)
-        rows: list[Line] = [(Span(cut(plain(line), room), line[0].role),)] if cell.absent else _rows(cell, line, room)
+        rows: list[Line] = [(Span(cut(plain(line), room), line[0].role),)]
+        if not cell.absent:
+            rows = _rows(cell, line, room)
         self._spot(max(cells(rows[0]), 1))
         self._add_line(rows[0])
         for row in rows[1:]:
@@ -229,9 +234,11 @@ class _Page:
             self.used = self.width
 
     def _reserve(self) -> None:
-        """Reserve space for the field: the rest of the line, or lines below it."""
+        """Leave room for the open field: the rest of the line, or lines below it."""
         assert self.opened is not None
-        wanted = LONG_TEXT_ROOM if self.opened.height > 1 else MIN_ROOM_CELLS
+        wanted = MIN_ROOM_CELLS
+        if self.opened.height > 1:
+            wanted = LONG_TEXT_ROOM
         if self.width - self.used < wanted and self.used > self.row.indent + 3:
             self._break()
         self._spot(max(self.width - self.used, 1))
@@ -239,7 +246,7 @@ class _Page:
         self.used = self.width
 
     def _spot(self, width: int) -> None:
-        """Note the position of the next cell, which is `width` cells wide."""
+        """Store the position of the next cell, which is `width` terminal cells wide."""
         self.spots.append(Spot(len(self.lines) - 1, self.used, width))
 
     def _break(self) -> None:
@@ -260,15 +267,16 @@ class _Page:
 
 
 def _rows(cell: Cell, line: Line, room: int) -> list[Line]:
-    """Return the rows of a content, at most `MAX_LINES`.
-
-    The last one counts the hidden ones."""
+    """Return the lines of a content, at most `MAX_LINES`, of which the last says how many are hidden."""
     if cell.kind in _VALUES:
         rows = wrap_line(line, room)
         if len(rows) > MAX_LINES:
             rows[MAX_LINES - 1 :] = [_more(0, room)]
         return rows
-    text, role = plain(line), line[0].role if line else "text"
+    text = plain(line)
+    role: Role = "text"
+    if line:
+        role = line[0].role
     paragraphs = text.split("\n")
     rows = []
     for at, paragraph in enumerate(paragraphs):
@@ -281,8 +289,10 @@ def _rows(cell: Cell, line: Line, room: int) -> list[Line]:
 
 
 def _more(left: int, room: int) -> Line:
-    """Return the note in place of hidden lines."""
-    more = f"{counted(left, 'more line')}, " if left else ""
+    """Return the line that stands for `left` hidden lines, or for an unknown number of them (0)."""
+    more = ""
+    if left:
+        more = f"{counted(left, 'more line')}, "
     return (Span(cut(f"{GLYPHS.running} {more}Enter shows all", room), "muted"),)
 
 
@@ -292,15 +302,15 @@ _MESSAGE: Place = ("user",)
 """The place of the message of a case."""
 
 _EXPECTED = ("ordered", "unordered", "expect_no_calls")
-"""The keys filled in after the message: the first of these that is written, otherwise the first."""
+"""The keys of expectations; after the message, the first of them that is written is filled in, otherwise the first."""
 
 
 def form_source(
     suite: OpenSuite, index: int, tools: tuple[ToolDefinition, ...] = (), models: Iterable[str] = ()
 ) -> FormSource | None:
-    """Return the form of a case, or of the suite's settings (`HEAD`), `None` while its text is not TOML.
+    """Return the content for the form of a case, or of the suite's settings (`HEAD`); `None` if there can be no form.
 
-    `models` are additional known names."""
+    `models` are names of models to complete, beside those of the suite."""
     document = suite.document
     if document.parts is None or index in document.unparsed or index >= len(document.cases) or _is_nothing(suite):
         return None
@@ -310,7 +320,9 @@ def form_source(
         at, table = ("cases", index), document.table(index)
         tools = with_own_tools(tools, table)
     written = header.get("models")
-    known = [*written, *models] if isinstance(written, list) else models
+    known = list(models)
+    if isinstance(written, list):
+        known = [*written, *models]
     return FormSource(
         table,
         at,
@@ -323,15 +335,17 @@ def form_source(
 
 
 def case_of_problem(problem: Problem | None) -> int:
-    """Return the index of the case that a problem is about, `HEAD` for everything else."""
+    """Return the index of the case that has a problem, `HEAD` if it is no problem of a case."""
     if problem is None:
         return HEAD
     match = _CASE.match(problem.where)
-    return int(match[1]) if match else HEAD
+    if match is None:
+        return HEAD
+    return int(match[1])
 
 
 def why_no_form(suite: OpenSuite, index: int) -> Message:
-    """Return why there is no form: the first problem of the text, and how to correct it."""
+    """Return the message in place of a form: the first problem of the text, and the way to correct it."""
     reasons: list[tuple[str, Role]] = []
     problems = suite.problems_of(index) or suite.file.errors
     if problems:
@@ -355,11 +369,12 @@ def why_no_form(suite: OpenSuite, index: int) -> Message:
 
 
 def with_table(document: Document, index: int, table: Table) -> Document:
-    """Replace the table of a case, or of the suite's settings (`HEAD`).
+    """Return a document with another table for a case, or for the suite's settings (`HEAD`).
 
-    Raises SpliceError for values that TOML does not have."""
+    Raises SpliceError for values that TOML cannot express."""
     if index != HEAD:
         return document.with_case(index, table)
+    # Only changed keys are written, so that the text of the others stays as the user wrote it.
     before = document.table(HEAD)
     for key in (*before, *(key for key in table if key not in before)):
         if key not in before or key not in table or before[key] is not table[key]:
@@ -368,24 +383,22 @@ def with_table(document: Document, index: int, table: Table) -> Document:
 
 
 def _in_form(problem: Problem) -> Problem:
-    """Return a problem with a hint that fits the form."""
+    """Return a problem; the lack of cases with a hint that suits the form instead of the text."""
     if problem.message == NO_CASES:
         return replace(problem, hint=unless_read_only("n makes the first one"))
     return problem
 
 
 def _is_nothing(suite: OpenSuite) -> bool:
-    """Return whether there is no editable suite: a missing or unreadable file, or an invalid recording."""
+    """Return whether there is no suite to edit, because its file is missing or is an invalid recording."""
     return suite.is_gone or (suite.why_not_editable is not None and suite.file.suite is None)
 
 
 class FormPage:
-    """The rows of one form.
+    """The rows of one form, with the cursor (`row`, `cell`) and the open field.
 
-    `row` and `cell` are the position of the cursor.
-
-    While something is added that needs a name first, `adding` is set, and a row with the question is shown below the
-    selected one.
+    While an element is added that needs a name first, `adding` is set, and a row below the selected one asks for the
+    name.
     """
 
     def __init__(self) -> None:
@@ -403,25 +416,28 @@ class FormPage:
         self._starts: list[int] = [0]
 
     def show(self, source: FormSource | None, place: Place | None = None) -> None:
-        """Show a form with the cursor at a place.
-
-        Without a place, the cursor stays where it is if possible."""
-        here = self.current.place if self.current is not None else None
+        """Show a form with the cursor at a place; without one, the cursor stays on its row if that still exists."""
+        here: Place | None = None
+        if self.current is not None:
+            here = self.current.place
         self.source = source
         rows: list[FormRow] = []
         if source is not None:
             rows = form_rows(source)
         # A place as deep as the open row is that row after its name was changed.
-        typed = place if place and here and len(place) == len(here) else here
+        typed = here
+        if place and here and len(place) == len(here):
+            typed = place
         self._is_behind = self.opened is not None and all(row.place != typed for row in rows)
+        # The new form has no row for an emptied value: the old rows stay until the field is closed.
         if self._is_behind:
-            return  # the edited row is empty at the moment and disappears when its field is closed
+            return
         self.rows = rows
         at: int | None = None
         if place:
             at = row_at(rows, place)
         elif place is None and here:
-            at = next((at for at, row in enumerate(rows) if row.place == here), None)
+            at = self._row_at(here)
         if at is not None:
             self.row = at
         self._clamp()
@@ -429,14 +445,14 @@ class FormPage:
 
     @property
     def begins_with_case(self) -> bool:
-        """Whether something new here is the first case of the suite, as its form says."""
+        """Whether the key that adds an element makes the first case of the suite here."""
         source, row = self.source, self.current
         if source is None or row is None or all(problem.message != NO_CASES for problem in source.problems):
             return False
         return isinstance(adding(source, row), str)
 
     def catch_up(self) -> None:
-        """Update rows that were kept only for an open field."""
+        """Show the current form, if older rows were kept for an open field."""
         if self._is_behind:
             self.show(self.source)
 
@@ -453,10 +469,12 @@ class FormPage:
         self._laid = []
         for at, row in enumerate(self.rows):
             if at == self.row and self.opened is not None:
-                if row.cells[self.opened.cell].is_gap:  # that nothing is typed yet is not a mistake
+                # The user is about to type the missing value, so no problem says that it is missing.
+                if row.cells[self.opened.cell].is_gap:
                     row = replace(row, problems=())
                 self._laid.append(lay_out(row, self._width, None, self.opened))
                 continue
+            # An unchanged row has the lines of last time: each key typed shows the whole form again.
             laid = before.get(row) or lay_out(row, self._width)
             self._known[row] = laid
             self._laid.append(laid)
@@ -468,13 +486,13 @@ class FormPage:
         return self._starts[-1]
 
     def line(self, index: int, *, marked: bool) -> Line:
-        """Return a line.
-
-        With `marked`, the selected cell is highlighted."""
+        """Return a line of the form, with the selected cell highlighted if `marked`."""
         at = self.row_of(index)
         if at >= len(self.rows):
             return EMPTY
-        laid = self._laid_out(at) if marked else self._laid[at]
+        laid = self._laid[at]
+        if marked:
+            laid = self._laid_out(at)
         within = index - self._starts[at]
         # The highlight may change how a row wraps, so this line may be missing.
         if within < len(laid.lines):
@@ -488,20 +506,20 @@ class FormPage:
         return self._laid[row]
 
     def row_of(self, line: int) -> int:
-        """Return the row that a line belongs to."""
+        """Return the row to which a line belongs."""
         return bisect_right(self._starts, line) - 1
 
     def lines_of(self, row: int) -> tuple[int, int]:
-        """Return the first line of a row, and the one after its last."""
+        """Return the first line of a row, and the line after its last one."""
         return self._starts[row], self._starts[row + 1]
 
     def spot(self, row: int, cell: int) -> Spot:
-        """Return the position of a cell: its line in the form, first screen cell and width."""
+        """Return the position of a cell, with its line counted from the first one of the form."""
         spot = self._laid_out(row).spots[cell]
         return Spot(self._starts[row] + spot.line, spot.start, spot.width)
 
     def cell_at(self, line: int, column: int) -> int:
-        """Return the cell at a position on the screen: the last one that begins before it."""
+        """Return the cell of a row at a position on the screen, which is the last cell that begins before it."""
         row, found = self.row_of(line), 0
         for cell in range(len(self.rows[row].cells)):
             spot = self.spot(row, cell)
@@ -531,51 +549,54 @@ class FormPage:
 
     @property
     def _gap(self) -> int | None:
-        return next((at for at, row in enumerate(self.rows) for cell in row.cells if cell.is_gap), None)
+        for at, row in enumerate(self.rows):
+            if any(cell.is_gap for cell in row.cells):
+                return at
+        return None
 
     @property
     def start(self) -> int:
-        """The row where editing begins.
-
-        That is the first with a required value that is missing, otherwise the message, otherwise the first row."""
+        """The row where editing begins: the first with a missing required value, otherwise that of the message."""
         gap = self._gap
         if gap is not None:
             return gap
-        return next((at for at, row in enumerate(self.rows) if row.place == _MESSAGE), 0)
+        return self._row_at(_MESSAGE) or 0
+
+    def _row_at(self, place: Place) -> int | None:
+        return next((at for at, row in enumerate(self.rows) if row.place == place), None)
 
     def go(self, row: int, cell: int | None = None) -> None:
-        """Select a row and one of its cells, by default the main one."""
+        """Select a row and one of its cells, without `cell` its main one."""
         self.row, self.cell = max(row, 0), cell or 0
         self._clamp()
         if cell is None and self.rows:
             self.cell = main_cell(self.rows[self.row])
 
     def go_to(self, place: Place) -> None:
-        """Select the row of a place, or the nearest enclosing one, if any."""
+        """Select the row of a place, or the nearest row that contains it, if any."""
         at = row_at(self.rows, place)
         if at is not None:
             self.row = at
             self._clamp()
 
     def go_cell(self, step: int) -> bool:
-        """Select the next or previous cell, across rows.
-
-        Returns whether there was one."""
+        """Select the next (1) or previous (-1) cell, across rows, and return whether there is one."""
         row, cell = self.row, self.cell + step
-        if row >= len(self.rows):  # its row has gone while its field was open
+        # The row may have gone while its field was open.
+        if row >= len(self.rows):
             return False
         while not 0 <= cell < len(self.rows[row].cells):
             row += step
             if not 0 <= row < len(self.rows):
                 return False
-            cell = 0 if step > 0 else len(self.rows[row].cells) - 1
+            cell = 0
+            if step < 0:
+                cell = len(self.rows[row].cells) - 1
         self.row, self.cell = row, cell
         return True
 
     def go_to_value(self) -> bool:
-        """Select the value that belongs to the selected name or check.
-
-        Returns whether there is one."""
+        """Select the value that belongs to the selected name or check, and return whether there is one."""
         row, cell = self.current, self.current_cell
         if row is None or cell is None or cell.kind not in ("key", "check", "one_key"):
             return False
@@ -589,7 +610,7 @@ class FormPage:
         return self.go_cell(1)
 
     def go_below(self) -> None:
-        """Select the row below, unless it is outside of the list that contains this one."""
+        """Select the row below, unless the selected row is the last of its list."""
         row, source = self.current, self.source
         if row is None or source is None:
             return
@@ -599,21 +620,26 @@ class FormPage:
             self.go(self.row + 1)
 
     def go_to_expected(self) -> bool:
-        """Select the expectation, if the message of a case is selected.
-
-        Returns whether it is."""
+        """If the message of a case is selected, select its expectation; return whether that was done."""
         row = self.current
         if row is None or row.place != _MESSAGE:
             return False
-        rows = {row.place[0]: at for at, row in enumerate(self.rows) if len(row.place) == 1}
-        key = next((key for key in _EXPECTED if key in rows and not self.rows[rows[key]].absent), _EXPECTED[0])
-        if key not in rows:
+        rows: dict[object, int] = {}
+        for at, other in enumerate(self.rows):
+            if len(other.place) == 1:
+                rows[other.place[0]] = at
+        wanted = rows.get(_EXPECTED[0])
+        for key in _EXPECTED:
+            if key in rows and not self.rows[rows[key]].absent:
+                wanted = rows[key]
+                break
+        if wanted is None:
             return False
-        self.go(rows[key])
+        self.go(wanted)
         return True
 
     def ask(self, adding: Adding) -> None:
-        """Show a row that asks what to add, below the argument or list that is selected."""
+        """Show a row that asks for the name of a new element, below the selected argument or list."""
         row = self.current
         assert row is not None
         is_option = bool(row.cells) and row.cells[0].kind in ("option", "optional", "required")
@@ -629,7 +655,7 @@ class FormPage:
         self.row, self.cell = at, 0
 
     def stop_asking(self) -> None:
-        """Remove the row that asks."""
+        """Remove the row that asks for a name, and select the row before it again."""
         if self.adding is not None:
             self.adding = None
             del self.rows[self.row]
@@ -639,8 +665,10 @@ class FormPage:
     def _clamp(self) -> None:
         """Move the cursor to an existing cell."""
         self.row = min(self.row, max(len(self.rows) - 1, 0))
-        row = self.current
-        self.cell = min(self.cell, max(len(row.cells) - 1, 0)) if row is not None else 0
+        last_cell = 0
+        if self.current is not None:
+            last_cell = max(len(self.current.cells) - 1, 0)
+        self.cell = min(self.cell, last_cell)
 
 
 def main_cell(row: FormRow) -> int:
@@ -648,4 +676,7 @@ def main_cell(row: FormRow) -> int:
     kinds = [cell.kind for cell in row.cells]
     if "expected" in kinds:
         return kinds.index("expected")
-    return 1 if len(kinds) == 2 else 0
+    # Of two cells, the first is a name and the second its value.
+    if len(kinds) == 2:
+        return 1
+    return 0

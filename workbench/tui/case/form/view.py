@@ -25,7 +25,7 @@ def _edit(now: MainSituation) -> str | None:
 
 
 class FormActions(MainActions):
-    """Edits the form of a case, or of a suite's settings."""
+    """The actions on the rows of a form."""
 
     GROUP = "Editing"
 
@@ -64,9 +64,7 @@ class FormActions(MainActions):
         listed=False,
     )
     def add(self) -> None:
-        """Add an element of the list at the cursor.
-
-        Elsewhere, a suite without cases gets its first one."""
+        """Add an element to the list at the cursor; elsewhere in a suite without cases, make the first case."""
         if self.app.main.case_pane.form.page.begins_with_case:
             self.app.perform("tree.new")
         else:
@@ -131,18 +129,18 @@ class FormActions(MainActions):
 
 
 TYPING: tuple[Action, ...] = (
-    Action("typing.done", "Keep it and go to what comes next", ("enter",), "form", "done"),
+    Action("typing.done", "Keep it and go to the next value", ("enter",), "form", "done"),
     Action("typing.next", "Keep it and go to the next cell", ("tab",), "form", "next"),
     Action("typing.end", "Close the completions or the field; what is typed stays", ("escape",), "form", "keep"),
     Action("edit.undo", "Undo", ("ctrl+z",), "form", "undo"),
 )
-"""Labels of keys while a field is open. The field handles them itself."""
+"""The keys that the key bar shows while a field is open, which handles them itself."""
 
 
 class FormView(FormFields):
-    """A form.
+    """The form of a case, or of a suite's settings.
 
-    Its methods return why they cannot do something."""
+    The methods that change it return why they cannot, `None` if they did."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(actions_at("form", FormActions))
 
@@ -166,7 +164,8 @@ class FormView(FormFields):
         return tool_of_call(page.source.table, page.rows[at].place) in self.breakpoints
 
     def action_move(self, motion: Motion) -> None:
-        """Leave the field if a key arrives before the field has the focus, as a click elsewhere does."""
+        """Move the cursor; an open field is left first."""
+        # The field handles keys itself, but a key may arrive before it has the focus.
         if not self.typing or self._leave_field():
             super().action_move(motion)
 
@@ -174,25 +173,27 @@ class FormView(FormFields):
         line = self.top + event.y
         if not self.page.rows or event.x == self.size.width - 1 or line >= self.page.line_count:
             return
-        event.prevent_default()  # Textual calls the base class, too
+        # Textual calls the handlers of all base classes otherwise.
+        event.prevent_default()
         row = self.page.row_of(line)
         before = (self.page.row, self.page.cell, self.typing)
         if self.typing and not self._leave_field():
             return
-        self.page.row = row
-        self.page.cell = self.page.cell_at(line, event.x) if self.page.rows[row].cells else 0
+        self.page.row, self.page.cell = row, 0
+        if self.page.rows[row].cells:
+            self.page.cell = self.page.cell_at(line, event.x)
         self._moved()
         if before == (row, self.page.cell, False):
             self.edit()
 
     def edit_from_start(self) -> None:
-        """Type in what is missing, otherwise in the message of the case."""
+        """Type in the first required value that is missing, otherwise in the message of the case."""
         if self.page.rows and not self.typing:
             self.page.go(self.page.start)
         self.edit()
 
     def edit(self) -> None:
-        """Type in the selected cell, switch a yes or no, or add to a list without a cell of its own."""
+        """Type in the selected cell, switch it if it is a yes or no, or add an element to the selected list."""
         row, cell, source = self.page.current, self.page.current_cell, self.page.source
         if row is None or source is None:
             return
@@ -208,9 +209,7 @@ class FormView(FormFields):
             self._open()
 
     def add(self) -> str | None:
-        """Add an element at the cursor, asking for its name if necessary.
-
-        Returns why not, if not."""
+        """Add an element at the cursor, and ask for its name if it needs one."""
         row, source = self.page.current, self.page.source
         if row is None or source is None:
             return "there is no form here"
@@ -227,46 +226,39 @@ class FormView(FormFields):
         return None
 
     def take_away(self) -> str | None:
-        """Remove the selected element, or reset it to its default.
-
-        Returns why not, if not."""
+        """Remove the selected element, or reset it to its default."""
         return self._restructure(removed)
 
     def duplicate(self) -> str | None:
-        """Duplicate the selected element.
-
-        Returns why not, if not."""
+        """Duplicate the selected element."""
         return self._restructure(duplicated)
 
     def move(self, step: int) -> str | None:
-        """Move the selected element up or down.
-
-        Returns why not, if not."""
+        """Move the selected element up (-1) or down (1)."""
         return self._restructure(lambda source, row: moved(source, row, step))
 
     def group(self) -> str | None:
-        """Put the selected call into an any-order group.
-
-        Returns why not, if not."""
+        """Put the selected call into an any-order group."""
         return self._restructure(grouped)
 
     def ungroup(self) -> str | None:
-        """Take the selected call out of its group.
-
-        Returns why not, if not."""
+        """Take the selected call out of its group."""
         return self._restructure(ungrouped)
 
     def refusals(self) -> dict[str, str]:
-        """Return why actions on rows are unavailable here, by action id."""
+        """Return why actions on the selected row are unavailable, by action id."""
         row, source = self.page.current, self.page.source
         if row is None or source is None:
             return dict.fromkeys(_AT_ROWS, "there is no form here")
-        found = {}
+        # Each change is tried, because only the change itself knows whether it is possible.
+        refused: dict[str, str] = {}
         for name, attempt in _AT_ROWS.items():
-            found[name] = attempt(source, row)
+            why = attempt(source, row)
+            if isinstance(why, str):
+                refused[name] = why
         if self.page.begins_with_case:
-            del found["form.add"]
-        return {name: why for name, why in found.items() if isinstance(why, str)}
+            refused.pop("form.add", None)
+        return refused
 
     def _restructure(self, change: Callable[[FormSource, FormRow], Edit | str]) -> str | None:
         row, source = self.page.current, self.page.source
@@ -289,4 +281,4 @@ _AT_ROWS: dict[str, Callable[[FormSource, FormRow], object]] = {
     "form.group": grouped,
     "form.ungroup": ungrouped,
 }
-"""The actions on a row by id. Each returns a text if it is unavailable."""
+"""The changes of a row by the ids of their actions; each returns a text if it is impossible."""

@@ -1,6 +1,7 @@
 """Completions in the TOML of a case: tools, their arguments and listed values, checks, and keys of the format.
 
-They are found from the lines around the cursor, so they work while the text is not TOML.
+They are found from the lines around the cursor by regular expressions, because a text that is being typed is rarely
+valid TOML.
 """
 
 from __future__ import annotations
@@ -37,9 +38,7 @@ _ARGUMENTS = ("args", "when")
 
 @dataclass(frozen=True)
 class Offer:
-    """Completions for the text between `start` and the cursor.
-
-    The `text` of each is TOML."""
+    """Completions in TOML syntax for the text between `start`, a position in the line, and the cursor."""
 
     start: int
     found: tuple[Completion, ...]
@@ -51,7 +50,9 @@ def offer_at(lines: Sequence[str], cursor: Place, tools: Sequence[ToolDefinition
     before, after = lines[line][:column], lines[line][column:]
     if (typed := TYPED_TOOL.search(before)) is not None:
         found = complete("tool", typed[1], tools=tools)
-        end = "" if after.startswith('"') else '"'
+        end = '"'
+        if after.startswith('"'):
+            end = ""
         return _offer(typed.start(1), [(one, _quoted(read_text(one.text))[1:-1] + end) for one in found])
     top, keys = _table(lines, line)
     tool = tool_named(tools, _tool_above(lines, line, before, top))
@@ -64,34 +65,37 @@ def offer_at(lines: Sequence[str], cursor: Place, tools: Sequence[ToolDefinition
     known = TABLES.get(keys)
     if known is None or (typed := _TYPED_KEY.fullmatch(before)) is None:
         return None
-    names = []
-    for name in known[1].model_fields:
-        if name not in _keys_of(lines, line):
-            names.append(name)
-    found = complete("word", typed[1], words=names)
-    return _offer(typed.start(1), [(one, f"{key_text(read_text(one.text))} = ") for one in found])
+    written = _keys_of(lines, line)
+    names = [name for name in known[1].model_fields if name not in written]
+    return _of_keys(typed.start(1), complete("word", typed[1], words=names))
+
+
+def _of_keys(start: int, found: Sequence[Completion]) -> Offer | None:
+    return _offer(start, [(one, f"{key_text(read_text(one.text))} = ") for one in found])
 
 
 def _of_arguments(piece: str, start: int, tool: ToolDefinition | None, used: Sequence[str]) -> Offer | None:
-    """Return completions for the last entry of a table of arguments, of which `piece` is typed from `start` on."""
+    """Return completions for the last entry of a table of arguments: its typed part is `piece`, which is at `start`."""
     if (typed := _TYPED_KEY.fullmatch(piece)) is not None:
-        found = complete("argument", typed[1], tool=tool, used=used)
-        return _offer(start + typed.start(1), [(one, f"{key_text(read_text(one.text))} = ") for one in found])
+        return _of_keys(start + typed.start(1), complete("argument", typed[1], tool=tool, used=used))
     if (typed := _TYPED_CHECK.fullmatch(piece)) is not None:
         argument = argument_of(tool, typed[1])
-        found = complete("check", typed[2], schema=argument.schema if argument is not None else None)
-        names = [one for one in found if one.text != "is"]
+        schema = None
+        if argument is not None:
+            schema = argument.schema
+        # A value without a check means `is`, so nobody writes it.
+        names = [one for one in complete("check", typed[2], schema=schema) if one.text != "is"]
         return _offer(start + typed.start(2), [(one, f"{one.text} = ") for one in names])
     if (typed := _TYPED_VALUE.fullmatch(piece)) is not None:
         argument = argument_of(tool, typed[1])
         if argument is None:
             return None
-        texts = []
+        fitting: list[tuple[Completion, str]] = []
         for value in allowed_values(argument.schema) or ():
-            texts.append(value_text((), value))
-        wanted = typed[2].casefold()
-        fitting = [text for text in texts if wanted in text.casefold()]
-        return _offer(start + typed.start(2), [(Completion(text, text), text) for text in fitting])
+            text = value_text((), value)
+            if typed[2].casefold() in text.casefold():
+                fitting.append((Completion(text, text), text))
+        return _offer(start + typed.start(2), fitting)
     return None
 
 
@@ -102,9 +106,7 @@ def _offer(start: int, found: Sequence[tuple[Completion, str]]) -> Offer | None:
 
 
 def _table(lines: Sequence[str], line: int) -> tuple[int, tuple[str, ...]]:
-    """Return the line of the header above a line, and its keys.
-
-    The top of the file has none."""
+    """Return the line of the table header above a line, and the keys in it; -1 and no keys without a header."""
     for at in range(line - 1, -1, -1):
         if (header := _HEADER.match(lines[at])) is not None:
             return at, tuple(part.strip().strip('"') for part in header[2].split("."))
@@ -112,25 +114,33 @@ def _table(lines: Sequence[str], line: int) -> tuple[int, tuple[str, ...]]:
 
 
 def _keys_of(lines: Sequence[str], line: int) -> list[str]:
-    """Return the keys on other lines of a line's table."""
+    """Return the keys that the table of a line has on its other lines."""
     top, _ = _table(lines, line)
-    end = next((at for at in range(line + 1, len(lines)) if _HEADER.match(lines[at])), len(lines))
-    found = (_KEY.match(lines[at]) for at in range(top + 1, end) if at != line)
-    return [match[1].strip('"') for match in found if match]
+    keys: list[str] = []
+    for at in range(top + 1, len(lines)):
+        if at > line and _HEADER.match(lines[at]):
+            break
+        if at != line and (key := _KEY.match(lines[at])) is not None:
+            keys.append(key[1].strip('"'))
+    return keys
 
 
 def _tool_above(lines: Sequence[str], line: int, before: str, top: int) -> str:
-    """Return the tool of the expected call that a line belongs to: named on the line itself, or in its list element."""
-    named = _TOOL.findall(before)
+    """Return the tool of the expected call to which a line belongs; empty if none is named."""
+    # The tool is named before the cursor or on a line above, up to the header of the list element.
+    named: list[str] = _TOOL.findall(before)
     at = line
     while not named and at > 0 and not lines[at].lstrip().startswith("[["):
         at -= 1
         named = _TOOL.findall(lines[at])
-    return named[-1] if named else ""
+    if not named:
+        return ""
+    return named[-1]
 
 
 def _last_piece(inner: str) -> str:
-    """Return the typed part of the last entry of an inline table."""
+    """Return the typed part of the last entry of an inline table, of which `inner` follows the opening brace."""
+    # Commas in strings and in nested tables or lists do not end an entry.
     depth, start, quoted = 0, 0, False
     for at, char in enumerate(inner):
         if char == '"':
@@ -139,7 +149,10 @@ def _last_piece(inner: str) -> str:
             depth += (char in "{[") - (char in "}]")
             if char == "," and depth == 0:
                 start = at + 1
-    return inner[start:] if depth >= 0 else "}"
+    # Behind the end of the table there is no entry; a brace matches none of the patterns.
+    if depth < 0:
+        return "}"
+    return inner[start:]
 
 
 def _quoted(text: str) -> str:
@@ -147,13 +160,11 @@ def _quoted(text: str) -> str:
 
 
 _ASK_KEYS = frozenset({"ctrl+space", "ctrl+@"})
-"""Terminals send the same for both."""
+"""Ctrl+Space, under the two names that Textual may give it."""
 
 
 class TomlCompleting:
-    """Shows completions: on Ctrl+Space, and automatically in the name of a tool.
-
-    `tools` returns the known ones."""
+    """Shows completions in an editor: on Ctrl+Space, and by itself in the name of a tool; `tools` returns the tools."""
 
     def __init__(
         self, editor: TomlEditor, completions: CompletionList, tools: Callable[[], Sequence[ToolDefinition]]
@@ -162,16 +173,16 @@ class TomlCompleting:
         self._offer: Offer | None = None
 
     def take_key(self, key: str) -> bool:
-        """Handle a key of the completions.
-
-        Returns whether it was one."""
+        """Handle a key if it belongs to the completions, and return whether it does."""
         if key in _ASK_KEYS:
             self._show(asked=True)
             return True
         if not self._list.is_open:
             return False
-        if key in ("up", "down"):
-            self._list.step(1 if key == "down" else -1)
+        if key == "down":
+            self._list.step(1)
+        elif key == "up":
+            self._list.step(-1)
         elif key == "tab" or (key == "enter" and self._list.current is not None):
             self.choose(self._list.current or self._list.found[0])
         else:
@@ -193,6 +204,7 @@ class TomlCompleting:
         self.close()
         if offer is not None:
             self._editor.put_in_place(offer.start, completion.text)
+            # The change of the text may have opened them again.
             self.close()
 
     def close(self) -> None:
@@ -208,7 +220,11 @@ class TomlCompleting:
             self.close()
             return
         self._offer = offer
-        self._list.offer(offer.found, 0 if asked else None)
+        # Uninvited completions mark none, so that Enter still breaks the line.
+        if asked:
+            self._list.offer(offer.found, 0)
+        else:
+            self._list.offer(offer.found, None)
         size = self._editor.size
         self._list.place(self._editor.cell_of((typed.cursor[0], offer.start)), Region(0, 0, size.width, size.height))
 

@@ -1,4 +1,4 @@
-"""The TOML of a case, of a suite's head, or of a whole file: to read, search and edit."""
+"""The view and editor of TOML: of a case, of a suite's settings, or of a whole file."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from workbench.numerals import count_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Role
 from workbench.suite.problems import Problem
+from workbench.suite.splice import SpliceError
 from workbench.trajectory.events import ToolDefinition
 from workbench.tui.case.excerpt_view import CasePicture, CaseView
 from workbench.tui.case.toml.completions import TomlCompleting
@@ -33,9 +34,7 @@ from workbench.tui.tree.state import Row
 
 @dataclass(frozen=True)
 class TomlPart:
-    """A part of an open suite.
-
-    `index` is that of the case, `HEAD`, or `None` for the whole file. `key` is that of the case."""
+    """A part of an open suite: a case (by `index` and `key`), the settings (`HEAD`), or (`None`) the whole file."""
 
     suite: OpenSuite
     index: int | None
@@ -43,9 +42,7 @@ class TomlPart:
 
     @property
     def text(self) -> str:
-        """The current text.
-
-        Raises IndexError if the case no longer exists."""
+        """The current text; raises IndexError if the case no longer exists."""
         document = self.suite.document
         if self.index is None:
             return document.text
@@ -53,7 +50,7 @@ class TomlPart:
 
     @property
     def first(self) -> int:
-        """The line number in the file of its first line."""
+        """The number of the part's first line in the file."""
         if self.index is None or self.index == HEAD:
             return 1
         return self.suite.document.first_line(self.index)
@@ -77,9 +74,11 @@ class TomlPart:
 
     @property
     def file_name(self) -> str:
-        """The name of a file with only this part."""
-        case = self._case
-        stem = re.sub(r"[^\w-]+", "-", case.id if case is not None else self.suite.path.stem).strip("-")
+        """The name for a file with this part only."""
+        case, name = self._case, self.suite.path.stem
+        if case is not None:
+            name = case.id
+        stem = re.sub(r"[^\w-]+", "-", name).strip("-")
         return f"{stem[:60] or 'suite'}.toml"
 
     @property
@@ -88,7 +87,7 @@ class TomlPart:
 
     @property
     def too_large(self) -> str | None:
-        """Why the part is too large to be edited here, if it is."""
+        """The reason why the part is too large for the editor of the program, `None` if it is not."""
         lines = self.text.split("\n")
         longest = max(map(len, lines))
         if len(lines) > MAX_SHOWN_LINES:
@@ -98,7 +97,7 @@ class TomlPart:
         return None
 
     def with_text(self, text: str) -> Document:
-        """Return the document with different text in this part, valid or not."""
+        """Return the document with another text for this part, which need not be valid."""
         document = self.suite.document
         if self.index is None:
             return document.with_text(text)
@@ -106,7 +105,7 @@ class TomlPart:
 
 
 def part_of(row: Row | None) -> TomlPart | None:
-    """Return the part for a row, `None` if it has no suite."""
+    """Return the part that a row of the tree shows, `None` if the row has no suite."""
     if row is None or row.open is None:
         return None
     if not row.open.document.in_blocks:
@@ -117,16 +116,16 @@ def part_of(row: Row | None) -> TomlPart | None:
 
 
 def found_in(lines: Sequence[str], text: str, current: Place | None = None) -> Found:
-    """Return the matches of a text in lines, ignoring case.
-
-    The match at `current` is highlighted."""
+    """Return the matches of a text in lines, ignoring case; the match at `current` gets a role of its own."""
     if not text.strip():
         return {}
     pattern = re.compile(re.escape(text), re.IGNORECASE)
     found: dict[int, list[tuple[int, int, Role]]] = {}
     for index, line in enumerate(lines):
         for match in pattern.finditer(line):
-            role: Role = "badge" if (index, match.start()) == current else "match"
+            role: Role = "match"
+            if (index, match.start()) == current:
+                role = "badge"
             found.setdefault(index, []).append((*match.span(), role))
     return found
 
@@ -148,7 +147,7 @@ def _shown(now: MainSituation) -> str | None:
 
 
 class TomlActions(MainActions):
-    """Edits the TOML of a case or a suite's settings."""
+    """The actions on the TOML of a case or of a suite's settings."""
 
     GROUP = "Editing"
 
@@ -191,9 +190,7 @@ class TomlActions(MainActions):
         words="external vim nano",
     )
     def edit_outside(self) -> None:
-        """Edit what is selected in the user's editor."""
-        from workbench.tui.case.toml.pane import part_of
-
+        """Edit the selected part in the user's editor."""
         part = part_of(self.app.selection.row)
         if part is None:
             return
@@ -205,8 +202,7 @@ class TomlActions(MainActions):
             self._take(part, text)
 
     def _take(self, part: TomlPart, text: str) -> None:
-        from workbench.suite.splice import SpliceError
-
+        # Otherwise the change would become part of the last typing, and be undone with it.
         part.suite.end_group()
         try:
             document = part.with_text(text)
@@ -227,15 +223,15 @@ TYPING_TOML: tuple[Action, ...] = (
     Action("toml.outside", "Your editor", ("f4",), "toml", "your editor"),
     Action("edit.undo", "Undo", ("ctrl+z",), "toml", "undo"),
 )
-"""The keys shown in the key bar while text is typed."""
+"""The keys that the key bar shows while text is typed."""
 
 
 Change = Callable[[TomlPart, Document, str, Hashable], None]
-"""Applies typed text: the part, the new document, a description, and the undo group."""
+"""Applies typed text, given as the part, the new document, a description, and the undo group."""
 
 
 class TomlPane(SearchedPane):
-    """The read-only view, replaced while typing by the editor with the problems below it."""
+    """The read-only view of a part or, while typing, the editor of the part with its problems below."""
 
     DEFAULT_CSS = """
     TomlPane { height: 1fr; layers: default completions; }
@@ -254,11 +250,13 @@ class TomlPane(SearchedPane):
         self._change = change
         self._typing = False
         self._told = ""
-        """The part's text as the editor last saw it; a different one comes from elsewhere."""
+        """The text of the part that the editor has; the part has another one after a change from elsewhere."""
         self._telling = False
+        """Whether a typed text is being applied, which shows the part again."""
         self._column = 0
-        """The character where the current match begins, in the view."""
+        """The column of the selected match in the view, which has no columns of its own."""
         self._sessions = 0
+        """The number of times that typing began: undo steps do not reach across."""
         self.tools: Callable[[], Sequence[ToolDefinition]] = tuple
         """Returns the known tools of the displayed part."""
 
@@ -295,15 +293,17 @@ class TomlPane(SearchedPane):
 
     @property
     def line(self) -> int:
-        """The line of the part, from 0, under the cursor."""
+        """The line of the part under the cursor, from 0."""
         if self._typing:
             return self.editor.typed.cursor[0]
         return self.view.line
 
     @property
     def target(self) -> Widget:
-        """The widget that gets the focus of the pane."""
-        return self.editor if self._typing else self.view
+        """The widget that takes the focus of the pane."""
+        if self._typing:
+            return self.editor
+        return self.view
 
     @cached_property
     def _completing(self) -> TomlCompleting:
@@ -312,10 +312,10 @@ class TomlPane(SearchedPane):
     # Display
 
     def show(self, part: TomlPart | None, picture_of: Callable[[], CasePicture], *, is_same: bool) -> None:
-        """Show a part, or a message if there is none.
+        """Show a part, or a message if there is none; `is_same` tells whether it is the part that was shown before.
 
-        `is_same` is whether it is the part shown before. While it is edited, changes from elsewhere, such as undo, are
-        taken over; a different part ends typing."""
+        While the part is edited, the editor takes over changes from elsewhere, such as undo. Another part ends
+        typing."""
         if self._typing and self.part is not None:
             if self._telling:
                 return
@@ -337,7 +337,7 @@ class TomlPane(SearchedPane):
         return typed.index is None or (is_same and part.index is not None)
 
     def _follow(self) -> None:
-        """Take over changes from elsewhere, and current problems."""
+        """Take over a text that was changed elsewhere, and the current problems."""
         assert self.part is not None
         if self.part.text != self._told:
             self._told = self.part.text
@@ -368,13 +368,12 @@ class TomlPane(SearchedPane):
         self.post_message(self.Turned())
 
     def end(self) -> None:
-        """End editing.
-
-        The text has already been applied."""
+        """End editing; the text was applied while it was typed."""
         if self._typing:
             line = self.editor.typed.cursor[0]
             self._stop()
             self.post_message(self.Turned())
+            # The view shows the new text only after `Turned` was handled.
             self.call_after_refresh(self.view.go_to, line)
 
     def _stop(self) -> None:
@@ -399,7 +398,6 @@ class TomlPane(SearchedPane):
         self._told = part.text
         self._show_problems()
         self._find()
-
         self._completing.text_changed()
 
     @on(CompletionList.Chosen)
@@ -418,10 +416,12 @@ class TomlPane(SearchedPane):
     # Problems
 
     def go_to_problem(self) -> None:
-        """Move the cursor to the next line with a problem."""
+        """Move the cursor to the next line with a problem, from the last one to the first."""
         if self.part is None:
             return
-        count = self.editor.line_count() if self._typing else len(self.part.text.split("\n"))
+        count = len(self.part.text.split("\n"))
+        if self._typing:
+            count = self.editor.line_count()
         lines = sorted(marks(self.part.problems, self.part.first, count))
         if lines:
             self._go_to(next((line for line in lines if line > self.line), lines[0]))
@@ -434,7 +434,7 @@ class TomlPane(SearchedPane):
             self.target.focus()
 
     def go_to_text(self, text: str, column: int) -> None:
-        """Move the cursor to a column of the first line that has a text, if there is one."""
+        """Move the cursor to the first line that contains a text, `column` characters behind its beginning."""
         if self.part is None:
             return
         for at, line in enumerate(self.part.text.split("\n")):
@@ -454,7 +454,9 @@ class TomlPane(SearchedPane):
         places = self._places()
         if not places:
             return
-        here = self.editor.typed.cursor if self._typing else (self.view.line, self._column)
+        here = (self.view.line, self._column)
+        if self._typing:
+            here = self.editor.typed.cursor
         # Beyond the last match comes the first, and the other way round.
         if step > 0:
             at = next((place for place in places if place > here), places[0])
@@ -477,9 +479,7 @@ class TomlPane(SearchedPane):
         return places
 
     def _find(self, current: Place | None = None) -> None:
-        """Mark the matches of the search.
-
-        `current` is the selected one."""
+        """Mark the matches of the search, of which `current` is the selected one."""
         searched = self.searched
         if self._typing:
             self.editor.highlight(found_in(self.editor.typed.lines, searched, current))
@@ -487,7 +487,9 @@ class TomlPane(SearchedPane):
             self.view.highlight(found_in(self.view.excerpt.lines, searched, current))
         if searched:
             places = self._places()
-            at = places.index(current) if current is not None else None
+            at: int | None = None
+            if current is not None:
+                at = places.index(current)
             self.say_found((at, len(places)))
 
     def mark_found(self) -> None:
