@@ -1,4 +1,4 @@
-"""A call by hand: its form, the lines of form, request and answer, and its screen with ways to use the answer."""
+"""A call by hand: the form of its arguments, and the screen with the form, the request and the answer."""
 
 from __future__ import annotations
 
@@ -68,9 +68,7 @@ NULL = "null"
 
 
 class CallForm:
-    """The parameters of a tool and their texts.
-
-    A parameter without text is not given."""
+    """The parameters of a tool and the texts that the user typed; a parameter without text is not sent."""
 
     def __init__(self, tool: ToolDefinition) -> None:
         self.tool = tool
@@ -79,6 +77,7 @@ class CallForm:
         """The parameters, required ones first."""
         self._schemas = {field.name: with_definitions(field.schema, tool.parameters) for field in self.fields}
         self._texts: dict[str, str] = {}
+        # A required parameter must be sent even if it has a default, so the form begins with that.
         for field in self.fields:
             if field.required and "default" in field.schema:
                 self._texts[field.name] = shown_value(field.schema["default"], self._schemas[field.name])
@@ -89,11 +88,11 @@ class CallForm:
         return self._texts.get(name, "")
 
     def type_of(self, name: str) -> str:
-        """Describe the type of a parameter in a few words."""
+        """Return the type of a parameter in a few words."""
         return type_words(self._schemas[name])
 
     def choices(self, name: str) -> tuple[str, ...]:
-        """Return the values that the schema lists as texts, empty if it lists none."""
+        """Return the values that the schema of a parameter lists, as texts; empty if it lists none."""
         schema = self._schemas[name]
         values = allowed_values(schema)
         if values is None and types_of(schema) - {"null"} == {"boolean"}:
@@ -101,9 +100,7 @@ class CallForm:
         return tuple(shown_value(value, schema) for value in values or ())
 
     def set(self, name: str, text: str) -> None:
-        """Set the text of a parameter.
-
-        Empty text (but not `""`) removes the argument."""
+        """Set the text of a parameter; a blank text removes the argument, `""` is the empty string."""
         if text.strip():
             self._texts[name] = text
         else:
@@ -111,16 +108,18 @@ class CallForm:
         self._read()
 
     def choose_next(self, name: str, step: int) -> None:
-        """Select the next choice; after the last one comes none."""
+        """Select the next (1) or previous (-1) choice; between the last and the first, there is none."""
         choices, text = ("", *self.choices(name)), self.text(name)
-        at = choices.index(text) if text in choices else 0
+        at = 0
+        if text in choices:
+            at = choices.index(text)
         self.set(name, choices[(at + step) % len(choices)])
 
     def _read(self) -> None:
         self.arguments: dict[str, JsonValue] = {}
-        """The arguments that would be sent: all valid ones."""
+        """The arguments that would be sent: those whose texts can be read."""
         self.problems: dict[str, str] = {}
-        """The problems by parameter. The empty name has those of all arguments together."""
+        """The problem of each parameter, by name; the empty name has that of all arguments together."""
         for name, text in self._texts.items():
             try:
                 self.arguments[name] = self._value(name, text)
@@ -133,7 +132,7 @@ class CallForm:
             found = argument_problems(self.arguments, self.tool.parameters)
         except BrokenSchemaError as error:
             self.unchecked: str | None = f"not checked: the tool's schema is broken: {error}"
-            """Why the arguments could not be checked."""
+            """The reason why the arguments could not be checked, `None` if they were."""
             return
         self.unchecked = None
         for problem in found:
@@ -146,22 +145,18 @@ class CallForm:
 
     def _value(self, name: str, text: str) -> JsonValue:
         schema = self._schemas[name]
+        # `null` is the value, unless it is listed as a text or the parameter cannot be null.
         if text.strip() == NULL and "null" in types_of(schema) and NULL not in self.choices(name):
             return None
         return cast("JsonValue", read_value(text, schema))
 
     def _field_at(self, place: str) -> str:
-        """Return the parameter that contains a place such as `args.to[0]`, the longest match.
-
-        Empty if the place is about all arguments."""
+        """Return the parameter that contains a place such as `args.to[0]`; empty if all arguments are meant."""
         if place == "args":
             return ""
         inside = place.removeprefix("args.")
-        # A name may contain dots, so the longest one is meant.
-        names = []
-        for field in self.fields:
-            if inside == field.name or _is_inside(inside, field.name):
-                names.append(field.name)
+        # A name may contain dots, so the longest one that matches is meant.
+        names = [field.name for field in self.fields if inside == field.name or _is_inside(inside, field.name)]
         return max(names, key=len, default="")
 
 
@@ -176,15 +171,15 @@ def is_read_only(annotations: Mapping[str, JsonValue]) -> bool:
 
 MAX_NAME_CELLS = 24
 MIN_VALUE_CELLS = 24
-"""The cells of the column of values, where there is room for it and for the types."""
+"""The smallest width of the column of values, if there is room for it."""
 INDENT = 2
 
 
 @dataclass(frozen=True)
 class CallOutcome:
-    """The state of the last call: none yet, `running`, answered, or an `error` without an answer.
+    """The state of the last call: not made, `running`, answered (`executed`), or ended by an `error`.
 
-    `output` is the end of what a server that failed wrote to standard error."""
+    `output` is the end of the standard error of a server that failed."""
 
     running: bool = False
     executed: Executed | None = None
@@ -193,9 +188,9 @@ class CallOutcome:
 
 
 class CallPicture(NamedTuple):
-    """The lines, and the parameter that each belongs to, if any.
+    """The lines of a call, and the parameter to which each line belongs, if any (`fields`).
 
-    Values begin at the cell `value_at` of a parameter's first line. The answer begins at the line `answer`."""
+    Values begin at the terminal cell `value_at` of a parameter's first line, the answer at the line `answer`."""
 
     lines: list[Line]
     fields: list[str | None]
@@ -204,12 +199,13 @@ class CallPicture(NamedTuple):
 
 
 def call_picture(form: CallForm, outcome: CallOutcome, width: int, secrets: Secrets) -> CallPicture:
-    """Return all lines of a call at a width."""
+    """Return all lines of a call at a width, without secrets."""
     outcome = secrets.redacted(outcome)
     lines: list[Line] = []
     fields: list[str | None] = []
     names = [field.name for field in form.fields]
-    name_width = min(max((cell_len(one_line(name)) + 2 for name in names), default=0), MAX_NAME_CELLS, width // 3)
+    longest = max((cell_len(one_line(name)) for name in names), default=0)
+    name_width = min(longest + 2, MAX_NAME_CELLS, width // 3)
     room = _value_room(form, width - INDENT - name_width - 1)
     for name in names:
         rows = _field(form, name, name_width, room, width)
@@ -231,7 +227,8 @@ def _kind(form: CallForm, name: str) -> str:
 
 
 def _value_room(form: CallForm, room: int) -> int:
-    """Return how many cells of `room` values and types take, so that types stand near the values."""
+    """Return the width for values and types: at most `room`, and no more than the longest need."""
+    # In a wide pane, types at the right end would be far from their values.
     value, kind = MIN_VALUE_CELLS, 0
     for field in form.fields:
         value = max(value, cells(_value(form, field.name, field.schema.get("default"))))
@@ -262,13 +259,15 @@ def _field(form: CallForm, name: str, name_width: int, room: int, width: int) ->
 
 
 def _value(form: CallForm, name: str, default: JsonValue) -> Line:
-    """Return the value of a parameter: text has quotes if it could be mistaken for something else."""
+    """Return the value of a parameter; a string has quotes if it could be mistaken for another type."""
     text = form.text(name)
     if text and name in form.problems:
         return (Span(one_line(text), "failed"),)
+    value = form.arguments.get(name)
+    if text and isinstance(value, str):
+        return value_line(one_line(shown_value(value)))
     if text:
-        value = form.arguments.get(name)
-        return value_line(one_line(shown_value(value) if isinstance(value, str) else text))
+        return value_line(one_line(text))
     if name in form.problems:
         return (Span(f"{GLYPHS.warned} {form.problems[name]}", "warned"),)
     if default is None:
@@ -308,7 +307,8 @@ def _content(content: str, width: int, role: Role) -> Sequence[Line]:
         try:
             return JsonLines(json.loads(content), width, INDENT)
         except (ValueError, RecursionError):
-            pass  # displayed as text
+            # Not JSON, or nested too deep: shown as text.
+            pass
     rows = chain.from_iterable(wrap(text, width - INDENT) for text in safe_lines(content))
     lines = indented([(Span(row, role),) for row in rows], INDENT)
     if len(content) > DISPLAY_LIMIT:
@@ -318,9 +318,7 @@ def _content(content: str, width: int, role: Role) -> Sequence[Line]:
 
 
 class CallView(LineView):
-    """The lines of a call.
-
-    The cursor stops only at parameters; a field opens over the value."""
+    """The lines of a call, with a cursor and a field that opens over the value of a parameter."""
 
     def __init__(self, form: CallForm, build: Callable[[int], CallPicture], widget_id: str) -> None:
         super().__init__(widget_id)
@@ -329,8 +327,9 @@ class CallView(LineView):
         self._picture = CallPicture([], [], 0)
         self._built_at = -1
         self._typed: str | None = None
-        """The parameter being typed."""
+        """The parameter whose field is open."""
         self._before = ""
+        """The text of that parameter when its field was opened."""
 
     def compose(self) -> ComposeResult:
         yield LineField(self._leave_field, self._line_break)
@@ -364,9 +363,7 @@ class CallView(LineView):
         return self._picture.fields[self.cursor]
 
     def rebuild(self) -> None:
-        """Update the lines.
-
-        The cursor stays on its parameter."""
+        """Build the lines again; the cursor stays on its parameter."""
         name = self.parameter
         self._built_at = -1
         if self.line_count() and name is not None and self.parameter != name:
@@ -381,10 +378,13 @@ class CallView(LineView):
     def _go(self, step: int) -> None:
         """Go to the next (1) or previous (-1) parameter, if there is one."""
         fields, now = self._picture.fields, self.parameter
-        rest = fields[self.cursor :] if step > 0 else fields[self.cursor :: -1]
-        other = next((name for name in rest if name not in (None, now)), now)
-        if other is not None:
-            self.move_cursor(fields.index(other))
+        # A parameter has several lines: the next one is the first with another name.
+        for name in fields[self.cursor :: step]:
+            if name is not None and name != now:
+                self.move_cursor(fields.index(name))
+                return
+        if now is not None:
+            self.move_cursor(fields.index(now))
 
     # Typing
 
@@ -406,9 +406,7 @@ class CallView(LineView):
         self.screen.set_focus(field)
 
     def close_field(self, *, keep: bool = True) -> None:
-        """Close the field.
-
-        Without `keep`, the value is restored."""
+        """Close the field; without `keep`, restore the text that the parameter had before."""
         if self._typed is None:
             return
         name, self._typed = self._typed, None
@@ -426,13 +424,15 @@ class CallView(LineView):
 
     def _leave_field(self, how: Leave) -> None:
         self.close_field(keep=how != "back")
-        if how != "back":
-            self._go(-1 if how in ("previous", "up") else 1)
+        if how in ("previous", "up"):
+            self._go(-1)
+        elif how != "back":
+            self._go(1)
         if how in ("next", "previous"):
             self.open_field()
 
     def _line_break(self, text: str) -> None:
-        r"""Pasted text stays on one line, since a text contains line breaks as `\n` in quotes."""
+        # A value stays on one line: a string with line breaks is typed in quotes, with `\n`.
         self.query_one(LineField).take_joined(text)
 
     def _place_field(self) -> None:
@@ -443,14 +443,14 @@ class CallView(LineView):
         field.styles.width = max(self.text_width - self._picture.value_at, 4)
 
     def choose(self, step: int) -> None:
-        """Select the next value that the schema lists."""
+        """Select the next (1) or previous (-1) value that the schema lists for the parameter under the cursor."""
         name = self.parameter
         if name is not None and self._form.choices(name):
             self._form.choose_next(name, step)
             self.rebuild()
 
     def clear_argument(self) -> None:
-        """Remove the argument."""
+        """Remove the text of the parameter under the cursor."""
         if (name := self.parameter) is not None:
             self._form.set(name, "")
             self.rebuild()
@@ -459,14 +459,14 @@ class CallView(LineView):
 TYPING: tuple[Action, ...] = (
     Action("call.typing.keep", "Keep the argument", ("enter",), "call", "keep"),
     Action("call.typing.next", "Keep it and go to the next one", ("tab",), "call", "keep, next"),
-    Action("call.typing.back", "Discard what was typed", ("escape",), "call", "discard"),
+    Action("call.typing.back", "Discard the typed text", ("escape",), "call", "discard"),
 )
-"""The keys shown in the key bar while an argument is typed. The field handles them itself."""
+"""The keys that the key bar shows while an argument is typed, which the field handles itself."""
 
 
 @dataclass(frozen=True)
 class CallNow(Situation):
-    """The situation of a call by hand: whether it is under way, and whether there is an answer."""
+    """The situation of a call by hand: whether it is in progress, and whether there is an answer."""
 
     running: bool = False
     answered: bool = False
@@ -485,28 +485,33 @@ def _stop_waiting(now: CallNow) -> str | None:
 
 
 def _answered(now: CallNow) -> str | None:
-    return None if now.answered else "call the tool first"
+    if now.answered:
+        return None
+    return "call the tool first"
 
 
 class NotInCaseError(Exception):
-    """Raised when the tree's cursor is not on a case of the suite in question."""
+    """Raised when no case of the tool's suite is selected in the tree."""
 
 
 IntoCase = Callable[[Path, Callable[[Table], Table], str], str]
-"""Changes the selected case if it belongs to this suite file. The text describes the change. Returns the name of the
-case. Raises NotInCaseError, and whatever changing a case raises."""
+"""Changes the table of the selected case, and returns the name of the case.
+
+The arguments are the suite file to which the case must belong, the change, and its description. Raises NotInCaseError,
+and the errors of changing a case."""
 
 
 class CallScreen(SearchedScreen[None]):
-    """The form of one tool.
+    """The screen of a call by hand.
 
-    `grant` asks for trust and returns `None` if the server may not be started; `show_log` shows the log of the server.
+    `grant` asks for trust in the server, and returns `None` if it may not start. `into_case` changes the selected case,
+    `show_log` shows the log of the server.
     """
 
     NAME = "call"
     FIRST = ("call",)
     TITLE_IN_TEXT = "a call by hand"
-    VARIED = (Varied("back", title="Leave the screen; what was typed stays"),)
+    VARIED = (Varied("back", title="Leave the screen; the typed arguments stay"),)
     AUTO_FOCUS = "#call-view"
 
     def __init__(
@@ -567,7 +572,7 @@ class CallScreen(SearchedScreen[None]):
     def _offered(self) -> list[tuple[Action, bool]]:
         if self._view.is_typing:
             return [(action, True) for action in TYPING]
-        # Unavailable actions are hidden here, since most are unavailable before the call.
+        # Most actions are unavailable before the call, so the key bar leaves unavailable ones out.
         offered = [each for each in super()._offered() if each[1]]
         if self._outcome.running:
             return [each for each in offered if each[0].id == "call.stop"]
@@ -635,6 +640,7 @@ class CallScreen(SearchedScreen[None]):
         except ToolsError as error:
             self._show(CallOutcome(error=str(error)))
         except asyncio.CancelledError:
+            # Either the call was cancelled, by the user, or this worker was, by leaving the screen.
             if self.is_mounted and calling.cancelled():
                 self._show(CallOutcome(error="you did not wait for the answer; the tool may have been executed"))
             else:
@@ -655,7 +661,7 @@ class CallScreen(SearchedScreen[None]):
 
     @action("y", "Copy the answer, or the arguments", label="copy")
     def do_copy(self) -> None:
-        """Copy the answer, otherwise the arguments."""
+        """Copy the answer or, without one, the arguments."""
         executed = self._outcome.executed
         if executed is not None:
             text, what = executed.answer.content, "the answer"
@@ -687,6 +693,7 @@ class CallScreen(SearchedScreen[None]):
     def _use(self, change: Callable[[Table], Table], done: str) -> None:
         suite_file = self._server.suite_file
 
+        # The call was made with the real values; a suite file must not contain secrets.
         def without_secrets(case: Table) -> Table:
             return table_without_secrets(change(case), case, self._secrets)
 

@@ -1,4 +1,4 @@
-"""New cases for a tool, drafted by a model: the questions before and after it, and the change of the suite."""
+"""The drafting of new cases for a tool by a model: the questions to the user, and the change of the suite."""
 
 from __future__ import annotations
 
@@ -35,13 +35,11 @@ if TYPE_CHECKING:
 
 
 class NotDraftedError(Exception):
-    """There are no drafts; the message says why."""
+    """Raised with the reason when no case can be drafted."""
 
 
 class ToolDrafter:
-    """Drafts cases for one tool at a time.
-
-    The drafts become one undo step, if the user agrees."""
+    """Drafts cases for one tool at a time, and adds them as one undo step if the user agrees."""
 
     def __init__(self, app: Workbench) -> None:
         self._stage = app
@@ -91,10 +89,7 @@ class ToolDrafter:
         before: list[str] = []
         if now is not None:
             models, system = models or tuple(now.models), now.system
-            before = []
-            for case in now.cases:
-                if case.user:
-                    before.append(case.user)
+            before = [case.user for case in now.cases if case.user]
         if not models:
             raise NotDraftedError(f"no model is chosen; {key_for('models')} chooses one")
         model = models[0]
@@ -112,6 +107,7 @@ class ToolDrafter:
         found = drafts_in(answered, [tool.name], by_name, before, self._program.secrets)
         if not found.kept:
             raise NotDraftedError("; ".join(map(str, (*found.failed, *found.dropped))))
+        # A draft is kept if the model then makes the expected calls for it, in repeated runs.
         runs = f"{counted(len(found.kept), 'draft')}, {counted(options.repeats, 'time')} each"
         announce(f"Running {runs}; {key_for('tools.draft')} stops it", "running", GLYPHS.running)
         checking = checking_suite(found.kept, by_name, path, now, None)
@@ -130,7 +126,7 @@ class ToolDrafter:
         announce(f"{change.summary}; {key_for('edit.undo')} takes them back", "passed", GLYPHS.passed)
 
     async def _results(self, plan: Plan) -> Sequence[RunResult]:
-        """Make the runs of a plan, apart from those of the suites."""
+        """Make the runs of a plan; they are not shown with the runs of the suites."""
         from workbench.evaluation.run import Evaluation
 
         approval = await self._approve(plan)
@@ -149,7 +145,7 @@ class ToolDrafter:
 
 
 class _BeforeScreen(AskScreen[Literal["ask", "no"]]):
-    """Asks before a model is asked, which may cost money."""
+    """Asks the user before a model is asked for drafts, which may cost money."""
 
     TITLE_LINE = "Let a model draft cases?"
 
@@ -174,25 +170,30 @@ class _BeforeScreen(AskScreen[Literal["ask", "no"]]):
 
 
 class _AfterScreen(AskScreen[Literal["add", "no"]]):
-    """Shows the change of a suite, and the dropped drafts, before anything is added."""
+    """Shows the dropped drafts and the change of the suite, and asks whether to add the others."""
 
     TITLE_LINE = "Add the drafted cases?"
-    REST_S = 0.4  # it comes after a while, when keys may be meant for something else
+    # The question appears at any time, so a key that was meant for something else must not answer it.
+    REST_S = 0.4
     DEFAULT_CSS = "_AfterScreen > Vertical { width: 116; }"
 
     def __init__(self, suite: OpenSuite, change: Restructured | None, came_of: Sequence[Drafts]) -> None:
         dropped = list(chain.from_iterable(drafts.dropped for drafts in came_of))
-        after = change.document.text if change is not None else suite.document.text
+        after = suite.document.text
+        if change is not None:
+            after = change.document.text
         changed = difference(suite.document.text, after)
 
         def lines(width: int) -> list[Line]:
-            head = f"{counted(len(dropped), 'draft')} dropped:" if dropped else "No draft was dropped."
+            head = "No draft was dropped."
+            if dropped:
+                head = f"{counted(len(dropped), 'draft')} dropped:"
             found = [EMPTY, *with_margin(head, width)]
             for each in dropped:
                 found += with_margin(f"{GLYPHS.missing} {each}", width, "muted")
             return [*found, EMPTY, *changed.drawn(width)]
 
-        add = Option("add", f"to {one_line(suite.path.name)}, with the tag draft")
-        no = Option("no", "the suite stays as it is")
-        answers: list[tuple[Literal["add", "no"], Option]] = [("no", no)]
-        super().__init__(lines, [("add", add), *answers] if change else answers, leaving="leave it as it is")
+        answers: list[tuple[Literal["add", "no"], Option]] = [("no", Option("no", "the suite stays as it is"))]
+        if change:
+            answers.insert(0, ("add", Option("add", f"to {one_line(suite.path.name)}, with the tag draft")))
+        super().__init__(lines, answers, leaving="leave it as it is")

@@ -1,4 +1,4 @@
-"""The log of a server on a screen that follows it."""
+"""The screen of a server's log, which is updated while the server writes."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 LOOK_EVERY_S = 0.5
-"""How often an open log is read. Nothing is drawn while it stays the same."""
+"""The time between two looks at the file of an open log."""
 
 MAX_LINE_CHARS = 4_000
-"""The characters shown of a line; a longer one is cut, and copied whole."""
+"""The largest number of characters of a line that are shown; copying includes all."""
 
 
 def _copy(now: Situation) -> str | None:
@@ -34,9 +34,7 @@ def _copy(now: Situation) -> str | None:
 
 
 class LogView(LineView):
-    """The lines of a log, wrapped, with control characters made visible.
-
-    It stays at the end until one scrolls up."""
+    """The lines of a log, wrapped; the view stays at the end unless the user has moved up."""
 
     def __init__(self, widget_id: str) -> None:
         super().__init__(widget_id)
@@ -46,14 +44,17 @@ class LogView(LineView):
 
     @property
     def rows(self) -> list[Line]:
-        """All rows at the present width."""
+        """All rows of the log at the present width."""
         if self._laid_out != self.text_width:
             self._laid_out = self.text_width
             room = max(self.text_width - 2, 10)
             self._rows = []
             for text in self._lines:
                 # Lines of Workbench itself stand out less than those of the server.
-                role: Role = "muted" if text.startswith(("== ", "[workbench] ")) else "text"
+                role: Role = "text"
+                if text.startswith(("== ", "[workbench] ")):
+                    role = "muted"
+                # A server may write anything: control characters are made visible, so that they cannot act.
                 shown = one_line(text[:MAX_LINE_CHARS])
                 if len(text) > MAX_LINE_CHARS:
                     shown += ELLIPSIS
@@ -71,11 +72,14 @@ class LogView(LineView):
         return self.rows[index]
 
     def take(self, lines: list[str]) -> None:
-        """Show other lines."""
+        """Show the present lines of the log."""
         follows = self.cursor >= len(self.rows) - 1
         self._lines, self._laid_out = lines, -1
         last = len(self.rows) - 1
-        self.move_cursor(last if follows else min(self.cursor, last))
+        if follows:
+            self.move_cursor(last)
+        else:
+            self.move_cursor(min(self.cursor, last))
         self.repaint()
 
 
@@ -114,7 +118,8 @@ class LogScreen(SearchedScreen[None]):
             self._show_bars()
 
     def _read(self) -> str | None:
-        """Return the log, `None` if it has not changed."""
+        """Return the text of the log, `None` if it has not changed since the last call."""
+        # An error counts as a state of the file, so that it is reported once.
         try:
             status = self._file.stat()
             now = status.st_size, status.st_mtime_ns

@@ -1,4 +1,4 @@
-"""The screen of tools: servers to start, stop and call, the definitions of tools, and lint findings."""
+"""The screen of tools: the servers of suites to start, stop and call, their tools, and lint findings."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 class ToolServers:
-    """Starts and stops servers, and reports every change of their state to `tell` on the app's loop."""
+    """Starts and stops servers, and calls `tell` on the app's loop with every change of their states."""
 
     def __init__(
         self, runner: Runner, call_later: Callable[..., object], tell: Callable[[ServerToolsKey, ServerStatus], None]
@@ -58,11 +58,13 @@ class ToolServers:
         self._watched: dict[ServerToolsKey, Future[ServerStatus]] = {}
 
     async def look(self, sources: Iterable[ServerTools]) -> None:
-        """Report the present state of servers.
-
-        Without a runtime, none was started."""
+        """Report the present states of servers."""
         serving = self._runner.serving
-        servers = [(source.key, server) for source in sources if (server := server_of(source)) is not None]
+        servers: list[tuple[ServerToolsKey, ServerOf]] = []
+        for source in sources:
+            if (server := server_of(source)) is not None:
+                servers.append((source.key, server))
+        # Without a runtime, no server was started.
         if serving is None or not servers:
             return
         found = await asyncio.wrap_future(serving.status([server for _, server in servers]))
@@ -70,9 +72,7 @@ class ToolServers:
             self._report(serving, key, server, status)
 
     async def start(self, key: ServerToolsKey, server: ServerOf, grant: Grant) -> ServerStatus:
-        """Start a server, or restart it if it is down.
-
-        Returns its state."""
+        """Start a server, or restart it if it is down, and return its state."""
         self._forget(key)
         serving = await self._runner.open_serving()
         self._tell(key, ServerStatus("starting"))
@@ -87,9 +87,7 @@ class ToolServers:
         self._report(serving, key, server, await asyncio.wrap_future(serving.stop(server)))
 
     def close(self) -> None:
-        """Stop reporting.
-
-        Servers keep their state."""
+        """Report no more changes; the servers keep their states."""
         for key in tuple(self._watched):
             self._forget(key)
 
@@ -99,6 +97,7 @@ class ToolServers:
         if status.state not in ("starting", "running"):
             return
         loop = asyncio.get_running_loop()
+        # The future ends with the next change, on another thread; then the one after that is awaited.
         future = self._watched[key] = serving.changed(server, status)
 
         def on_done(done: Future[ServerStatus]) -> None:
@@ -117,7 +116,7 @@ class ToolServers:
 
 
 def server_of(source: ServerTools) -> ServerOf | None:
-    """Return the server of a source, `None` for tools defined in the suite."""
+    """Return the server of a source, `None` if its tools are defined in the suite."""
     if source.server is None:
         return None
     return ServerOf(source.file.path, source.server)
@@ -130,12 +129,12 @@ class ToolsNow(Situation):
     on_tool: bool = False
     """Whether the cursor is on a tool."""
     server: ServerState | None = None
-    """The state of its server, `None` for tools defined in the suite."""
+    """The state of the selected server or the tool's server, `None` if the suite defines the tools."""
     running: int = 0
-    """The number of active runs."""
+    """The number of runs in progress."""
 
 
-_WRITTEN_OUT = "these tools are defined in the suite: there is no server"
+_DEFINED_IN_SUITE = "these tools are defined in the suite: there is no server"
 _NEEDED = "runs are under way and may need this server: stop them first"
 
 
@@ -148,9 +147,11 @@ def _start(now: ToolsNow) -> str | None:
 
 
 def _stop(now: ToolsNow) -> str | None:
-    if now.server in ("running", "starting"):
-        return _NEEDED if now.running else None
-    return _log(now) or "this server is not running"
+    if now.server not in ("running", "starting"):
+        return _log(now) or "this server is not running"
+    if now.running:
+        return _NEEDED
+    return None
 
 
 def _renew(now: ToolsNow) -> str | None:
@@ -168,7 +169,9 @@ def _call(now: ToolsNow) -> str | None:
 
 
 def _tool(now: ToolsNow) -> str | None:
-    return None if now.on_tool else "put the cursor on a tool"
+    if now.on_tool:
+        return None
+    return "put the cursor on a tool"
 
 
 def _copy(now: Situation) -> str | None:
@@ -178,13 +181,13 @@ def _copy(now: Situation) -> str | None:
 
 
 def _log(now: ToolsNow) -> str | None:
-    return None if now.server is not None else _WRITTEN_OUT
+    if now.server is None:
+        return _DEFINED_IN_SUITE
+    return None
 
 
 class ToolsScreen(ListScreen[None, ToolList]):
-    """The servers and tools of some suites.
-
-    Servers start only by key, and only if trusted."""
+    """The screen of the servers and tools of suites; a server starts when the user asks for it and trusts it."""
 
     LIST_SHARES = (0.25, 0.5)
     TWO_COLUMNS_CELLS = 100
@@ -225,12 +228,10 @@ class ToolsScreen(ListScreen[None, ToolList]):
         listings = self.stage.main.known_tools.listings
 
         def remembered() -> ToolList:
-            known = {}
-            for file in self._files:
-                if file.suite:
-                    known[file.path] = listings.of(file.suite, file.path)
+            known = {file.path: listings.of(file.suite, file.path) for file in self._files if file.suite}
             return ToolList(self._files, known)
 
+        # In a thread, because the listings of earlier starts are read from files.
         self.state = await asyncio.to_thread(remembered)
         self._list.state = self.state
         self._loading = False
@@ -240,10 +241,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
 
     async def _lint(self) -> None:
         """Lint the tools of every suite in a thread."""
-        suites = []
-        for file in self._files:
-            if file.suite is not None:
-                suites.append((file, self.state.tools_of(file.path)))
+        suites = [(file, self.state.tools_of(file.path)) for file in self._files]
 
         def look() -> Mapping[Path, tuple[LintFinding, ...]]:
             return {file.path: lint_suite(file.suite, tools) for file, tools in suites if file.suite}
@@ -253,9 +251,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
         self._show_state(moved=False)
 
     def _take(self, key: ServerToolsKey, status: ServerStatus) -> None:
-        """Take over the state of a server.
-
-        If its tools changed, they are linted again."""
+        """Show the state of a server, and lint its tools again if they changed."""
         ran = any(source.key == key and source.state == "running" for source in self.state.sources)
         if self.is_mounted and ran and status.state == "down":
             self.announce(_failure(status), "error", GLYPHS.error)
@@ -268,7 +264,9 @@ class ToolsScreen(ListScreen[None, ToolList]):
         return row_line(self.state, self.state.rows[index], width, self._now())
 
     def _message(self) -> Message:
-        return () if self._loading else list_message(self.state)
+        if self._loading:
+            return ()
+        return list_message(self.state)
 
     def _detail_lines(self, width: int) -> Sequence[Line]:
         row = self.state.selected
@@ -279,10 +277,12 @@ class ToolsScreen(ListScreen[None, ToolList]):
         return message_lines((), width)
 
     def _show_state(self, *, moved: bool = True) -> None:
-        if self.is_mounted:  # a server may report after the screen was closed
+        # A server may report after the screen was closed.
+        if self.is_mounted:
             super()._show_state(moved=moved)
 
     def second_passed(self) -> None:
+        # The seconds of a starting server are shown.
         if any(source.starting_since for source in self.state.sources):
             self._show_state(moved=False)
 
@@ -311,8 +311,11 @@ class ToolsScreen(ListScreen[None, ToolList]):
         server: ServerState | None = None
         if row is not None and row.source.server is not None and row.kind != "suite":
             server = row.source.state
+        typing: Literal["a filter"] | None = None
+        if self._filtering:
+            typing = "a filter"
         return ToolsNow(
-            typing="a filter" if self._filtering else None,
+            typing=typing,
             has_text=row is not None,
             on_tool=row is not None and row.tool is not None,
             server=server,
@@ -359,7 +362,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
 
     @action("y", "Copy the definition of the tool", label="copy", needs=_copy)
     def do_copy(self) -> None:
-        """Copy the definition of the selected tool as JSON, or the text of a different row."""
+        """Copy the definition of the selected tool as JSON, the reason why a server is down, or the suite's path."""
         self.stage.copy(*self._text_to_copy(), self.announce)
 
     def _text_to_copy(self) -> tuple[str, str]:
@@ -373,7 +376,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
                 definition["annotations"] = dict(tool.annotations)
             return json.dumps(definition, ensure_ascii=False, indent=2), f"the definition of {one_line(tool.name)}"
         if row.source.reason:
-            return row.source.reason, "why the server is down"
+            return row.source.reason, "the reason why the server is down"
         return str(row.source.file.path), "the suite's path"
 
     @action("l", "Live log of the server", label="log", needs=_log)
@@ -422,7 +425,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
             self.announce(_failure(status), "error", GLYPHS.error)
 
     async def _grant(self, file: SuiteFile) -> Grant | None:
-        """Return the grant for the servers of a suite, after asking for trust, `None` if they may not be started."""
+        """Ask for trust in the servers of a suite; return the grant for them, `None` if they may not start."""
         approval = await self.stage.services.starter.approval_of_servers(file)
         if isinstance(approval, str):
             self.announce(approval, "warned", GLYPHS.warned)
@@ -454,7 +457,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
         self.stage.show(screen, lambda _: self._called(row.source))
 
     def _called(self, source: ServerTools) -> None:
-        """Update after a call or a variant, which may have started or ended the server or changed the suite."""
+        """Update the state of a server and its suite after a call by hand or a new variant."""
         if not self.is_mounted:
             return
         file = self._file_at(source.file.path)
@@ -463,14 +466,13 @@ class ToolsScreen(ListScreen[None, ToolList]):
         self.run_worker(self._servers.look([source]), group="tools")
 
     def _file_at(self, path: Path) -> SuiteFile | None:
-        """Return the current state of a suite."""
         suite = self.stage.open_suites.at(path)
-        return suite.file if suite is not None else None
+        if suite is None:
+            return None
+        return suite.file
 
     def _change_case(self, suite_file: Path, change: Callable[[Table], Table], done: str) -> str:
-        """Change the selected case.
-
-        See `call_screen.IntoCase`."""
+        """Change the selected case, as described at `IntoCase`."""
         suite, case = self.stage.selection.suite, self.stage.selection.outline
         if suite is None or case is None or suite.path != suite_file:
             raise NotInCaseError
@@ -486,7 +488,7 @@ def _failure(status: ServerStatus) -> str:
 
 
 class CallForms:
-    """The forms of calls by hand, kept until the program ends."""
+    """The forms of calls by hand by suite and tool, which keep their texts until the program ends."""
 
     def __init__(self, app: Workbench) -> None:
         self.by_tool: dict[tuple[Path, str], CallForm] = {}
@@ -495,5 +497,5 @@ class CallForms:
 def open_tools(app: Workbench) -> None:
     """Show the tools of the selected suite or folder."""
     suites, place = app.selection.suites_below()
-    # The main form uses the known tools, which may have changed meanwhile.
+    # The form of the case completes the known tools, which may have changed when the screen closes.
     app.show(ToolsScreen(app, [suite.file for suite in suites], place), lambda _: app.selection.show_again())

@@ -1,4 +1,4 @@
-"""Open the log of a server."""
+"""Opening the log of a server."""
 
 from __future__ import annotations
 
@@ -23,19 +23,23 @@ def open_log(app: Workbench) -> None:
         app.announce("This suite has no servers, so there is no log", "warned", GLYPHS.warned)
         return
     servers = suite.file.suite.servers
+    # Only servers that the program starts itself, by a command, have a log here.
     server = next((server for server in servers if server.command is not None), servers[0])
     if run is not None and run.result is not None:
         finish = run.result.trajectory.finish
         if finish is not None and finish.server_output is not None:
-            ended_by = finish.server_output.server
-            server = next((server for server in servers if server.name == ended_by), server)
+            for other in servers:
+                if other.name == finish.server_output.server:
+                    server = other
     show_log(app, suite.path, server, app.announce)
 
 
 def show_log(app: Workbench, suite_file: Path, server: Server, announce: Announce) -> None:
     """Show the log of a server, or announce why it has none."""
     if server.command is None:
-        where = "where it runs" if server.url is not None else "in the program's log, because it runs inside Workbench"
+        where = "in the program's log, because it runs inside Workbench"
+        if server.url is not None:
+            where = "where it runs"
         announce(f"The log of {one_line(server.name)} is {where}", "warned", GLYPHS.warned)
         return
     app.show(LogScreen(app, server.name, log_file_of(app.program.folders.server_logs, suite_file, server)))

@@ -1,4 +1,4 @@
-"""Offers to start servers that were just written into a suite, so that their tools are known."""
+"""The offer to start a server that was just written into a suite, so that its tools are known."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 class ServerOffers:
-    """Starts servers as soon as they are complete and valid and nothing is being typed, after the question of trust.
+    """Asks for trust in servers that the user has just written, and starts them.
 
-    The same text of a server is offered once, whatever the answer."""
+    It asks once for each definition of a server, as soon as that is valid and nothing is being typed."""
 
     def __init__(
         self,
@@ -37,22 +37,20 @@ class ServerOffers:
         approve: Callable[[SuiteFile], Coroutine[Any, Any, Approval | str]],
         is_typing: Callable[[], bool],
     ) -> None:
-        """Create the offers.
-
-        `approve` asks for trust and returns the approval for the servers of a suite, or why there is none."""
+        """Create the offers; `approve` asks for trust, and returns the approval for a suite's servers or why not."""
         self._stage = stage
         self._open_suites = open_suites
         self._runner = runner
         self._approve = approve
         self._is_typing = is_typing
         self._seen: dict[Path, set[str]] = {}
-        """The servers, as they are defined, that were not written just now, or were offered."""
+        """The definitions of servers that were offered, or came with a file, by suite."""
         self._edited: set[Path] = set()
+        """The suites whose settings were edited since the last look."""
 
     def follow(self, change: SuitesChanged) -> None:
-        """Note edits of the settings of suites.
-
-        Servers that come in another way are not offered."""
+        """Take note of edited settings, and of the servers of suites that were read."""
+        # Only servers that the user types are offered, not those that come with a file.
         for suite in change.suites:
             if change.how == "edited" and change.index == HEAD:
                 self._edited.add(suite.path)
@@ -61,7 +59,7 @@ class ServerOffers:
         self.look_soon()
 
     def look_soon(self) -> None:
-        """Look for new servers after the key that is being handled."""
+        """Look for new servers as soon as the present key was handled."""
         if self._edited:
             self._stage.call_later(self._look)
 
@@ -78,15 +76,16 @@ class ServerOffers:
                 self._stage.work(self._offer(suite.settings_file, fresh), "start")
 
     def _see(self, suite: OpenSuite) -> list[Server]:
-        """Return the servers of a suite that were not seen before."""
+        """Return the servers of a suite whose definitions were not seen before, and count them as seen."""
         file, seen = suite.settings_file, self._seen.setdefault(suite.path, set())
         if file is None or file.suite is None:
             return []
-        fresh = []
+        fresh: list[Server] = []
         for server in file.suite.servers:
-            if server.model_dump_json() not in seen:
+            definition = server.model_dump_json()
+            if definition not in seen:
+                seen.add(definition)
                 fresh.append(server)
-        seen.update(server.model_dump_json() for server in fresh)
         return fresh
 
     async def _offer(self, file: SuiteFile, servers: list[Server]) -> None:

@@ -1,4 +1,4 @@
-"""The state of the screen of tools (servers, their tools, a filter and a cursor), and its lines."""
+"""The state of the screen of tools (sources of tools, a filter and a cursor), and its lines."""
 
 from __future__ import annotations
 
@@ -35,16 +35,15 @@ RowKind = Literal["suite", "source", "tool", "note"]
 
 
 ServerToolsKey = tuple[Path, str | None, str | None]
-"""Identifies a source: the suite, the server's name, and the case's id."""
+"""The identity of a source of tools: the suite, the name of the server, and the id of the case."""
 
 
 @dataclass(frozen=True)
 class ServerTools:
-    """The tools of one server of a suite.
+    """A source of tools: a server of a suite or, if `server` is `None`, the suite or the case with the id `case`.
 
-    If `server` is `None`, they are defined in the suite or in the case with the id `case`. `listed_at` is set for tools
-    from an earlier listing. `reason` is why the server is down, `output` the end of its output, and `starting_since`,
-    on the monotonic clock, is set while it starts."""
+    `listed_at` is set if the tools are those of an earlier listing. `reason` is why the server is down, `output` the
+    end of its output. `starting_since`, in seconds of the monotonic clock, is set while the server starts."""
 
     file: SuiteFile
     server: Server | None
@@ -56,20 +55,29 @@ class ServerTools:
     starting_since: float | None = None
     case: str | None = None
     task_tools: tuple[str, ...] = ()
-    """Tools that models are not offered, because only tasks of MCP may call them."""
+    """The names of tools that models are not offered, because they can only be called as MCP tasks."""
 
     @property
     def key(self) -> ServerToolsKey:
-        return self.file.path, self.server.name if self.server is not None else None, self.case
+        if self.server is None:
+            return self.file.path, None, self.case
+        return self.file.path, self.server.name, self.case
 
     @cached_property
     def tokens(self) -> int:
-        """The estimated number of tokens of its tools."""
+        """The estimated number of tokens that the definitions of the tools take in a request."""
         return tokens_of(self.tools)
+
+    @property
+    def suite_name(self) -> str:
+        """The name of the suite; empty if it has errors."""
+        if self.file.suite is None:
+            return ""
+        return self.file.suite.name
 
 
 class ToolRow(NamedTuple):
-    """One row: a suite, a source, a tool, or a note that there are no tools."""
+    """One row: a suite, a source of tools, a tool, or a note that a source has none."""
 
     kind: RowKind
     source: ServerTools
@@ -77,12 +85,15 @@ class ToolRow(NamedTuple):
 
     @property
     def key(self) -> tuple[RowKind, ServerToolsKey, str]:
-        """Identifies the row across changes."""
-        return self.kind, self.source.key, self.tool.name if self.tool is not None else ""
+        """The identity of the row, which stays the same when the state of a server changes."""
+        tool = ""
+        if self.tool is not None:
+            tool = self.tool.name
+        return self.kind, self.source.key, tool
 
 
 class ToolList(ListState[ToolRow]):
-    """All sources of some suites as rows."""
+    """The sources of tools of suites, and their tools, as rows; `remembered` has the tools that servers listed last."""
 
     def __init__(self, files: Sequence[SuiteFile], remembered: Mapping[Path, Mapping[str, Listing]]) -> None:
         super().__init__()
@@ -107,12 +118,13 @@ class ToolList(ListState[ToolRow]):
             self.move_to(next((at for at, row in enumerate(self.rows) if row.kind == "tool"), 0))
 
     def take(self, key: ServerToolsKey, status: ServerStatus, now: datetime) -> bool:
-        """Take over the state of a server.
+        """Take over the state of a server, and return whether its tools changed.
 
-        Returns whether its tools changed. When it stops running, its tools count as listed at `now`."""
-        at = next((at for at, source in enumerate(self._sources) if source.key == key), None)
-        if at is None:
+        When the server stops running, its tools count as listed at `now`."""
+        keys = [source.key for source in self._sources]
+        if key not in keys:
             return False
+        at = keys.index(key)
         before = self._sources[at]
         source = replace(before, state=status.state, reason=status.reason, output=status.output, starting_since=None)
         if status.state == "running":
@@ -134,11 +146,12 @@ class ToolList(ListState[ToolRow]):
         self._rebuild()
 
     def tools_of(self, path: Path) -> tuple[ToolDefinition, ...]:
-        """Return all known tools of a suite that are offered together.
-
-        Those of single cases are excluded."""
-        sources = (source for source in self._sources if source.file.path == path and source.case is None)
-        return tuple(chain.from_iterable(source.tools for source in sources))
+        """Return all known tools of a suite that models are offered together: without those of single cases."""
+        tools: list[ToolDefinition] = []
+        for source in self._sources:
+            if source.file.path == path and source.case is None:
+                tools += source.tools
+        return tuple(tools)
 
     def set_findings(self, path: Path, findings: Sequence[LintFinding]) -> None:
         """Set the lint findings of a suite."""
@@ -146,11 +159,12 @@ class ToolList(ListState[ToolRow]):
         self._about = {}
         for of, found in self._findings.items():
             for finding in found:
+                # A finding about no tool in particular is one about all tools of the suite.
                 for name in finding.tools or (None,):
                     self._about.setdefault((of, name), []).append(finding)
 
     def findings_on(self, row: ToolRow) -> tuple[LintFinding, ...]:
-        """Return the findings about a tool or, for a suite or source, those about all tools of its suite together."""
+        """Return the findings about a tool or, for another row, those about all tools of the suite together."""
         name: ToolName | None = None
         if row.tool is not None:
             name = ToolName(row.tool.name, row.tool.server, row.source.case)
@@ -190,15 +204,12 @@ class ToolList(ListState[ToolRow]):
 
 
 def expecting(file: SuiteFile, tool: str) -> tuple[tuple[str, bool], ...]:
-    """Return the names of the cases that expect a tool, each with whether the tool is only forbidden there."""
+    """Return the names of the cases that expect or forbid a tool, each with whether it only forbids the tool."""
     if file.suite is None:
         return ()
     found: list[tuple[str, bool]] = []
     for case in file.suite.cases:
-        places = []
-        for place, call in case.written_calls():
-            if call.tool == tool:
-                places.append(place[0])
+        places = [place[0] for place, call in case.written_calls() if call.tool == tool]
         if places:
             found.append((case.name, all(place == "disallowed" for place in places)))
     return tuple(found)
@@ -223,13 +234,12 @@ def _sources_of(file: SuiteFile, remembered: Mapping[str, Listing]) -> list[Serv
 
 
 def _text_of(source: ServerTools, tool: ToolDefinition) -> str:
-    suite = source.file.suite.name if source.file.suite is not None else ""
-    return f"{tool.name} {tool.description} {tool.server or ''} {suite} {source.file.path.stem}"
+    return f"{tool.name} {tool.description} {tool.server or ''} {source.suite_name} {source.file.path.stem}"
 
 
 INDENT = 2
 MAX_DESCRIPTION_CHARS = 20_000
-"""The characters of a description that are shown."""
+"""The largest number of characters of a description that are shown."""
 
 _STATE_SIGNS: Mapping[str, tuple[str, Role]] = {
     "not started": (GLYPHS.never, "muted"),
@@ -257,18 +267,18 @@ _FACTS = (
     "format",
     "pattern",
 )
-"""Further keywords of a schema, in display order."""
+"""The keywords of a schema that are shown beside its type, in this order."""
 
 
 def row_line(state: ToolList, row: ToolRow, width: int, now: datetime) -> Line:
     """Return one row of the list."""
     source = row.source
     if row.kind == "suite":
-        name = source.file.suite.name if source.file.suite is not None else source.file.path.name
-        return cut_line((Span(one_line(name), "heading"),), width)
+        return cut_line((Span(one_line(source.suite_name or source.file.path.name), "heading"),), width)
+    if row.kind == "note" and (source.server is None or source.state == "running"):
+        return cut_line((Span("    no tools", "muted"),), width)
     if row.kind == "note":
-        listed = source.server is None or source.state == "running"
-        return cut_line((Span("    no tools" if listed else "    unknown until it runs", "muted"),), width)
+        return cut_line((Span("    unknown until it runs", "muted"),), width)
     if row.tool is None:
         return _source_line(source, width)
     right = [Span(count_text(tokens_of([row.tool])), "muted")]
@@ -280,7 +290,7 @@ def row_line(state: ToolList, row: ToolRow, width: int, now: datetime) -> Line:
 
 
 def finding_sign(findings: Sequence[LintFinding]) -> tuple[str, Role]:
-    """Return the sign of the worst finding."""
+    """Return the sign of the most severe finding."""
     if any(finding.severity == "error" for finding in findings):
         return GLYPHS.error, "error"
     return GLYPHS.warned, "warned"
@@ -323,7 +333,7 @@ def list_message(state: ToolList) -> Message:
 
 
 def detail_lines(state: ToolList, row: ToolRow, width: int, now: datetime) -> Sequence[Line]:
-    """Return everything about the tool, server or suite of a row."""
+    """Return the lines about the tool, server or suite of a row."""
     if row.tool is not None:
         return JoinedLines([_tool_lines(state, row, row.tool, width, now), _schema_lines(row.tool, width)])
     source = row.source
@@ -362,7 +372,7 @@ def _server_lines(source: ServerTools, server: Server, width: int, now: datetime
 
 
 def reached(server: Server) -> str:
-    """Describe how a server is reached, in the suite's terms."""
+    """Return the command, URL or module of a server, as its suite has it."""
     if server.command is not None:
         return f"command: {shlex.join(server.command)}"
     if server.url is not None:
@@ -371,7 +381,9 @@ def reached(server: Server) -> str:
 
 
 def _tool_lines(state: ToolList, row: ToolRow, tool: ToolDefinition, width: int, now: datetime) -> list[Line]:
-    server = "in the suite" if tool.server is None else f"on {one_line(tool.server)}"
+    server = "in the suite"
+    if tool.server is not None:
+        server = f"on {one_line(tool.server)}"
     tokens = f"about {count_text(tokens_of([tool]))} tokens"
     lines = [cut_line((Span(" "), Span(one_line(tool.name), "tool"), Span(f"  {server}", "muted")), width)]
     description = visible(tool.description[:MAX_DESCRIPTION_CHARS]).strip()
@@ -392,7 +404,9 @@ def _tool_lines(state: ToolList, row: ToolRow, tool: ToolDefinition, width: int,
     if not cases:
         lines.append((Span("   no case", "muted"),))
     for name, forbidden in cases:
-        mark = "  forbidden" if forbidden else ""
+        mark = ""
+        if forbidden:
+            mark = "  forbidden"
         lines.append(cut_line((Span(f"   {one_line(name)}"), Span(mark, "warned")), width))
     return lines
 
@@ -402,11 +416,8 @@ def _schema_lines(tool: ToolDefinition, width: int) -> Sequence[Line]:
 
 
 def parameter_lines(schema: Schema, width: int) -> list[Line]:
-    """Return the parameters as a tree: name, type, whether required, constraints and description."""
-    parameters = []
-    for parameter in parameters_of(schema):
-        if not parameter.item:
-            parameters.append(parameter)
+    """Return the parameters of a schema as a tree: name, type, whether required, constraints and description."""
+    parameters = [parameter for parameter in parameters_of(schema) if not parameter.item]
     if not parameters:
         return [(Span("   none", "muted"),)]
     return list(chain.from_iterable(_parameter(parameter, width) for parameter in parameters))
@@ -418,9 +429,12 @@ def _parameter(parameter: Parameter, width: int) -> list[Line]:
     facts = [one_line(type_text(parameter.schema)) or "of no type"]
     if parameter.required:
         facts.append("required")
-    facts += [one_line(f"{key} {_json(parameter.schema[key])}") for key in _FACTS if key in parameter.schema]
+    for key in _FACTS:
+        if key in parameter.schema:
+            facts.append(one_line(f"{key} {_json(parameter.schema[key])}"))
     about = f" {GLYPHS.dot} ".join(facts)
     name = one_line(parameter.name)
+    # The name and the facts are wrapped together; a name that fills the row is colored as far as it goes.
     first, *rest = wrap(f"{name}  {about}", room)
     lines: list[Line] = [(Span(" " * indent), Span(first[: len(name)], "key"), Span(first[len(name) :], "literal"))]
     lines += [(Span(" " * (indent + 2)), Span(row, "literal")) for row in rest]

@@ -1,4 +1,4 @@
-"""The actions of the run pane: unfolding, searching, saving, accepting, and selecting a different run of the case."""
+"""The actions on the displayed run: unfold, search, save, fork and accept it, and select another run of the case."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from workbench.tui.kit.actions import Action, MainActions, MainSituation, action
 
 
 def why_no_other_run(now: MainSituation) -> str | None:
-    """Return why the case has no second run to show."""
+    """Return why no other run of the case can be selected, `None` if one can."""
     if not now.runs:
         return why_no_run(now)
     if now.runs > 1:
@@ -16,11 +16,15 @@ def why_no_other_run(now: MainSituation) -> str | None:
 
 
 def _open(now: MainSituation) -> str | None:
-    return None if now.ran_before else _item(now)
+    if now.ran_before:
+        return None
+    return _item(now)
 
 
 def _item(now: MainSituation) -> str | None:
-    return None if now.runs else why_no_run(now)
+    if now.runs:
+        return None
+    return why_no_run(now)
 
 
 def _save_run(now: MainSituation) -> str | None:
@@ -29,14 +33,16 @@ def _save_run(now: MainSituation) -> str | None:
     if now.shown == "a recording":
         return "this run is a recording already"
     if now.shown == "a run":
-        return f"this run is not finished yet; {key_for('step')} holds it, and then what there is can be saved"
+        return f"this run is not finished yet; {key_for('step')} holds it, and then it can be saved so far"
     return why_no_run(now)
 
 
 def _fix_prompt(now: MainSituation) -> str | None:
     if now.shown == "nothing":
         return why_no_run(now)
-    return None if now.shown_failed else "this run did not fail"
+    if now.shown_failed:
+        return None
+    return "this run did not fail"
 
 
 def _fork(now: MainSituation) -> str | None:
@@ -64,7 +70,7 @@ def _accept(now: MainSituation) -> str | None:
 
 
 class ShownRunActions(MainActions):
-    """Performs the actions on the displayed run."""
+    """The actions on the displayed run."""
 
     GROUP = "The displayed run"
 
@@ -118,7 +124,7 @@ class ShownRunActions(MainActions):
 
     @action(
         "a",
-        "Accept what the model did: the call or the run",
+        "Accept the model's calls: the one at the cursor, or all",
         name="accept",
         label="accept",
         needs=_accept,
@@ -126,7 +132,7 @@ class ShownRunActions(MainActions):
         words="expect update snapshot approve golden baseline assert",
     )
     def accept(self) -> None:
-        """Accept the call under the cursor, or the run."""
+        """Accept the call under the cursor or, outside of the run pane, the whole run."""
         self._accept(whole=self.app.main.pane != "run")
 
     @action("A", "Accept the whole run", name="accept.run", needs=_accept, changes=True)
@@ -141,14 +147,14 @@ class ShownRunActions(MainActions):
 
     @action(
         "",
-        "Capture: accept what all runs of each case shown share",
+        "Capture: accept the calls that all runs of a case share",
         name="capture",
         needs=_capture,
         changes=True,
         words="expect propose snapshot approve golden baseline update several",
     )
     def capture(self) -> None:
-        """Accept what all runs of a case share, of every case that the filter shows."""
+        """Accept, for every case that the filter shows, the calls that all of its runs share."""
         from workbench.tui.acceptance.capture import Capturer
 
         self.app.part(Capturer).begin()
@@ -165,14 +171,15 @@ class ShownRunActions(MainActions):
         run = self.app.selection.run
         if run is None or (result := run.shown_result) is None:
             return
-        from workbench.show.views.fix_prompt import fix_prompt  # on use, like everything that few sessions need
+        # Imported on first use, because few sessions need it.
+        from workbench.show.views.fix_prompt import fix_prompt
 
         prompt = fix_prompt(run.shown_case, result, str(run.path))
         self.app.copy(prompt, "the prompt", self.app.announce)
 
     @action(
         "Y",
-        "Fork the run before or after what the cursor is on",
+        "Fork the run at the cursor",
         name="run.fork",
         where="run",
         label="fork",
@@ -202,4 +209,4 @@ class ShownRunActions(MainActions):
 
 
 OF_STORED_RUN = Action("run.expand", "Open the last run, from the history", ("enter",), "run", "open")
-"""What the key does while the pane names a run of the history, for the key bar."""
+"""The key of the key bar while the pane describes the last run in the history."""

@@ -1,4 +1,4 @@
-"""A run in one line, and the lines of its end."""
+"""A run in one line: its name, status, time, tokens and cost."""
 
 from __future__ import annotations
 
@@ -18,13 +18,10 @@ if TYPE_CHECKING:
 
 
 def run_name(run: RunRecord, others: Sequence[RunRecord] = ()) -> str:
-    """Return the name of a run: the model, the repeat if there are several, and whether it is a fork.
+    """Return the name of a run among `others`: its model, repeat and whether it is a fork, as far as they differ.
 
-    The time is added if nothing else tells it from `others`."""
-    alike = []
-    for other in others:
-        if other is not run and other.model == run.model:
-            alike.append(other)
+    The time of its start is added if the rest is the same as that of another run."""
+    alike = [other for other in others if other is not run and other.model == run.model]
     name = model_label(run.model)
     if run.repeat or any(other.repeat != run.repeat for other in alike):
         name += f" #{run.repeat + 1}"
@@ -36,16 +33,14 @@ def run_name(run: RunRecord, others: Sequence[RunRecord] = ()) -> str:
 
 
 def began(run: RunRecord) -> str:
-    """Return when a run began, in local time.
-
-    Empty if it has not begun."""
+    """Return the local time at which a run began; empty if it has not begun."""
     if not run.started_at:
         return ""
     return f"{datetime.fromisoformat(run.started_at).astimezone():%Y-%m-%d %H:%M:%S}"
 
 
 def verdict(run: RunRecord) -> Line:
-    """Return the status and score of a run, or its progress, after a sign."""
+    """Return the sign, status and score of a run or, while it is in progress, its state."""
     figures = run.figures
     if figures is None:
         sign, text, role = unfinished(run)
@@ -54,7 +49,7 @@ def verdict(run: RunRecord) -> Line:
 
 
 def facts(run: RunRecord) -> list[str]:
-    """Return the usage of a finished run, the most important part first: its time, tokens in and out, cost."""
+    """Return the time, tokens and cost of a finished run, as far as they are known, the most important first."""
     figures = run.figures
     if figures is None or not figures.asked:
         return []
@@ -69,23 +64,21 @@ def facts(run: RunRecord) -> list[str]:
 
 
 def model_time(figures: RunSummary) -> str:
-    """Return how long the model took to answer, empty if it never did, or nobody knows."""
+    """Return the time that the model took to answer; empty if it is unknown or the model never answered."""
     if figures.asked and figures.latency_ms:
         return duration_text(figures.latency_ms)
     return ""
 
 
 def limited_time(figures: RunSummary) -> str:
-    """Return the time that the case's latency limit measures, empty if it is unknown or the model never answered."""
+    """Return the time that the case's latency limit measures; empty if it is unknown or the model never answered."""
     if figures.asked and figures.limited_ms:
         return duration_text(figures.limited_ms)
     return ""
 
 
 def headline(name: str, run: RunRecord, width: int) -> Line:
-    """Return a run's name, status and as many facts as fit.
-
-    A name that is too long is cut."""
+    """Return a run's name, status and as many of its `facts` as have room; a long name is cut."""
     ends: list[Line] = [verdict(run)]
     for fact in facts(run):
         ends.append((*ends[-1], Span(f" {GLYPHS.dot} {fact}", "muted")))
@@ -95,7 +88,7 @@ def headline(name: str, run: RunRecord, width: int) -> Line:
 
 
 def unfinished(run: RunRecord) -> Note:
-    """Return the state of a run that is not over."""
+    """Return the state of a run in progress."""
     if run.asks:
         return Note(GLYPHS.asks, "asks whether a call may be executed", "warned")
     if run.held:

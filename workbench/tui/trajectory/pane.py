@@ -1,4 +1,4 @@
-"""The run pane: the choice of a case's runs, and the lines of one run, with a search."""
+"""The run pane: tabs of a case's runs, and the lines of the selected run, with a search."""
 
 from __future__ import annotations
 
@@ -32,24 +32,22 @@ if TYPE_CHECKING:
 
 
 class RunPane(SearchedRun):
-    """Shows one of the runs of a case.
-
-    The editor exists only while something is typed for a held run."""
+    """The pane that shows one run of a case, and an editor while text is typed for a held run."""
 
     class Turned(TextualMessage):
-        """Posted when typing begins or ends, or the focus moves."""
+        """Posted when typing for a held run begins or ends, or the focus moves."""
 
     class Kept(TextualMessage):
-        """Posted when the typed text should be sent to the run."""
+        """Posted when the user sends the typed text to the held run."""
 
     def __init__(self, stage: Workbench, widget_id: str | None = None, *, classes: str | None = None) -> None:
         super().__init__(widget_id, classes=classes)
         self._stage = stage
         self._run: RunRecord | None = None
         self.editor: HeldEditor | None = None
-        """The editor of text for a held run."""
+        """The editor of text for a held run, if any is typed."""
         self._drafts: dict[tuple[str, HeldKind], tuple[HeldText, str, bool]] = {}
-        """Unsent text: its target, the text, and whether it is a tool error."""
+        """Unsent texts: the target, the text, and whether it is a tool error."""
 
     def compose(self) -> ComposeResult:
         yield PaneTitle("run-title")
@@ -72,14 +70,17 @@ class RunPane(SearchedRun):
     ) -> None:
         """Show one of the runs of a case, or a message if there is none.
 
-        `held` are all held runs, of any case, `starting` are the servers that start, and `in_use` the models that the
-        user chose."""
+        `held` are the held runs of all cases, `starting` the servers and models that are starting, and `in_use` the
+        models that the user selected."""
         if self.editor is not None:
             if runs and runs[chosen] is self.editor.held.run:
                 self.editor.follow()
             else:
                 self.end_typing()
-        run = self._run = runs[chosen] if runs else None
+        run: RunRecord | None = None
+        if runs:
+            run = runs[chosen]
+        self._run = run
         self.query_one("#choice", RunChoice).show(runs, chosen)
         self.query_one("#branch", BranchLine).show(run, in_use)
         if run is None:
@@ -90,7 +91,7 @@ class RunPane(SearchedRun):
 
     @property
     def call_meant(self) -> str | None:
-        """The id of the call under the cursor, otherwise of the one where the run is held."""
+        """The id of the call under the cursor, otherwise of the call at which the run is held."""
         run, place = self._run, self.run_list.place
         if place is not None and place.call_id is not None:
             return place.call_id
@@ -100,7 +101,7 @@ class RunPane(SearchedRun):
 
     @property
     def target(self) -> Widget:
-        """The widget that gets the focus of the pane."""
+        """The widget that takes the focus of the pane."""
         if self.editor is not None and self.editor.is_mounted:
             return self.editor.editor
         return self.run_list
@@ -115,13 +116,13 @@ class RunPane(SearchedRun):
         return self.editor.typing
 
     def takes(self, action_id: str) -> bool:
-        """Return whether an action applies to the text being typed here, instead of the suite."""
+        """Return whether an action applies to the text that is typed for a held run, instead of the suite."""
         return self.typing is not None and action_id in OF_TYPED_TEXT
 
     def type_in(self, held: HeldText) -> None:
-        """Open the editor with the unsent text, if any.
+        """Open the editor for a text of a held run, with its unsent version if there is one.
 
-        If the run has left the place where that was typed, it is only displayed."""
+        An unsent text for a hold that the run has left is shown, but can no longer be sent."""
         from workbench.tui.holds.held_editor import HeldEditor
 
         self.end_typing()
@@ -132,16 +133,14 @@ class RunPane(SearchedRun):
         self.mount(self.editor)
 
     def has_unsent(self, run: RunRecord) -> bool:
-        """Return whether there is unsent text for the place where a run is held."""
+        """Return whether there is unsent text for the present hold of a run."""
         drafts = [held for held, _, _ in self._drafts.values()]
         if self.editor is not None and self.editor.is_changed:
             drafts.append(self.editor.held)
         return any(held.run is run and held.why_gone is None for held in drafts)
 
     def end_typing(self, *, dropped: bool = False) -> None:
-        """Close the editor.
-
-        The text is stored for the next time unless `dropped`."""
+        """Close the editor; keep its text for the next time unless it is `dropped`."""
         editor, self.editor = self.editor, None
         if editor is None:
             return
@@ -157,7 +156,8 @@ class RunPane(SearchedRun):
         """Close an editor whose text was applied."""
         if self.editor is editor:
             self.end_typing(dropped=True)
-        else:  # a different run is displayed by now
+        else:
+            # The pane shows another run by now, and kept the text as unsent.
             self._drafts.pop(editor.held.key, None)
 
     def follow_run(self) -> None:
@@ -198,18 +198,16 @@ class RunPane(SearchedRun):
 
 
 _MORE_CELLS = 5
-"""The width of the number of hidden runs on one side."""
+"""The width of the number of hidden tabs at one side."""
 
 
 class RunChoice(Bar):
-    """The tabs of a case's runs, hidden if there is only one.
-
-    Posts `Chosen` on a click."""
+    """The tabs of a case's runs, hidden if there is only one."""
 
     GROUND: ClassVar[Ground] = "background"
 
     class Chosen(TextualMessage):
-        """Posted when a run is clicked."""
+        """Posted when a tab is clicked, with the index of its run."""
 
         def __init__(self, index: int) -> None:
             super().__init__()
@@ -227,22 +225,26 @@ class RunChoice(Bar):
         if not self.display:
             return
         self._tabs = [_run_label(run, runs, index == chosen) for index, run in enumerate(runs)]
-        lead = f" {model_label(runs[0].model)} " if _of_one_model(runs) else " "
+        lead = " "
+        if _of_one_model(runs):
+            lead = f" {model_label(runs[0].model)} "
         self._lead = (Span(lead, "muted"),)
         self._chosen = chosen
         self.say(lambda width: tabs_line(self._lead, self._tabs, self._chosen, width)[0])
 
     def on_click(self, event: events.Click) -> None:
         ends = tabs_line(self._lead, self._tabs, self._chosen, self.size.width)[1]
-        index = next((index for end, index in ends if event.x < end), None)
-        if index is not None:
-            self.post_message(self.Chosen(index))
+        for end, index in ends:
+            if event.x < end:
+                self.post_message(self.Chosen(index))
+                return
 
 
 def tabs_line(lead: Line, tabs: Sequence[Line], chosen: int, width: int) -> tuple[Line, list[tuple[int, int]]]:
-    """Return `lead` and as many tabs as fit around the selected one, and the end of each with its index.
+    """Return the line of tabs after `lead`, and the end of each visible tab with its index.
 
-    The number of hidden tabs on a side stands there, and leads to the next tab of that side."""
+    Without room for all, the tabs around the selected one are visible. At each side, the number of hidden tabs takes
+    the place of a tab, with the index of the nearest hidden one."""
     widths = list(map(cells, tabs))
     if cells(lead) + sum(widths) > width:
         lead = (Span(" "),)
@@ -251,7 +253,7 @@ def tabs_line(lead: Line, tabs: Sequence[Line], chosen: int, width: int) -> tupl
         room = width - cells(lead) - 2 * _MORE_CELLS
         tabs = [_cut_tab(tab, room) for tab in tabs]
         widths = list(map(cells, tabs))
-        # Grow from the selected tab, to the right as long as there is room, then to the left.
+        # Tabs are added from the selected one on: to the right as long as there is room, then to the left.
         first = last = chosen
         while True:
             used = sum(widths[first : last + 1])
@@ -261,9 +263,7 @@ def tabs_line(lead: Line, tabs: Sequence[Line], chosen: int, width: int) -> tupl
                 first -= 1
             else:
                 break
-    parts: list[tuple[Line, int]] = []
-    for index in range(first, last + 1):
-        parts.append((tabs[index], index))
+    parts = [(tabs[index], index) for index in range(first, last + 1)]
     if first:
         parts.insert(0, ((Span(f"< {first}".ljust(_MORE_CELLS), "muted"),), first - 1))
     if last + 1 < len(tabs):
@@ -276,7 +276,7 @@ def tabs_line(lead: Line, tabs: Sequence[Line], chosen: int, width: int) -> tupl
 
 
 def _cut_tab(tab: Line, room: int) -> Line:
-    """Cut the name of a run that does not fit even alone in its middle."""
+    """Cut the name in a tab that is wider than the whole room."""
     if cells(tab) <= room:
         return tab
     name, *verdict = tab
@@ -285,14 +285,12 @@ def _cut_tab(tab: Line, room: int) -> Line:
 
 
 class BranchLine(Bar):
-    """The description of a fork below the tabs, and of a run on a model that is no longer in use.
-
-    Hidden for other runs."""
+    """The line below the tabs: the description of a fork, or a note on a model that is not selected; else hidden."""
 
     GROUND: ClassVar[Ground] = "background"
 
     def show(self, run: RunRecord | None, in_use: Sequence[str] = ()) -> None:
-        """Describe a run if it is a fork, or on none of the models that the user chose, if any."""
+        """Describe a run that is a fork, or whose model is not among the selected ones (`in_use`), if there are any."""
         self.display = False
         if run is None:
             return
@@ -317,7 +315,9 @@ def _run_label(run: RunRecord, runs: Sequence[RunRecord], chosen: bool) -> Line:
     name = run_name(run, runs)
     if run.is_fork:
         name = f"{GLYPHS.fork} {name}"
-    tab = Span(f" {name} ", "badge" if chosen else "muted")
+    tab = Span(f" {name} ", "muted")
+    if chosen:
+        tab = Span(f" {name} ", "badge")
     if run.result is None:
         sign, _, role = unfinished(run)
         return tab, Span(f" {sign}  ", role)
@@ -326,9 +326,7 @@ def _run_label(run: RunRecord, runs: Sequence[RunRecord], chosen: bool) -> Line:
 
 
 def run_name(run: RunRecord, runs: Sequence[RunRecord]) -> str:
-    """Return the name of a run among those of its case: `fork 1`, `#2`, a model.
-
-    Only the parts that tell the runs apart are named."""
+    """Return the name of a run among the runs of its case, such as `fork 1`, `#2` or a model: only what differs."""
     if run.is_fork:
         return f"fork {branch_number(run, runs)}"
     parts: list[str] = []
@@ -342,7 +340,7 @@ def run_name(run: RunRecord, runs: Sequence[RunRecord]) -> str:
             parts.append("recorded")
         elif one_model:
             parts.append("new")
-    # A second run of the same kind is there if the newer one was stopped, so that the older one still counts.
+    # Two runs of the same kind are there if the newer one was stopped, so that the older one still counts.
     if run is not next(other for other in runs if other.kind == run.kind):
         parts.append("before")
     return " ".join(parts) or "run"

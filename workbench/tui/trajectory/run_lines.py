@@ -1,4 +1,4 @@
-"""A run as one list of lines of a given width, with a search."""
+"""The lines of a run at a given width, with a search in them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from workbench.show.views.run_view import RunView
 
 
 class Place(NamedTuple):
-    """A line of an item, and the item's last known index.
+    """A line of an item, counted from the item's first line, and the item's last known index (`number`).
 
-    It identifies a line while lines are added above it."""
+    It stays valid while lines are added above it."""
 
     item: Item
     line: int
@@ -26,36 +26,40 @@ class Place(NamedTuple):
 
 
 class RunLines(LaidOut):
-    """The lines of one run at one width, with a search."""
+    """The lines of one run at one width, with a search.
+
+    Items are laid out when they come near the screen; until then, their heights are estimates."""
 
     def __init__(self, view: RunView, width: int) -> None:
         super().__init__(width)
         self.view = view
         self.looked_for = ""
-        """The searched text, empty if there is none."""
+        """The searched text; empty without a search."""
         self._pattern: re.Pattern[str] | None = None
         self._times: list[int] = []
         """The number of matches in each item."""
         self._found: dict[int, list[Found]] = {}
         self._current: tuple[int, int] | None = None
-        """The current match: its item, and its index among the item's matches."""
+        """The selected match: its item, and its index among the item's matches."""
         self._expanded: set[int] = set()
-        """The identities of expanded items; indices can change."""
+        """The expanded items by identity, because their indices can change."""
         view.take_changes()
         view.take_cut()
         self._begin_anew()
 
     def line(self, index: int) -> Line:
-        """Return one line with matches marked, empty beyond the end."""
+        """Return one line with matches marked; empty beyond the end."""
         line, item = super().line(index), self.item_at(index)
         if not line or item is None:
             return line
         pieces = self._pieces(item, index - self.start_of(item))
-        return marked(line, pieces) if pieces else line
+        if not pieces:
+            return line
+        return marked(line, pieces)
 
     @property
     def held(self) -> int | None:
-        """The line where the run is held, `None` if it is not held or asks for permission."""
+        """The line at which the run is held, `None` if it is not held or asks for permission."""
         if self.view.held is None or self.view.held >= len(self._items):
             return None
         match self._items[self.view.held]:
@@ -63,7 +67,7 @@ class RunLines(LaidOut):
                 return self.start_of(self.view.held)
             case ResultItem(held=str()):
                 self._know(self.view.held)
-                # A result is held in its last lines, which are badges.
+                # The actions of a held result are its last lines, which are badges: their first line is meant.
                 start = self.start_of(self.view.held + 1)
                 for line in reversed(self._lines(self.view.held)):
                     if not line or line[0].role != "badge":
@@ -74,29 +78,31 @@ class RunLines(LaidOut):
                 return None
 
     def step_start(self, step: int) -> int | None:
-        """Return the line with the heading of a step, counted from 1, `None` if it has not begun."""
+        """Return the line with the heading of a step, counted from 1; `None` if the step has not begun."""
         for index, item in enumerate(self._items):
             if isinstance(item, StepItem) and item.step == step:
+                # An empty line comes before the heading.
                 return self.start_of(index) + 1
         return None
 
     def heights_from(self, first: int) -> int:
-        """Return how many items have lines, starting at `first`."""
+        """Return the number of items that have lines, from the item `first` on."""
         return self._heights.shown_from(first)
 
     def place_of(self, index: int) -> Place | None:
-        """Return a stable reference to a line."""
+        """Return a reference to a line that stays valid while lines are added above it."""
         item = self.item_at(index)
         if item is None:
             return None
         return Place(self._items[item], index - self._heights.start_of(item), item)
 
     def index_of(self, place: Place | None, otherwise: int) -> int:
-        """Return the present index of a place, or `otherwise` if it is gone.
+        """Return the present index of a place, or `otherwise` if its item is gone.
 
-        If the item became shorter, its last line is used."""
+        If the item became shorter, its last line takes the place."""
         if place is None:
             return otherwise
+        # Nearly always the item is still where it was.
         if self._items[place.number : place.number + 1] and self._items[place.number] is place.item:
             return self._index_in(place.number, place.line)
         for item, other in enumerate(self._items):
@@ -105,9 +111,7 @@ class RunLines(LaidOut):
         return min(otherwise, self.count)
 
     def sync(self) -> bool:
-        """Take over changes of the run.
-
-        Returns whether there were any."""
+        """Take over the changes of the run, and return whether there were any."""
         rebuilt, changed = self.view.take_changes()
         cut = self.view.take_cut()
         if rebuilt:
@@ -131,7 +135,7 @@ class RunLines(LaidOut):
     # Searching
 
     def search(self, text: str) -> None:
-        """Search for a text; a blank one ends the search."""
+        """Search for a text; a blank text ends the search."""
         longer = bool(self.looked_for.strip()) and text.startswith(self.looked_for)
         self.looked_for, self._pattern, self._current = text, pattern_for(text), None
         self._found.clear()
@@ -144,34 +148,35 @@ class RunLines(LaidOut):
 
     @property
     def match(self) -> int | None:
-        """The index of the current match."""
+        """The index of the selected match among all matches."""
         if self._current is None:
             return None
         item, number = self._current
         return sum(self._times[:item]) + number
 
     def go_to_match(self, step: int, line: int) -> int | None:
-        """Go to the next (`step` 1) or previous (-1) match, wrapping around; the first is at or after `line`.
+        """Select the next (`step` 1) or previous (-1) match, wrapping around, and return its line.
 
-        Expands its item. Returns its line, `None` if there are no matches."""
+        Without a selected match, the search begins at `line`. Returns `None` if there are no matches."""
         total = self.matches
         if not total:
             return None
         now = self.match
         if now is None:
             item = self.item_at(line) or 0
-            before = sum(self._times[:item])
+            now = sum(self._times[:item])
             if self._times[item]:
-                before += bisect_left([found.line for found in self._matches_in(item)], line - self.start_of(item))
-            wanted = before if step > 0 else before - 1
-        else:
-            wanted = now + step
-        wanted %= total
+                now += bisect_left([found.line for found in self._matches_in(item)], line - self.start_of(item))
+            # The match at or after the line is the next one itself.
+            if step > 0:
+                now -= step
+        wanted = (now + step) % total
         item = 0
         while wanted >= self._times[item]:
             wanted -= self._times[item]
             item += 1
         self._current = item, wanted
+        # The match is in a part of the item that is folded.
         if len(self._matches_in(item)) < self._times[item] and id(self._items[item]) not in self._expanded:
             self.toggle(item)
         found = self._matches_in(item)
@@ -180,20 +185,21 @@ class RunLines(LaidOut):
         return self.start_of(item) + found[min(wanted, len(found) - 1)].line
 
     def _count_matches(self, *, longer: bool = False) -> None:
-        """Count again.
-
-        Items without a match for the beginning of a `longer` text cannot match all of it."""
+        """Count the matches of all items; `longer` is true if letters were added to the searched text."""
         pattern, before = self._pattern, self._times
         if pattern is None:
             self._times = [0] * len(self._items)
             return
         self._times = []
         for index, item in enumerate(self._items):
-            may_match = not longer or before[index] > 0
-            self._times.append(self._times_in(item, pattern) if may_match else 0)
+            # An item without a match for the beginning of a text has none for all of it.
+            if longer and not before[index]:
+                self._times.append(0)
+            else:
+                self._times.append(self._times_in(item, pattern))
 
     def _times_in(self, item: Item, pattern: re.Pattern[str]) -> int:
-        """Return the number of matches in an item when expanded."""
+        """Return the number of matches in an item, those in its folded parts included."""
         return len(found_in(lines_of(item, self.width, expanded=True), pattern))
 
     def _matches_in(self, item: int) -> list[Found]:
@@ -204,7 +210,7 @@ class RunLines(LaidOut):
         return self._found[item]
 
     def _pieces(self, item: int, line: int) -> list[tuple[int, int, Role]]:
-        """Return the parts of an item's line to mark."""
+        """Return the parts of an item's line that are marked as matches."""
         found = self._matches_in(item)
         current = -1
         if self._current is not None and self._current[0] == item:
@@ -215,8 +221,12 @@ class RunLines(LaidOut):
         for number in range(first, len(found)):
             if found[number].line > line:
                 break
-            role: Role = "badge" if number == current else "match"
-            pieces += [(start, end, role) for at, start, end in found[number].pieces if at == line]
+            role: Role = "match"
+            if number == current:
+                role = "badge"
+            for at, start, end in found[number].pieces:
+                if at == line:
+                    pieces.append((start, end, role))
         return pieces
 
     # Laying out

@@ -1,4 +1,4 @@
-"""A single run on its own read-only screen: of any case, active, finished or from the history."""
+"""The read-only screen of a single run: one in progress, a finished one, or one from the history."""
 
 from __future__ import annotations
 
@@ -30,9 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrajectoryNow(Situation):
-    """The situation of the screen of one run.
-
-    `why_not_graded` is why the run has no grades, if so."""
+    """The situation of the screen of one run; `why_not_graded` is the reason why the run has no grades, if so."""
 
     shown: Shown = "nothing"
     why_not_graded: str | None = None
@@ -63,16 +61,14 @@ class ReadRunList(RunList, inherit_bindings=False):
 
 
 class ReadRun(SearchedRun):
-    """A run with a search."""
+    """A read-only run with a search."""
 
     def compose(self) -> ComposeResult:
         yield ReadRunList("trajectory-run")
 
 
 class TrajectoryScreen(SideScreen[None]):
-    """Shows `record`, and follows it while it is active.
-
-    `title` is where it comes from, such as a batch."""
+    """The screen of one run, which is updated while the run is in progress; `title` says where the run comes from."""
 
     NAME = "trajectory"
     FIRST = ("expand",)
@@ -84,7 +80,7 @@ class TrajectoryScreen(SideScreen[None]):
         self.record = record
         self._from = title
         self._missed = False
-        """Whether the run has changes that are not displayed yet."""
+        """Whether the run has changed while another screen covered this one."""
 
     def compose(self) -> ComposeResult:
         yield Bar("trajectory-title")
@@ -97,14 +93,15 @@ class TrajectoryScreen(SideScreen[None]):
 
     @property
     def run(self) -> ReadRun:
-        """The run with its search."""
+        """The widget with the run and its search."""
         return self.query_one(ReadRun)
 
     def second_passed(self) -> None:
         self.run.run_list.pass_time(self.stage.selection.book.now())
 
     def delivered(self, cases: set[CaseKey], batches: bool) -> None:
-        if (self.record.path, self.record.case_id) in cases or self.record.stage == "waiting":
+        # A run that waits shows the reason, which may be a run of another case.
+        if self.record.case_key in cases or self.record.stage == "waiting":
             if self.is_covered:
                 self._missed = True
             else:
@@ -128,7 +125,9 @@ class TrajectoryScreen(SideScreen[None]):
     def _show_bars(self) -> None:
         record, unseen = self.record, self.run.run_list.unseen
         left: Line = (Span(" Run ", "badge"), Span(f" {one_line(record.case_name)}"))
-        news: Line = (Span(f"{unseen} new {GLYPHS.down} End ", "running"),) if unseen else EMPTY
+        news = EMPTY
+        if unseen:
+            news = (Span(f"{unseen} new {GLYPHS.down} End ", "running"),)
         ends = ((Span(f"{one_line(self._from)} ", "muted"), *news), news)
         self.query_one("#trajectory-title", Bar).say(lambda width: title_line(left, ends, width))
         name = run_name(record)

@@ -1,4 +1,4 @@
-"""The lines of a run as a view with a cursor, and the search in them."""
+"""The widget that shows the lines of a run, with a cursor and a search."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from workbench.tui.trajectory.actions import ShownRunActions
 from workbench.tui.trajectory.run_lines import Place, RunLines
 
 _AROUND_HELD = 5
-"""Rows to show below the place where a run is held."""
+"""The number of rows that are visible below the line at which a run is held."""
 
 
 class RunList(LineView):
     """The lines of a run.
 
-    Posts `News` when the number of unseen steps or of matches changes."""
+    The view follows the end of the run, or the line at which it is held, as long as the cursor is there."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(actions_at("run", ShownRunActions, StepActions))
     RESTING_GROUND: ClassVar[Ground] = "background"
@@ -51,16 +51,17 @@ class RunList(LineView):
         self.lines: RunLines | None = None
         self.following = True
         self.unseen = 0
-        """Steps that were added while the view was elsewhere."""
+        """The number of items that were added while the view did not follow the run."""
         self.looked_for = ""
-        """The searched text, applied to every run that is displayed."""
+        """The searched text, which stays while other runs are displayed."""
         self._began: Place | None = None
-        """Where the search began, until the user moves to a match."""
+        """The place at which typing the searched text began, until the user moves to a match."""
         self._known = 0
+        """The number of items that the user has seen."""
         self._held: Item | None = None
-        """The item with the last hold that the view jumped to."""
+        """The item of the hold to which the view moved last."""
         self._was_over = False
-        """Whether the run had already ended when it was last displayed."""
+        """Whether the run had ended when it was displayed last."""
         self._text: Text = ()
         self.breakpoints: frozenset[str] = frozenset()
         """The tools with breakpoints on their calls or results."""
@@ -73,22 +74,23 @@ class RunList(LineView):
     def item(self) -> Item | None:
         """The item under the cursor."""
         place = self._place_of(self.cursor)
-        return place.item if place is not None else None
+        if place is None:
+            return None
+        return place.item
 
     def _place_of(self, index: int) -> Place | None:
-        """Return a stable reference to a line, `None` without a run."""
         if self.lines is None:
             return None
         return self.lines.place_of(index)
 
     @property
     def at_cursor(self) -> tuple[Item | None, RunPlace | None, Line]:
-        """The item under the cursor, its place in the run, and the line at the cursor."""
+        """The item, the place in the run, and the line under the cursor."""
         return self.item, self.place, self.line_at(self.cursor)
 
     @property
     def item_and_before(self) -> tuple[Item | None, Item | None]:
-        """The item under the cursor and the one before it."""
+        """The item under the cursor, and the item before it."""
         place = self._place_of(self.cursor)
         if place is None or self.lines is None:
             return None, None
@@ -98,23 +100,23 @@ class RunList(LineView):
 
     @property
     def place(self) -> RunPlace | None:
-        """The place in the run under the cursor, `None` if there is none, and at the end of the run."""
+        """The place in the run under the cursor; `None` at the end of the run, and without a run."""
         at = self._place_of(self.cursor)
         if at is None or self.lines is None:
             return None
         return self.lines.view.place(at.number)
 
     def show(self, view: RunView | None, message: Text = ()) -> None:
-        """Show a run, or a message if there is none or it is empty.
-
-        A finished run begins at the top."""
+        """Show a run, from its beginning if it has ended; or a message if there is none or it is empty."""
         text, self._text = self._text, message
         if view is not None and self.lines is not None and self.lines.view is view:
             self.flush()
             if message != text:
                 self.repaint()
             return
-        self.lines = RunLines(view, self.text_width) if view is not None else None
+        self.lines = None
+        if view is not None:
+            self.lines = RunLines(view, self.text_width)
         if self.lines is not None and self.looked_for:
             self.lines.search(self.looked_for)
         self._was_over = view is not None and view.graded
@@ -144,27 +146,27 @@ class RunList(LineView):
         self.top = self.lines.index_of(shown, self.top)
         self.cursor = self.lines.index_of(cursor, self.cursor)
         if self.following:
+            # A held result that was replaced by a longer one may have pushed the held line out of sight.
             if self._sees(self.lines.held):
                 self.repaint()
             else:
-                self._follow()  # such as after a result was replaced by a longer one
+                self._follow()
             return
         fresh = self.lines.heights_from(self._known)
-        if fresh != self.unseen and not was_over:  # a finished run does not grow, it is only regraded
+        # A finished run does not grow: new items are those of a regrade.
+        if fresh != self.unseen and not was_over:
             self.unseen = fresh
             self.post_message(self.News())
         self.repaint()
 
     def pass_time(self, now: datetime) -> None:
-        """Update the time that the model has taken so far."""
+        """Update the displayed time that the model has taken so far."""
         if self.lines is not None:
             self.lines.view.pass_time(now)
             self.flush()
 
     def toggle(self) -> None:
-        """Expand or fold the item under the cursor.
-
-        The cursor stays on it."""
+        """Expand or fold the item under the cursor, which stays on it."""
         if self.lines is None:
             return
         index = self.lines.item_at(self.cursor)
@@ -176,25 +178,23 @@ class RunList(LineView):
         self._put_cursor(min(self.cursor, max(self.lines.start_of(index), last)), offset)
 
     def go_to_held(self) -> bool:
-        """Go to where the run is held and follow it from there.
-
-        Returns whether it is held."""
+        """If the run is held, move to the line of the hold and follow the run from there; return whether it is."""
         if self.lines is None or self.lines.held is None:
             return False
         self.follow()
         return True
 
     def follow(self) -> None:
-        """Go to where the run is held, or to its end, and follow it from there."""
+        """Move to the line at which the run is held, or to the end of the run, and follow the run from there."""
         self.following = True
         self._seen()
         self._follow()
         self.post_message(self.News())
 
     def go_to_step(self, step: int) -> bool:
-        """Go to the heading of a step, counted from 1, or follow the step if it is active.
+        """Move to the heading of a step, counted from 1, or follow the run if it is in this step.
 
-        Returns whether it has begun."""
+        Returns whether the step has begun."""
         if self.lines is None:
             return False
         line = self.lines.step_start(step)
@@ -209,20 +209,21 @@ class RunList(LineView):
     # Searching
 
     def look_for(self, text: str) -> None:
-        """Search for a text and go to the first match after the place where the search began.
-
-        A blank text ends the search."""
+        """Search for a text and move to the first match after the cursor; an empty text ends the search."""
         self.looked_for = text
         if self.lines is not None:
             self.lines.search(text)
+            # Each letter typed searches from where the first one did, so that a match found on the way is no start.
             began = self._began or self.lines.place_of(self.cursor)
-            if text and began is not None:
-                self._go(self.lines.go_to_match(1, self.lines.index_of(began, self.cursor)))
-            self._began = began if text else None
+            self._began = None
+            if text:
+                self._began = began
+            if self._began is not None:
+                self._go(self.lines.go_to_match(1, self.lines.index_of(self._began, self.cursor)))
         self.repaint()
 
     def go_to_match(self, step: int) -> None:
-        """Go to the next (1) or previous (-1) match."""
+        """Move to the next (1) or previous (-1) match."""
         self._began = None
         if self.lines is not None:
             self._go(self.lines.go_to_match(step, self.cursor))
@@ -233,7 +234,7 @@ class RunList(LineView):
 
     @property
     def found(self) -> tuple[int | None, int]:
-        """The index of the current match, and the number of matches."""
+        """The index of the selected match, and the number of matches."""
         if self.lines is None:
             return None, 0
         return self.lines.match, self.lines.matches
@@ -252,7 +253,9 @@ class RunList(LineView):
                 return with_breakpoint(line)
             return line
         rows = self._message_lines()
-        return rows[index] if index < len(rows) else EMPTY
+        if index < len(rows):
+            return rows[index]
+        return EMPTY
 
     def _has_breakpoint(self, index: int, line: Line) -> bool:
         """Return whether a line names the tool of a call with a breakpoint."""
@@ -265,7 +268,8 @@ class RunList(LineView):
         if self.lines is not None:
             to_end = index >= self.lines.count - 1
             index = self.lines.settle(min(max(index, 0), self.lines.count - 1), self._reach)
-            if to_end:  # laying out may have added lines
+            # Laying out replaces estimated heights, so the end may be elsewhere now.
+            if to_end:
                 index = self.lines.count - 1
         super().move_cursor(index)
 
@@ -295,7 +299,8 @@ class RunList(LineView):
     def on_click(self, event: events.Click) -> None:
         action = held_action(self.line_at(self.top + event.y), event.x)
         if action is not None:
-            event.prevent_default()  # otherwise the click would also select the line
+            # Otherwise the handler of the base class would select the line.
+            event.prevent_default()
             self.post_message(self.Wanted(action))
 
     def on_resize(self, event: events.Resize) -> None:
@@ -310,11 +315,11 @@ class RunList(LineView):
 
     @property
     def _reach(self) -> int:
-        """Lines are laid out this far beyond the visible ones: a page in each direction."""
+        """The number of lines that are laid out before and after the one in question: two pages."""
         return 2 * max(self.size.height, 1)
 
     def _follow(self) -> None:
-        """Put the cursor where the run is held, or on its last line."""
+        """Put the cursor on the line at which the run is held, or on its last line."""
         self._held = self._held_item
         held: int | None = None
         if self.lines is not None:
@@ -352,18 +357,17 @@ class RunList(LineView):
         return message_lines(self._text, self.text_width)
 
     def _seen(self) -> None:
-        self.unseen = 0
-        self._known = len(self.lines.view.items) if self.lines is not None else 0
+        self.unseen = self._known = 0
+        if self.lines is not None:
+            self._known = len(self.lines.view.items)
 
 
 class SearchedRun(SearchedPane):
-    """Shows a run.
-
-    Composes a `RunList`."""
+    """A run with a search bar; subclasses compose a `RunList`."""
 
     @property
     def run_list(self) -> RunList:
-        """The lines of the run."""
+        """The widget with the lines of the run."""
         return self.query_one(RunList)
 
     def mark_found(self) -> None:
@@ -379,5 +383,5 @@ class SearchedRun(SearchedPane):
 
     @on(RunList.News)
     def show_found(self) -> None:
-        """Update the matches in the search bar."""
+        """Show the number of matches in the search bar."""
         self.say_found(self.run_list.found)
