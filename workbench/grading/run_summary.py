@@ -110,16 +110,6 @@ COST_LIMIT: Final = "not run: cost limit"
 """The beginning of the reason of a stopped run that a limit on cost prevented."""
 
 
-class _Run(Protocol):
-    @property
-    def figures(self) -> RunSummary | None: ...
-
-
-def figures_of(runs: Iterable[_Run]) -> list[RunSummary]:
-    """Return the summaries of the finished runs among some; a run that is not over has none."""
-    return [run.figures for run in runs if run.figures is not None]
-
-
 def is_cost_limited(run: RunSummary | RunResult) -> bool:
     """Return whether a limit on cost prevented a planned run."""
     return run.status == Status.STOPPED and (run.reason or "").startswith(COST_LIMIT)

@@ -15,7 +15,7 @@ from workbench.authoring.case_list import CaseKey
 from workbench.authoring.open_suite import OpenSuite
 from workbench.dataclasses import dataclass
 from workbench.engine.plan import contenders
-from workbench.grading.run_summary import RunSummary, figures_of
+from workbench.grading.run_summary import RunSummary, finished_figures
 from workbench.grading.status import Status
 from workbench.history.records import RunRow
 from workbench.suite.model import Gate
@@ -263,7 +263,7 @@ class LiveRuns:
 
     async def open_run(self, key: CellKey, repeat: int | None = None) -> RunRecord:
         runs = self.records(key)
-        over = figures_of(runs)
+        over = list(finished_figures(runs))
         if repeat is None and over and len(over) == len(runs):
             repeat = to_look_at(over)
         for run in runs:
@@ -309,7 +309,7 @@ class StoredRuns:
             if case not in self._cases:
                 self._cases[case] = ComparedCase(case[0], run.suite.name, run.case_id, run.case_name)
         self._models = tuple(dict.fromkeys(model for _, _, model in self._rows))
-        self._cells = cells_of(figures_of(read.runs))
+        self._cells = cells_of(finished_figures(read.runs))
 
     def settle(self, watched: WatchedBatch) -> None:
         """Tell an observer which runs are stored, so that it drops its records of them."""
@@ -417,7 +417,7 @@ def same_objects(some: Sequence[object], others: Sequence[object]) -> bool:
 
 
 def _standing(runs: Sequence[RunRecord], before: Sequence[RunRecord]) -> Standing:
-    over = figures_of(runs)
+    over = list(finished_figures(runs))
     cell: Cell | None = None
     if over:
         cell = cell_of(over)
@@ -433,7 +433,7 @@ def _standing(runs: Sequence[RunRecord], before: Sequence[RunRecord]) -> Standin
         stage = "running"
     later = _soonest_wait(runs)
     # Until a run ends with a result, the cell keeps the last result instead of falling empty.
-    last = figures_of(before)
+    last = list(finished_figures(before))
     if last and all(run.status == Status.STOPPED for run in over):
         return Standing(stage, cell_of(last), len(runs), waits, before=True, later=later)
     return Standing(stage, cell, len(runs), waits, later=later)

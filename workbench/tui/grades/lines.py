@@ -198,7 +198,7 @@ def _section(title: str, notes: Sequence[Note], width: int) -> list[Line]:
 def copied_grade(state: GradesState) -> tuple[str, str]:
     """Return the selected grade as text with all details, and its name for the notice."""
     shown, state.more = state.more, True
-    lines = "\n".join(plain(line).rstrip() for line in grade_page(state, _COPIED_CELLS).lines)
+    lines = "\n".join(plain(line).rstrip() for line in grade_page(state, _UNBROKEN).lines)
     state.more = shown
     return f"{state.title}\n{lines}", f"the grade of {state.selected.grader}"
 

@@ -7,7 +7,7 @@ single line.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -40,7 +40,6 @@ from workbench.show.spans import (
 )
 from workbench.show.views.grades import note_of_issue, note_of_step
 from workbench.show.visible import compact_json, one_line
-from workbench.suite.model import ExpectedCall
 from workbench.tui.grades.state import GradesState, SilentStep
 
 SIDE_BY_SIDE_CELLS = 76
@@ -173,12 +172,6 @@ def _expected(state: GradesState, pairing: CallPairing, columns: Columns, width:
     for verdict in arguments:
         lines += argument_lines(state, pairing, verdict, columns, width)
     return lines
-
-
-def _never_given(wanted: ExpectedCall) -> Iterator[ArgumentVerdict]:
-    for name, check in (wanted.args or {}).items():
-        if not check.optional:
-            yield ArgumentVerdict(name, None, 0.0, 0.0, describe(check), None, False, "")
 
 
 def _folded(
@@ -447,8 +440,6 @@ def _sign(verdict: ArgumentVerdict) -> tuple[str, Role]:
 
 def _earned(verdict: ArgumentVerdict, traits: GraderTraits) -> str:
     if not traits.scores_arguments:
-        return ""
-    if not verdict.listed and not verdict.score:
         return ""
     if not verdict.listed:
         if not verdict.score:

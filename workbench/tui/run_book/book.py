@@ -151,7 +151,6 @@ class RunBook:
                     # Only a change of these facts, or of the stage, makes the summary of the case out of date.
                     before = record.paused, record.put_off_until
                     record.add(happened)
-                    # Most events are chunks of text, which change nothing in summaries: caches stay.
                     if record.stage == "waiting" and record.batch in self._batches:
                         self._batches[record.batch].counted.began(record.run_id, record.model, self._clock())
                     if record.stage == "waiting" or (record.paused, record.put_off_until) != before:
@@ -215,7 +214,7 @@ class RunBook:
     ) -> None:
         """Add a recorded run, which counts until its case is run again.
 
-        It stays when the case is run again, but then no longer counts. `unwritten` is true for a run that was recorded
+        `unwritten` is true for a run that was recorded
         here and is in no file.
         """
         latest = self._latest.setdefault((planned.file.path, planned.case.id), {})
@@ -224,7 +223,6 @@ class RunBook:
         if kind not in latest:
             latest[kind] = record = recalled(planned, started_at, events, result)
             record.shelf = self._shelf
-            # A file of a recording has no secrets; what was recorded here has.
             if unwritten:
                 # Nothing has removed the secrets of such a run yet.
                 record.unwritten, record.parts = True, self._parts
@@ -287,7 +285,7 @@ class RunBook:
     def runs_of(self, case: CaseKey) -> list[RunRecord]:
         """Return the latest runs of a case by model and repeat, each followed by its forks.
 
-        Recorded runs come after them, then those that count in place of stopped runs. Forks follow their origin.
+        Recorded runs come after them, then those that count in place of stopped runs.
         """
         runs = (*self._latest.get(case, {}).values(), *self.runs_that_count(case))
         return with_branches(distinct(runs))
@@ -523,7 +521,6 @@ class RunBook:
             of_case = self._latest if record.is_fork else fresh
             of_case.setdefault(case_key, {})[record.kind] = record
             self._touch(record)
-        started: list[RunRecord] = []
         for case, runs in fresh.items():
             self.by_model.start(runs.values())
             # Recorded runs and their forks stay, behind the new runs.
@@ -559,8 +556,3 @@ class RunBook:
     def _withdraw(self, run_id: str) -> None:
         if self._questions:
             self._questions = [question for question in self._questions if question.run.run_id != run_id]
-
-
-def _each_once(runs: Iterable[RunRecord]) -> list[RunRecord]:
-    # By identity: comparing records would compare their events.
-    return list({id(run): run for run in runs}.values())

@@ -213,7 +213,7 @@ class RunRecord:
     retry: RetryScheduled | None = None
     """The event of a failed request that the run waits to repeat."""
     retry_at: datetime | None = None
-    """The failed request while the run waits to repeat it, and the time of the repetition."""
+    """The time at which the failed request will be repeated."""
     step: int = 0
     """The current step of a chain, counted from 1."""
     saved_in: Path | None = None
@@ -258,11 +258,6 @@ class RunRecord:
     @property
     def case_id(self) -> str:
         return self.planned.case.id
-
-    @property
-    def case_key(self) -> CaseKey:
-        """The case of the run, by its suite's path and its id."""
-        return self.path, self.case_id
 
     @property
     def case_name(self) -> str:
@@ -331,10 +326,7 @@ class RunRecord:
         assert small is not None
 
         def read() -> RunResult | None:
-            result = known
-            if is_packed:
-                assert small is not None
-                result = unpacked(small).result
+            result = unpacked(small).result
             if result is None:
                 return None
             return shown_result(result, secrets)
@@ -502,11 +494,7 @@ class RunRecord:
 
     @property
     def difference(self) -> Difference | None:
-        """The first difference to the origin, once the run ended.
-
-        While the origin continues, they are compared once, and again when it is held or ends: to fold a long run on
-        every event would take too long.
-        """
+        """The first difference to the origin, once the run ended; `None` if there is none or the run is no fork."""
         if self.origin is None or self.result is None:
             return None
         # Imported on use: only forks are compared.

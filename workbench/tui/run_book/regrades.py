@@ -169,7 +169,6 @@ class Regrading:
         for run in self._book.finished(key):
             if file.suite is None or graded_alike(run.planned, file.suite, case):
                 continue
-            # The run was made with a variant that the suite no longer has, so nothing can grade it.
             if not has_variant_of(file.suite, run.model):
                 # Without its variant, nothing could grade the run.
                 continue

@@ -21,8 +21,7 @@ from workbench.tui.run_book.record import RunKind, RunRecord, Stage, without
 class RunsByModel:
     """The runs that count, by case and model: those of the last batch or, if that was stopped early, those before it.
 
-    These are the runs of the last batch with both or, if that was stopped early, those that counted before. Recorded
-    runs count only if there are no others, and forks never do.
+    Recorded runs count only if there are no others, and forks never do.
     """
 
     def __init__(self) -> None:
@@ -104,7 +103,7 @@ class RunsByModel:
     def begun_since(self, seen: int) -> tuple[list[CaseKey], int]:
         """Return the cases with new runs or grades, the latest first, and the value of `seen` for the next call.
 
-        0 is the beginning.
+        `seen` is 0 in the first call.
         """
         found: list[CaseKey] = []
         # The latest are last, so that the cost depends on the news instead of the number of cases.
@@ -222,7 +221,7 @@ class Counts:
     asking: int = 0
     """The number of running ones that ask for permission."""
     held: int = 0
-    """The running runs that ask for permission, and those that are held."""
+    """The number of running ones that are held."""
 
 
 def deciding_run(runs: Sequence[RunRecord]) -> int:

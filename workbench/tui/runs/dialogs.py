@@ -195,10 +195,7 @@ TrustAnswer = Literal["once", "always", "mocks", "no"]
 _ANSWERS: tuple[tuple[TrustAnswer, Option], ...] = (
     ("once", Option("once", "until this program ends")),
     ("always", Option("always", "until this changes")),
-)
-_MOCKS: tuple[TrustAnswer, Option] = (
-    "mocks",
-    Option("mocks", "start nothing: the tools as last listed, answered by mocks"),
+    ("mocks", Option("mocks", "start nothing: the tools as last listed, answered by mocks")),
 )
 
 

@@ -102,7 +102,6 @@ class Questions:
             screen.dismiss("stop")
 
     def _limit_answered(self, reached: CostLimitReached, answer: CostLimitAnswer | None) -> None:
-        # The question was withdrawn.
         if reached not in self._book.limits_reached:
             # The question was withdrawn meanwhile.
             return
@@ -116,14 +115,10 @@ class Questions:
         elif raised == math.inf:
             self._stage.announce("Continuing with no limit on cost")
         else:
-            limit = f"a cost limit of {cost_text(raised)}"
-            if raised == math.inf:
-                limit = "no limit on cost"
-            self._stage.announce(f"Continuing with {limit}")
+            self._stage.announce(f"Continuing with a cost limit of {cost_text(raised)}")
 
     def _answered(self, question: Question, answer: ExecutionAnswer | None) -> None:
         run = question.run
-        # `withdraw` closed the dialog; stopping all runs has a notice of its own.
         if answer == "stop" and question not in self._book.questions:
             # All questions were withdrawn, with a notice.
             return

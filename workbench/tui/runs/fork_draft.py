@@ -197,8 +197,7 @@ def fork_draft(
     content, is_error = None, False
     if result is not None:
         content, is_error = result.content, result.is_error
-    of_models = tuple(choices.values())
-    return ForkDraft(run, origin, at, of_models, model, system, content, is_error, system, content, is_error)
+    return ForkDraft(run, origin, at, choices, model, system, content, is_error, system, content, is_error)
 
 
 def _point(origin: Trajectory, place: RunPlace | None) -> ForkPoint:

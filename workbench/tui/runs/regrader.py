@@ -16,7 +16,7 @@ from workbench.config.program import Program
 from workbench.grading.grade import unjudged
 from workbench.numerals import counted, of_text
 from workbench.suite.suite_file import SuiteFile
-from workbench.tui.run_book.regrades import AT_ONCE_RUNS, Due, DueCase, Regrading
+from workbench.tui.run_book.regrades import AT_ONCE_RUNS, Due, Regrading
 from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Regrader:
         self._worker: Worker[object] | None = None
 
     def follow(self, change: SuitesChanged) -> None:
-        """Regrade the runs that a change affects: a few at once, described in `OpenSuites.moved`, many soon."""
+        """Regrade the runs that a change affects: at once, reported as `OpenSuites.moved`, or soon."""
         selected, outline = self._selection.suite, self._selection.outline
         for suite in change.suites:
             seen = None
@@ -132,7 +132,7 @@ class Regrader:
     async def _graded_in_background(
         self, due: Sequence[Due], refused: dict[Path, str], not_regraded: Counter[str]
     ) -> dict[int, RunResult]:
-        """Return the new results of runs, by the identity of their records.
+        """Return the results of runs, computed in a thread, by the identity of their records.
 
         Runs without a result are counted in `not_regraded` by reason. `refused` has, by suite, the reason for which
         its Python code is no longer called.
@@ -158,15 +158,7 @@ class Regrader:
                 if result is not None:
                     results[id(each.run)] = result
                 else:
-                    codes[path] = found
-            result: RunResult | None = None
-            if path not in refused:
-                result = await self._graded_with_python(each, codes[path])
-            # After one check that does not end, the code of the suite is not called again: each would block as long.
-            if result is not None:
-                results[id(each.run)] = result
-            else:
-                not_regraded[refused.setdefault(path, "a Python check that does not end")] += 1
+                    not_regraded[refused.setdefault(path, "a Python check that does not end")] += 1
         return results
 
     async def _graded_with_python(self, due: Due, code: FoundCode) -> RunResult | None:
@@ -198,7 +190,7 @@ class Regrader:
         return replace(result, judgements=judgements)
 
     def _judge_of(self, due: Due) -> RunJudge:
-        """Return a judge that knows the judgements of the run and those of earlier runs."""
+        """Return a judge that repeats recorded and cached judgements."""
         from workbench.engine.judges import JudgementCache, RunJudge
         from workbench.evaluation.judges import judge_for
 
@@ -210,8 +202,6 @@ class Regrader:
 
 
 def _who_does_not_ask(judge: RunJudge) -> Judge:
-    """Return a judge that repeats known judgements and asks no model: regrading must cost nothing."""
-
     def known(check: Judged, value: JsonValue) -> CheckVerdict:
         try:
             return judge.known(check, value)

@@ -95,8 +95,7 @@ class Runner:
     async def start(self, plan: Plan, approval: Approval, until: Until = "end") -> None:
         """Start a batch, whose runs go as far as `until` before they are held.
 
-        The first one opens the runtime, which imports the engine in a thread. `until` is the stop at which runs are
-        held. Raises HistoryError like `Runtime.start`.
+        The first one opens the runtime, which imports the engine in a thread. Raises HistoryError like `Runtime.start`.
         """
         runtime = await self._open()
         record = None

@@ -353,7 +353,6 @@ class Starter:
             plan, approval, untrusted = await self._approved(limited)
             if not plan.runs:
                 return untrusted
-            # The run may have gone on while the question was open.
             why = draft.why_not(now)
             # The run may have gone on while the question was open.
             if why is not None:

@@ -115,7 +115,6 @@ def _count_spans(counts: Counts, *, words: bool) -> Line:
     spans: list[Span] = []
     for status in Status:
         count, sign = counts.ended.get(status), status.sign
-        # A muted sign without its color would not be understood alone.
         if status.role == "muted":
             # A muted sign alone would not be understood.
             sign = status.counted
@@ -242,7 +241,5 @@ def _cost(spend: Spend) -> str:
     if not spend.cost_usd and not spend.unknown:
         return ""
     if not spend.cost_usd:
-        if spend.unknown:
-            return "cost unknown"
-        return ""
+        return "cost unknown"
     return known_cost_text(spend.cost_usd, has_unknown=spend.unknown)
