@@ -90,9 +90,9 @@ def test_a_megabyte_pasted_and_a_focus_that_comes_and_goes_do_no_harm(tmp_path: 
         for keys, size in (("", 1_000), ("/", 80_000)):  # where nothing is typed, and where something is
             terminal.send(keys)
             terminal.send_all(b"\x1b[200~" + b"quit \xff\x1b[31mq\r" * size + b"\x1b[201~")
-        terminal.wait_for("Nothing fits the")
+        terminal.wait_for("No case fits the")
         terminal.send("\x1b")
-        terminal.wait_for(lambda: "Nothing fits the" not in terminal.screen and "Movie night" in terminal.screen)
+        terminal.wait_for(lambda: "No case fits the" not in terminal.screen and "Movie night" in terminal.screen)
         terminal.send("q")
         assert terminal.end() == 0
 

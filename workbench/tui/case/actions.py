@@ -41,6 +41,7 @@ def _no_change(now: MainSituation, verb: str) -> str:
 def _open_in_editor(now: MainSituation) -> str | None:
     if not now.has_file:
         return "put the cursor on a suite or a case"
+    # The editor opens the file, which lacks the unsaved changes.
     if now.dirty:
         part = f"{key_for('toml.outside')} opens the part shown"
         return f"this suite has unsaved changes: save it first ({key_for('save')}), or {part}"

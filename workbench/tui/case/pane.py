@@ -61,7 +61,7 @@ class CasePane(Vertical):
         self._known_tools = known_tools
         self._panes = panes
         self.on_rest: Callable[[], object] = lambda: None
-        """Called when the form's cursor moved, or typing there ended."""
+        """Called when the form's cursor moved, or typing in the form ended."""
         self.view: View = "form"
         self._stood: tuple[OpenSuite, int, str | None, int] | None = None
         """The suite that was shown last, the index and key of its case, and the number of its cases."""
@@ -271,11 +271,13 @@ class CasePane(Vertical):
             self._stage.announce(part.too_large[:1].upper() + part.too_large[1:], "warned", GLYPHS.warned)
             return
         self.toml.begin()
+        # A suite that cannot be divided into cases is edited as a whole file, nearly always because of a problem.
         if part.index is None and self.toml.line == 0:
             self.toml.go_to_problem()
 
     def show_as(self, view: View) -> None:
         """Show the form or the TOML."""
+        # Typed text is applied already, so nothing is lost by ending.
         self.toml.end()
         self.view = view
         self._selection.show_again()

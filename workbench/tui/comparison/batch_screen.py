@@ -12,10 +12,10 @@ from textual.timer import Timer
 from workbench.history.records import HistoryError
 from workbench.numerals import count_text, counted, of_text
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import ELLIPSIS, EMPTY, Line, Span
+from workbench.show.spans import ELLIPSIS, EMPTY, Line, Role, Span
 from workbench.tui.comparison.screen import CompareScreen
 from workbench.tui.comparison.sources import StoredRuns, changed_cases
-from workbench.tui.comparison.state import CompareState
+from workbench.tui.comparison.state import CompareState, row_keys
 from workbench.tui.run_book.stored_batches import OutdatedError
 
 if TYPE_CHECKING:
@@ -120,8 +120,7 @@ class ComparedBatchScreen(CompareScreen):
         if not self._wants_words:
             part = self._part_text()
             texts = [f"{part}, also in the totals; / searches all", part]
-        lines: list[Line] = [(Span(f"{text} ", "warned"),) for text in texts]
-        return [(*lines[0], Span(" "), *about[0]), *lines, EMPTY]
+        return _ends(texts, "warned", about)
 
     def _part_text(self) -> str:
         read, planned = self._stored.read, self._stored.batch.planned
@@ -147,8 +146,7 @@ class ComparedBatchScreen(CompareScreen):
             # Nothing reports the runs of a batch that another process runs unobserved: the user reloads it.
             of_then = f"{far} as of {self._read_at:%H:%M}"
             ends = [f"{far} runs as of {self._read_at:%H:%M}, F5 reloads it", f"{of_then}, F5", of_then, far]
-        lines: list[Line] = [(Span(f"{end} ", "running"),) for end in ends]
-        return [(*lines[0], Span(" "), *about[0]), *lines, EMPTY]
+        return _ends(ends, "running", about)
 
     # Reading
 
@@ -157,7 +155,7 @@ class ComparedBatchScreen(CompareScreen):
             self._read_soon()
         if (watched := self._watched) is None:
             return
-        others = self.state.look_again([(str(path), case_id) for path, case_id in cases])
+        others = self.state.look_again(row_keys(cases))
         self._show_news(others)
         if watched.ending:
             self._watched = None
@@ -253,3 +251,9 @@ class ComparedBatchScreen(CompareScreen):
     @staticmethod
     def _loop_s() -> float:
         return asyncio.get_running_loop().time()
+
+
+def _ends(texts: Sequence[str], role: Role, about: Sequence[Line]) -> Sequence[Line]:
+    """Return possible ends of the title: the longest text with the text `about` the cells, each text, and none."""
+    lines: list[Line] = [(Span(f"{text} ", role),) for text in texts]
+    return [(*lines[0], Span(" "), *about[0]), *lines, EMPTY]

@@ -200,8 +200,13 @@ class CellsScreen(FilterScreen[None]):
         """Run the displayed cells without a finished run; if there are none, ask to press again to rerun all."""
         state = self.state
         planned = state.planned()
-        missing = [key for key in planned if state.at(key).is_missing]
-        over = [key for key in planned if state.at(key).stage == "done"]
+        missing: list[CellKey] = []
+        over: list[CellKey] = []
+        for key in planned:
+            if state.at(key).is_missing:
+                missing.append(key)
+            if state.at(key).stage == "done":
+                over.append(key)
         wanted = missing or over
         if not planned:
             self.announce("No model is chosen: m chooses")
@@ -353,13 +358,17 @@ class CellsScreen(FilterScreen[None]):
                 return
 
             def open_pair(pair: Pair) -> None:
-                one, other = ((cell.suite, cell.case_id, cell.model) for cell in pair)
-                self._show_two(screen, one, other)
+                first, second = pair
+                self._show_two(screen, _key_of(first), _key_of(second))
 
             screen = PairedScreen(self.stage, tests, open_pair)
             self.stage.show(screen, over=self)
 
         self.stage.work(show(), "compare", exclusive=True)
+
+
+def _key_of(cell: Cell) -> CellKey:
+    return cell.suite, cell.case_id, cell.model
 
 
 class AgainScreen(AskScreen[Literal["run", "no"]]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -46,10 +46,10 @@ class PairedState(ListState[Pair]):
         lines: list[Line] = []
         role: Role = "strong"
         for sentence in found.sentences(self.first, self.second):
-            lines += [(Span(" "), Span(row, role)) for row in wrap(one_line(sentence), room)]
+            lines += _wrapped(sentence, role, room)
+            # The first sentence is the answer; the others support it.
             role = "text"
-        lines += [(Span(" "), Span(row, "muted")) for row in wrap(one_line(self._numbers()), room)]
-        return [*lines, EMPTY]
+        return [*lines, *_wrapped(self._numbers(), "muted", room), EMPTY]
 
     @cached_property
     def _rules(self) -> str:
@@ -86,6 +86,11 @@ class PairedState(ListState[Pair]):
         for at in range(len(self.rows)):
             lines.append(plain(self.row_line(at, 1_000)))
         return "\n".join(lines) + "\n"
+
+
+def _wrapped(text: str, role: Role, room: int) -> Iterator[Line]:
+    for row in wrap(one_line(text), room):
+        yield (Span(" "), Span(row, role))
 
 
 def nothing_message() -> Message:

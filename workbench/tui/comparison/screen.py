@@ -106,7 +106,7 @@ class CompareScreen(CellsScreen):
 
     @property
     def takes_questions(self) -> bool:
-        """Whether a run may ask here for permission to execute a call."""
+        """Whether the question of a run for permission may be shown above this screen."""
         return not self._filtering
 
     def _floors(self) -> Mapping[str | None, int]:

@@ -102,7 +102,7 @@ class Source(Protocol):
     """The source of the comparison's data."""
 
     live: bool
-    """Whether cases can be run here and are shown while running."""
+    """Whether the cells are those of live runs, which can be started and watched."""
 
     def suites(self) -> Sequence[object]:
         """Return the suites of the rows; as long as these are the same objects, the rows are unchanged."""
@@ -424,13 +424,17 @@ def _standing(runs: Sequence[RunRecord], before: Sequence[RunRecord]) -> Standin
     if len(over) == len(runs):
         return Standing("done", cell, len(runs))
     waits: Literal["asks", "held"] | None = None
-    if any(run.asks for run in runs):
-        waits = "asks"
-    elif any(run.paused is not None for run in runs):
-        waits = "held"
     stage: Stage = "waiting"
-    if over or any(run.standing == "running" for run in runs):
+    if over:
         stage = "running"
+    for run in runs:
+        # A question is more urgent than a hold.
+        if run.asks:
+            waits = "asks"
+        elif run.paused is not None and waits is None:
+            waits = "held"
+        if run.standing == "running":
+            stage = "running"
     later = _soonest_wait(runs)
     # Until a run ends with a result, the cell keeps the last result instead of falling empty.
     last = list(finished_figures(before))

@@ -80,8 +80,10 @@ class CompareState:
         source = self.source
         self._seen = tuple(source.suites())
         self.cases = tuple(source.cases())
-        self._places = {case.key: at for at, case in enumerate(self.cases)}
-        self._case_rows = {case.key: Row(case.suite_name, case) for case in self.cases}
+        self._places, self._case_rows = {}, {}
+        for at, case in enumerate(self.cases):
+            self._places[case.key] = at
+            self._case_rows[case.key] = Row(case.suite_name, case)
         self._texts.clear()
         gone = [key for key in self._standings if key[:2] not in self._places]
         for key in gone:
@@ -118,7 +120,8 @@ class CompareState:
         Only the updated cases cost time, unless rows come or go."""
         before = self.rows
         self._follow()
-        self.look_again({(str(path), case_id): None for path, case_id in (*cases, *self.source.begun())})
+        # Each case once, in the order of the news.
+        self.look_again(dict.fromkeys(row_keys((*cases, *self.source.begun()))))
         return self.rows is not before and self.rows != before
 
     def look_again(self, cases: Iterable[tuple[str, str]]) -> bool:
@@ -310,7 +313,11 @@ class CompareState:
 
     def planned(self) -> list[CellKey]:
         """Return the cells to run of the displayed cases: on the selected models, otherwise on those of the cases."""
-        return [case.on(model) for case in self.cases_shown for model in self.source.planned(case)]
+        planned: list[CellKey] = []
+        for case in self.cases_shown:
+            for model in self.source.planned(case):
+                planned.append(case.on(model))
+        return planned
 
     def repeats(self, key: CellKey) -> int | None:
         """Return the number of runs of a cell, or the most on another model; `None` if its case has no runs."""
@@ -390,7 +397,10 @@ class CompareState:
     def _is_shown(self, case: ComparedCase) -> bool:
         if self.only_differences and not self.differs(case):
             return False
-        return not self.filter or all(word in self._text(case) for word in self.filter.casefold().split())
+        if not self.filter:
+            return True
+        text = self._text(case)
+        return all(word in text for word in self.filter.casefold().split())
 
     def _text(self, case: ComparedCase) -> str:
         if case.key not in self._texts:
@@ -422,6 +432,12 @@ class CompareState:
         """Return cases in the order in which they are displayed, new ones last."""
         order = {id(row.case): at for at, row in enumerate(self.rows)}
         return sorted(cases, key=lambda case: order.get(id(case), len(order)))
+
+
+def row_keys(cases: Iterable[CaseKey]) -> Iterator[tuple[str, str]]:
+    """Yield the keys of the rows of cases, in which a suite is identified by text, as in stored runs."""
+    for path, case_id in cases:
+        yield str(path), case_id
 
 
 def badness(cell: Cell) -> tuple[int, float, float]:

@@ -13,7 +13,7 @@ from workbench.analysis.comparison import Cell, CellKey, ModelTotals, model_tota
 from workbench.analysis.measures import COST, LATENCY, PASS_RATE, SCORE
 from workbench.analysis.side_by_side import totals_on_same_cases
 from workbench.dataclasses import dataclass
-from workbench.grading.status import WORST_FIRST, worst_of
+from workbench.grading.status import WORST_FIRST, Status, worst_of
 from workbench.numerals import counted, duration_text
 from workbench.providers.built_in import MODEL_SIGN, REPLAY
 from workbench.show.glyphs import GLYPHS
@@ -317,15 +317,22 @@ def _how_far(standing: Standing) -> str:
 
 def _worst(state: CompareState, case: ComparedCase) -> tuple[str, Role]:
     """Return the sign of a case: that of a run in progress, otherwise of the worst status of its cells."""
-    standings = [state.at(case.on(model)) for model in state.models]
-    going = [one for one in standings if one.stage in GOING]
+    going: list[Standing] = []
+    graded: list[Status] = []
+    others: list[Status] = []
+    for model in state.models:
+        standing = state.at(case.on(model))
+        if standing.stage in GOING:
+            going.append(standing)
+        elif standing.cell is not None and standing.cell.is_graded:
+            graded.append(standing.cell.status)
+        elif standing.cell is not None:
+            others.append(standing.cell.status)
     if going:
         # Waiting for the user comes first, then running, then waiting to run.
         return _sign(min(going, key=lambda one: (one.waits is None, one.stage != "running")))
     # A cell without a verdict, as after an error, counts only if no other cell has one.
-    over = [one.cell for one in standings if one.cell is not None]
-    graded = [cell for cell in over if cell.is_graded]
-    worst = worst_of(cell.status for cell in graded or over)
+    worst = worst_of(graded or others)
     if worst is None:
         return GLYPHS.never, "muted"
     return worst.mark

@@ -71,7 +71,7 @@ class Block(NamedTuple):
 
 
 _Entry = tuple[CallPairing | SilentStep, Account | None]
-"""A pairing or a step with lines of its own, and its score."""
+"""A pairing with its score, or a step without a call."""
 
 
 def pairing_blocks(state: GradesState, width: int) -> list[Block]:
@@ -97,6 +97,7 @@ def pairing_blocks(state: GradesState, width: int) -> list[Block]:
         elif pairing.expected_call is None:
             lines = _extra(state, pairing, columns, width)
         elif right and folding:
+            # The single line has the effect on the score in it.
             blocks.append(Block(_folded(state, pairing, account, columns, width)))
             continue
         else:
@@ -120,6 +121,7 @@ def _is_right(pairing: CallPairing, account: Account | None) -> bool:
     if pairing.call is None or not pairing.same_tool or not full:
         return False
     for verdict in pairing.arguments:
+        # An argument that was not judged (`None`) is not wrong.
         if verdict.holds is False or verdict.score < verdict.weight - ROUNDING_SLACK:
             return False
     return True
@@ -264,6 +266,7 @@ def _extra(state: GradesState, pairing: CallPairing, columns: Columns, width: in
     lines: list[Line] = []
     for text in wrap_line(whole, max(width - lead - cell_len(number), 10)):
         lines.append(cut_line((start, *text), width))
+        # Only the first row has the step and the number of the call.
         start = Span(" " * cell_len(start.text))
     return lines
 

@@ -222,6 +222,7 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
         state = self._other_run(self.state, by)
         if state is None:
             return
+        # The same grader stays selected, so that its grades of the runs can be compared.
         state.look_as(self.state)
         self.state = self._list.state = state
         self._show_bars()

@@ -45,6 +45,7 @@ class GradesState:
         self.calls = result.trajectory.calls
         self.reached = rounds_of_steps(case, result.trajectory)
         """The round of each step of a chain; `None` for a step that was not reached."""
+        # Pairings count the expected calls of all steps together; a step expects at most one.
         self._step_of_expected = [number for number, step in enumerate(case.steps, 1) if step.tool is not None]
         self._step_of_call: dict[int, int] = {}
         for number, found in enumerate(self.reached, 1):

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 WHOLE_RUNS = 256
-"""Number of finished runs that stay unpacked, those that were viewed last."""
+"""The number of finished runs that stay unpacked: those that were viewed last."""
 
 
 @dataclass
@@ -148,7 +148,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 
 class Tally(Generic[_Key]):
-    """The counts of names, of which each key has any number."""
+    """The number of times that each name occurs among the names of all keys."""
 
     def __init__(self) -> None:
         self._names: dict[_Key, tuple[str, ...]] = {}
@@ -489,7 +489,7 @@ class RunRecord:
 
     @property
     def is_fork(self) -> bool:
-        """Whether the run is a fork made here; forks do not count for their case."""
+        """Whether the run is a fork made in this program; forks do not count for their case."""
         return self.planned.fork is not None
 
     @property

@@ -102,8 +102,8 @@ class Regrading:
     def forget_others(self, suites: Collection[OpenSuite]) -> None:
         """Drop suites that are no longer open."""
         if len(self._followed) > len(suites):
-            paths = {suite.path for suite in suites}
-            self._followed = {path: text for path, text in self._followed.items() if path in paths}
+            for path in self._followed.keys() - {suite.path for suite in suites}:
+                del self._followed[path]
 
     def finish(self, suite: OpenSuite, case: CaseKey) -> None:
         """Check a case whose runs ended: they were graded by the suite as it was when they began."""

@@ -123,7 +123,7 @@ class RunActions(MainActions):
         words="retry again repeat errors",
     )
     def run_failed(self) -> None:
-        """Rerun the cases here that failed, ended in an error or were stopped."""
+        """Rerun the displayed cases that failed, ended in an error or were stopped."""
         selection, remembered = self.app.selection, self.app.selection.tree.remembered
         failed: list[tuple[OpenSuite, tuple[str, ...]]] = []
         for suite, keys in selection.runnable_below(selection.tree.whole):

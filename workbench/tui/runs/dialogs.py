@@ -214,6 +214,7 @@ class TrustScreen(AskScreen[TrustAnswer]):
         mocks: bool = False,
         refusing: str = "do not run this suite",
     ) -> None:
+        # The title depends on the suite; the class variable is only the default.
         self.TITLE_LINE = _title(needs)  # type: ignore[misc]
         options = [answer for answer in _ANSWERS if mocks or answer[0] != "mocks"]
         harmless = frozenset[TrustAnswer]()

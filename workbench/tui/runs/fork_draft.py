@@ -92,7 +92,7 @@ class ForkDraft:
         return (self.result, self.is_error) != (self.result_was, self.error_was)
 
     def type(self, name: TextName, text: str) -> None:
-        """Replace a text by what the user typed."""
+        """Replace a text by an edited one."""
         if name == "system":
             self.system = text
         else:
@@ -129,6 +129,7 @@ class ForkDraft:
         result = None
         if self.result is not None and self.is_edited("result"):
             result = EditResult(self.result, self.is_error)
+        # An unedited prompt is left to the case, unless the run is a fork with a prompt of its own.
         system: str | None = self.system
         if not self.is_edited("system"):
             system = _inherited_system(self.run)
@@ -139,7 +140,7 @@ class ForkDraft:
         self.model = (self.model + step) % len(self.models)
 
     def why_not(self, now: CaseNow) -> str | None:
-        """Return why the run cannot be forked there, given its case as it is now; `None` if it can."""
+        """Return why the run cannot be forked at this point with its current case; `None` if it can."""
         refusal = _refusal(self.fork, self.models[self.model].name, now)
         if refusal is not None or not now.case.stop_on_failure or self.run.result is None:
             return refusal

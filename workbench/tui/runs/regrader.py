@@ -16,7 +16,7 @@ from workbench.config.program import Program
 from workbench.grading.grade import unjudged
 from workbench.numerals import counted, of_text
 from workbench.suite.suite_file import SuiteFile
-from workbench.tui.run_book.regrades import AT_ONCE_RUNS, Due, Regrading
+from workbench.tui.run_book.regrades import AT_ONCE_RUNS, Due, DueCase, Regrading
 from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
@@ -85,19 +85,24 @@ class Regrader:
             self._grade()
 
     def _grade(self) -> str:
-        """Regrade a few runs at once and schedule the rest; return the moves of grades in words."""
+        """Regrade a few runs at once and schedule the rest; describe how grades changed."""
+        # One run more than are graded at once shows whether there are too many.
         first = self._state.due(AT_ONCE_RUNS + 1)
         if sum(len(case.runs) for case in first) > AT_ONCE_RUNS or self._state.waiting > len(first):
             self._begin()
             return ""
-        quick = [case for case in first if all(due.pace == "at once" for due in case.runs)]
-        results = {}
-        for case in quick:
+        quick: list[DueCase] = []
+        results: dict[int, RunResult] = {}
+        for case in first:
+            if any(due.pace != "at once" for due in case.runs):
+                continue
+            quick.append(case)
             for due in case.runs:
                 results[id(due.run)] = self._graded(due)
         self._state.done(quick, results)
         # The caller updates the main screen.
-        self._stage.services.over_main({case.key for case in quick if case.runs})
+        regraded = {case.key for case in quick if case.runs}
+        self._stage.services.over_main(regraded)
         if len(quick) < len(first):
             self._begin()
         return self._state.take_summary()
@@ -141,7 +146,7 @@ class Regrader:
         codes: dict[Path, FoundCode] = {}
         quick = [each for each in due if each.pace in ("at once", "in background")]
         if quick:
-            graded = await asyncio.to_thread(lambda: [self._graded(each) for each in quick])
+            graded = await asyncio.to_thread(lambda: list(map(self._graded, quick)))
             results = {id(each.run): result for each, result in zip(quick, graded, strict=True)}
         for each in due:
             path = each.now.file.path
@@ -155,6 +160,8 @@ class Regrader:
                 result = None
                 if path not in refused:
                     result = await self._graded_with_python(each, codes[path])
+                # After one check that does not end, the code of the suite is not called again: each call would block
+                # as long.
                 if result is not None:
                     results[id(each.run)] = result
                 else:
@@ -202,6 +209,8 @@ class Regrader:
 
 
 def _who_does_not_ask(judge: RunJudge) -> Judge:
+    """Return a judge that repeats known judgements and asks no model: regrading costs nothing."""
+
     def known(check: Judged, value: JsonValue) -> CheckVerdict:
         try:
             return judge.known(check, value)

@@ -160,12 +160,12 @@ class Runner:
                 problems.append(record.problem)
             else:
                 sound.append(record)
-        # A recording is closed after its first problem, so it has no second one to report.
+        # Only the first problem of a batch's recordings is reported.
         self._recordings = sound
         return problems
 
     def settle_history(self) -> None:
-        """Wait until the history has everything so far; blocks for a limited time, so call it in a thread."""
+        """Wait until the history has stored all events up to now; blocks for a limited time, so call it in a thread."""
         if self._runtime is not None:
             self._runtime.settle_history()
 

@@ -133,10 +133,11 @@ class Starter:
     ) -> None:
         """Run cases, `repeats` times if given, or announce why none was run.
 
-        With `until`, the case is run once, on its first model, and held there; if the displayed run is of a variant,
-        as that variant. `begin` has further options, `variants` are run in place of the selected ones. Cases that are
-        being started are omitted, and there is only one question at a time.
+        With `until` other than "end", one case is run once and held: on the variant of the displayed run, if that is
+        of one, otherwise on the first model. `begin` has the options of the command line. `variants` are run instead
+        of the selected ones.
         """
+        # A second press of the key while a question is open must not start the cases twice.
         fresh: list[tuple[OpenSuite, tuple[str, ...]]] = []
         beginning: set[CaseKey] = set()
         for suite, keys in cases:
@@ -174,6 +175,7 @@ class Starter:
         lost: Path | None = None
         refused: str | None = None
         for suite, case_ids in cases:
+            # Reading the suites again may have closed this one.
             if self._open_suites.at(suite.path) is not suite:
                 continue
             # Unsaved edits count. Cases with errors do not prevent others from running.
@@ -300,14 +302,17 @@ class Starter:
         return why or lost or f"the cases to run are no longer in {path.name}"
 
     def _planned_on(self, file: SuiteFile, wanted: Collection[RunOf], repeats: int | None) -> tuple[PlannedRun, ...]:
-        """Return planned runs on certain models.
-
-        Models that the suite names still need approval; others were selected by the user.
-        """
+        """Return planned runs on certain models."""
         every = Variants(all_of_them=True)
         usual = self._planned(file, [case_id for _, case_id, _ in wanted], repeats, None, every)
-        planned = {(file.path, run.case.id, run.model) for run in usual}
-        runs = [run for run in usual if (file.path, run.case.id, run.model) in wanted]
+        planned: set[RunOf] = set()
+        runs: list[PlannedRun] = []
+        for run in usual:
+            on_model = (file.path, run.case.id, run.model)
+            planned.add(on_model)
+            if on_model in wanted:
+                runs.append(run)
+        # Models that the suite names need approval, as in every run; the user selected the others.
         others: dict[str, list[str]] = {}
         for each in wanted:
             if each not in planned:
@@ -419,7 +424,7 @@ class Starter:
         return None
 
     async def _catch_up(self, suites: Sequence[OpenSuite]) -> None:
-        """Reload everything if one of these suites changed on disk."""
+        """Read all suites again if one of these changed on disk."""
         files = [suite.disk for suite in suites if not suite.is_new]
         if await asyncio.to_thread(lambda: any(map(is_stale, files))):
             await self._read_again()
@@ -480,6 +485,7 @@ class Starter:
             answer = await self._stage.ask(
                 TrustScreen(request.file.path, request.needs, question.lines, mocks=request.mocks, refusing=refusing)
             )
+            # The answer holds for this session even if it cannot be stored.
             for problem in await asyncio.to_thread(decision.answer, question, answer or "no"):
                 self._stage.announce(f"{problem}; it holds until you quit", "warned", GLYPHS.warned)
         return decision

@@ -107,7 +107,7 @@ class ToolDrafter:
         found = drafts_in(answered, [tool.name], by_name, before, self._program.secrets)
         if not found.kept:
             raise NotDraftedError("; ".join(map(str, (*found.failed, *found.dropped))))
-        # A draft is kept if the model then makes the expected calls for it, in repeated runs.
+        # Each draft is run several times, and dropped if a run does not pass.
         runs = f"{counted(len(found.kept), 'draft')}, {counted(options.repeats, 'time')} each"
         announce(f"Running {runs}; {key_for('tools.draft')} stops it", "running", GLYPHS.running)
         checking = checking_suite(found.kept, by_name, path, now, None)

@@ -64,6 +64,7 @@ class ServerOffers:
             self._stage.call_later(self._look)
 
     def _look(self) -> None:
+        # The edits stay noted until the user has stopped typing and is on the main screen.
         if self._is_typing() or not self._stage.shows_main:
             return
         for path in tuple(self._edited):

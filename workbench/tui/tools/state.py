@@ -129,10 +129,13 @@ class ToolList(ListState[ToolRow]):
         source = replace(before, state=status.state, reason=status.reason, output=status.output, starting_since=None)
         if status.state == "running":
             source = replace(source, tools=status.tools, task_tools=status.task_tools, listed_at=None)
+        # The tools that a server listed stay known after it has stopped.
         elif before.state == "running":
             source = replace(source, listed_at=now)
+        # The server may have begun to start before the screen was opened.
         if status.state == "starting":
             source = replace(source, starting_since=time.monotonic() - status.starting_s)
+        # The filter searches descriptions, which may have changed.
         self._texts.clear()
         self._sources[at] = source
         self._rebuild()
@@ -193,6 +196,7 @@ class ToolList(ListState[ToolRow]):
             for tool in source.tools:
                 if self._fits((source.key, tool.name), partial(_text_of, source, tool)):
                     tools.append(tool)
+            # A filter hides sources without a matching tool.
             if self._words and not tools:
                 continue
             if self._named and source.file.path != last:
@@ -335,6 +339,7 @@ def list_message(state: ToolList) -> Message:
 def detail_lines(state: ToolList, row: ToolRow, width: int, now: datetime) -> Sequence[Line]:
     """Return the lines about the tool, server or suite of a row."""
     if row.tool is not None:
+        # A schema may have thousands of lines: they are laid out when they are shown.
         return JoinedLines([_tool_lines(state, row, row.tool, width, now), _schema_lines(row.tool, width)])
     source = row.source
     lines: list[Line] = []
@@ -386,6 +391,7 @@ def _tool_lines(state: ToolList, row: ToolRow, tool: ToolDefinition, width: int,
         server = f"on {one_line(tool.server)}"
     tokens = f"about {count_text(tokens_of([tool]))} tokens"
     lines = [cut_line((Span(" "), Span(one_line(tool.name), "tool"), Span(f"  {server}", "muted")), width)]
+    # A server may send a description of any length, with any characters.
     description = visible(tool.description[:MAX_DESCRIPTION_CHARS]).strip()
     if not description:
         lines += paragraph("It has no description.", width, "warned")

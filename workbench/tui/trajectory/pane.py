@@ -72,6 +72,7 @@ class RunPane(SearchedRun):
 
         `held` are the held runs of all cases, `starting` the servers and models that are starting, and `in_use` the
         models that the user selected."""
+        # The editor belongs to one held run: showing another one closes it, and keeps its text as unsent.
         if self.editor is not None:
             if runs and runs[chosen] is self.editor.held.run:
                 self.editor.follow()
@@ -175,6 +176,7 @@ class RunPane(SearchedRun):
         self._turned()
 
     def _turned(self) -> None:
+        # The keys that apply depend on whether the editor has the focus.
         if self.editor is not None:
             self.post_message(self.Turned())
 
@@ -183,6 +185,7 @@ class RunPane(SearchedRun):
 
     def on_held_editor_ended(self) -> None:
         editor = self.editor
+        # While its text is being sent, the editor stays open until the run has taken it.
         if editor is None or editor.is_sending:
             return
         gone, is_changed = editor.held.why_gone, editor.is_changed

@@ -63,7 +63,7 @@ class NewCase(NamedTuple):
 class NewCaseScreen(_Naming[NewCase]):
     """Asks for the name and kind of a new case."""
 
-    # The keys belong to the dialog, because the list of kinds never has the focus: the line to type in keeps it.
+    # The line to type in has the focus, so the keys that move in the list of kinds belong to the dialog.
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "kind(-1)", show=False),
         Binding("down", "kind(1)", show=False),

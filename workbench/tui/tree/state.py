@@ -1,6 +1,6 @@
 """The suite tree as a list of rows: folders, suites, cases, steps of chains, and problems of invalid suites.
 
-The cost of a change depends on what changes: rows of other suites and cases stay the same objects.
+A change costs only the rows that it affects; all others stay the same objects.
 """
 
 from __future__ import annotations

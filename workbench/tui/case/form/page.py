@@ -445,7 +445,7 @@ class FormPage:
 
     @property
     def begins_with_case(self) -> bool:
-        """Whether the key that adds an element makes the first case of the suite here."""
+        """Whether adding an element at the cursor makes the first case of the suite."""
         source, row = self.source, self.current
         if source is None or row is None or all(problem.message != NO_CASES for problem in source.problems):
             return False

@@ -159,6 +159,7 @@ class FormView(FormFields):
         """Return whether a line names the tool of a call with a breakpoint."""
         page = self.page
         at = page.row_of(index)
+        # A row may take several lines, of which the first has the tool.
         if page.source is None or at >= len(page.rows) or page.lines_of(at)[0] != index:
             return False
         return tool_of_call(page.source.table, page.rows[at].place) in self.breakpoints
@@ -183,6 +184,7 @@ class FormView(FormFields):
         if self.page.rows[row].cells:
             self.page.cell = self.page.cell_at(line, event.x)
         self._moved()
+        # The first click selects a cell, the second one edits it.
         if before == (row, self.page.cell, False):
             self.edit()
 

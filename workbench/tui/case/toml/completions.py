@@ -229,7 +229,7 @@ class TomlCompleting:
         self._list.place(self._editor.cell_of((typed.cursor[0], offer.start)), Region(0, 0, size.width, size.height))
 
     def _is_all_there(self, offer: Offer) -> bool:
-        """Return whether the only completion is the text that is already there."""
+        """Return whether the only completion equals the typed text."""
         if len(offer.found) != 1:
             return False
         line, column = self._editor.typed.cursor

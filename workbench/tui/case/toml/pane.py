@@ -320,6 +320,7 @@ class TomlPane(SearchedPane):
             if self._telling:
                 return
             if part is not None and self._is_typed(part, is_same):
+                # The index of a case changes when another one is added above; a whole file stays a whole file.
                 if self.part.index is not None:
                     self.part = part
                 self._follow()
@@ -334,6 +335,7 @@ class TomlPane(SearchedPane):
         typed = self.part
         if typed is None or part.suite is not typed.suite:
             return False
+        # A whole file stays the edited part when its text becomes valid, although its row then shows a case.
         return typed.index is None or (is_same and part.index is not None)
 
     def _follow(self) -> None:
