@@ -221,7 +221,9 @@ def batch_diff(
     for model in dict.fromkeys((*later, *as_later, *renamed.values())):
         if model not in models:
             continue
-        old = {in_later(key): placed for key, placed in placed_cells(before, as_later.get(model, ())).items()}
+        old = {}
+        for key, placed in placed_cells(before, as_later.get(model, ())).items():
+            old[in_later(key)] = placed
         new = placed_cells(after, later.get(model, ()))
         for key, (place, cell) in new.items():
             if key[:2] in lost:

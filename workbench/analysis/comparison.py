@@ -267,7 +267,7 @@ def model_totals(model: str, cells: Iterable[Cell], gates: Mapping[str, Gate] = 
     for cell in cells:
         runs += cell.runs
     judged = graded_runs(runs)
-    graded = [cell for cell in cells if cell.is_graded]
+    graded = graded_cells(cells)
     scored = [cell for cell in cells if cell.score is not None]
     scores = scores_of(scored)
     rate_interval = score_interval = None
@@ -346,6 +346,11 @@ def _failed_by_endpoint(cell: Cell) -> bool:
     if cell.status != Status.FAILED:
         return False
     return any(run.status == Status.FAILED and is_endpoint_fault(run) for run in cell.runs)
+
+
+def graded_cells(cells: Iterable[Cell]) -> list[Cell]:
+    """Return the cells with at least one graded run, in order."""
+    return [cell for cell in cells if cell.is_graded]
 
 
 def scores_of(cells: Iterable[Cell]) -> list[float]:

@@ -112,8 +112,10 @@ def failures_of(runs: Iterable[tuple[RunResult, Case | None]]) -> Failures:
     for run in failed:
         for cause in run.causes:
             by_cause.setdefault(cause, []).append(run)
-    groups = tuple(CauseGroup(group.cause, tuple(by_cause[group.cause])) for group in found.groups)
-    return Failures(found.graded, tuple(failed), groups, found.confusion)
+    groups = []
+    for group in found.groups:
+        groups.append(CauseGroup(group.cause, tuple(by_cause[group.cause])))
+    return Failures(found.graded, tuple(failed), tuple(groups), found.confusion)
 
 
 def failure_numbers(

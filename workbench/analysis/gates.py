@@ -369,8 +369,13 @@ def quality_of(
     for suite, fold in reached.items():
         demands = tuple(as_watched(fold.results(), known))
         checked += demands
-        own = [each for each in aggregates if each.suite == suite]
-        replacing = [each for each in own if each.replaces_statuses]
+        own: list[AggregateResult] = []
+        replacing: list[AggregateResult] = []
+        for aggregate in aggregates:
+            if aggregate.suite == suite:
+                own.append(aggregate)
+                if aggregate.replaces_statuses:
+                    replacing.append(aggregate)
         met = met and _all_met(demands) and _all_met(own)
         if demands or not all(each.is_published for each in replacing):
             continue

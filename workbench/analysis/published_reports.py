@@ -100,7 +100,10 @@ def flexible_details(
         for line in grade.pairings:
             if line.outcome == outcome and line.call is not None:
                 indices.append(line.call)
-        return [_call(calls[index].tool, _input(calls[index])) for index in sorted(indices)]
+        found = []
+        for index in sorted(indices):
+            found.append(_call(calls[index].tool, _input(calls[index])))
+        return found
 
     missing: dict[str, list[JsonValue]] = {}
     for line in grade.pairings:
@@ -437,7 +440,9 @@ def suite_report(tests: Sequence[GradedTest]) -> dict[str, JsonValue]:
     """Return the counts and means of tests under the system's names; all are 0 without tests."""
     passed = sum(test.passed for test in tests)
     number = len(tests) or 1
-    averages = {name: round(sum(map(value, tests)) / number, 3) for name, value in _AVERAGED.items()}
+    averages: dict[str, JsonValue] = {}
+    for name, value in _AVERAGED.items():
+        averages[name] = round(sum(map(value, tests)) / number, 3)
     failures = dict.fromkeys(test.test_id for test in tests if not test.passed)
     return {
         "total": len(tests),

@@ -11,6 +11,7 @@ from workbench.analysis.comparison import (
     Cell,
     CellKey,
     ModelTotals,
+    graded_cells,
     model_totals,
     repeat_rules_of,
     scores_differ,
@@ -143,7 +144,7 @@ def totals_on_same_cases(columns: Mapping[str, Collection[Cell]]) -> tuple[Model
     graded: list[set[tuple[str, str]]] = []
     for cells in columns.values():
         if cells:
-            graded.append({cell.case_key for cell in cells if cell.is_graded})
+            graded.append({cell.case_key for cell in graded_cells(cells)})
     same: set[tuple[str, str]] = set()
     if graded:
         same = set.intersection(*graded)
@@ -158,7 +159,7 @@ def differ(cells: Iterable[Cell | None]) -> bool:
     """Return whether cells of one case have different verdicts, or visibly different scores.
 
     A cell that was not graded has no verdict and differs from none."""
-    graded = [cell for cell in cells if cell is not None and cell.is_graded]
+    graded = graded_cells(filter(None, cells))
     scores = scores_of(graded)
     if scores and scores_differ(max(scores), min(scores)):
         return True

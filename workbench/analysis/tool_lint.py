@@ -290,8 +290,10 @@ def _near_identical(tools: Sequence[ToolDefinition]) -> Iterator[LintFinding]:
     by_parameters: dict[frozenset[tuple[str, str]], list[ToolDefinition]] = defaultdict(list)
     for tool in tools:
         if tool.description.strip():
-            types = {name: type_text(schema) for name, schema in properties_of(tool.parameters).items()}
-            by_parameters[frozenset(types.items())].append(tool)
+            types = set()
+            for name, schema in properties_of(tool.parameters).items():
+                types.add((name, type_text(schema)))
+            by_parameters[frozenset(types)].append(tool)
     for group in by_parameters.values():
         for one, other in combinations(group, 2):
             if one.name != other.name and _say_the_same(one, other):

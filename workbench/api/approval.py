@@ -41,6 +41,7 @@ _Item = TypeVar("_Item")
 class _Folder:
     """The environment variables and the models of the suites in a folder, at the time of the approval."""
 
+    # A `.env` file usually holds keys, so the variables stay out of texts that show the approval.
     environment: _Environment = field(repr=False)
     models: _Models
 
@@ -102,8 +103,12 @@ class StandingApproval:
 
     def _changed_around(self, request: Request, asked: Iterable[ModelSpec]) -> Iterator[str]:
         path = absolute(request.file.path)
+        folder = _Folder({}, {})
         # The nearest approved folder around the suite counts.
-        folder = next((self.folders[place] for place in path.parents if place in self.folders), _Folder({}, {}))
+        for place in path.parents:
+            if place in self.folders:
+                folder = self.folders[place]
+                break
         if variables := _changed_variables(folder.environment, request.grant.environment):
             yield f"use variables of a .env file that have changed since they were approved: {', '.join(variables)}"
         approved = dict(folder.models)

@@ -84,6 +84,7 @@ class Cells:
         self._missing[key] -= 1
         if self._missing[key]:
             return None
+        # Runs end in any order; the report has them in the order of the repeats.
         runs = sorted(self._over.pop(key), key=lambda finished: finished.place)
         # Gates and aggregates measure the whole suite: a single case is reported without them.
         alone = run.suite.model_copy(update={"gate": Gate(), "aggregates": ()})
@@ -126,6 +127,7 @@ class Agent:
     name: str = ""
 
     def __post_init__(self) -> None:
+        # The class is frozen, and an object that is called in place of a function has no name but that of its class.
         if not self.name:
             object.__setattr__(self, "name", getattr(self.function, "__name__", type(self.function).__name__))
 
@@ -328,6 +330,7 @@ async def evaluate_async(
     files = tuple(suite.file for suite in loaded(suites))
     own_history = history_file(user_folders(), files[0].path.parent, home_in(os.environ))
     stored_in: Path | None = None
+    # A batch that is resumed is in the history, so its remaining runs are recorded there in any case.
     if not isinstance(history, bool):
         stored_in = Path(history)
     elif history or resume is not False:
@@ -396,6 +399,7 @@ async def evaluate_async(
     except ClusterError as error:
         raise UsageError(program.secrets.redact(str(error))) from None
     finally:
+        # Cancelled agents clean up in the caller's loop, which may be closed as soon as this function returns.
         await loop.settle()
     if recordings is not None and recordings.problem is not None:
         warnings.warn(program.secrets.redact(recordings.problem), RuntimeWarning, stacklevel=1)
@@ -421,6 +425,7 @@ async def _against(
     on_event: Callable[[BatchEvent], object] | None,
 ) -> AgainstBaseline:
     """Compare a report with its baseline, after running cases that broke again."""
+    # Imported on use: most evaluations have no baseline.
     from workbench.evaluation.confirmation import confirming
 
     against = baseline.against(report.results)
@@ -510,6 +515,7 @@ def _named(model: AnyModel, loop: CallerLoop) -> str | OwnModel:
         return model
     if isinstance(model, Agent):
         return _OwnAgent(model.name, model.function, loop)
+    # Before `callable`: the object that implements a model may be callable, too.
     if isinstance(model, Model):
         return _OwnModel(model.name, model)
     if callable(model):

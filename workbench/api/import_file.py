@@ -59,6 +59,7 @@ class Imported:
             folder = Path(recordings)
         made = replace(self._done.made, file=parse_suite(self.suite, suite))
         try:
+            # Both places are checked before either is written, so that a refusal leaves nothing behind.
             if not force:
                 must_be_free(suite, folder, "path")
             written(made, suite, folder, self._secrets, force=force)
@@ -96,6 +97,7 @@ def import_file(
         raise UsageError(f"{form!r} is none of the forms: {', '.join(FORMS)}")
     if unknown := sorted({*(fields or ())} - {*MEANINGS}):
         raise UsageError(f"fields has {unknown[0]!r}, which is none of {', '.join(MEANINGS)}")
+    # A dry import writes nothing and needs no free output, which only names the suite until `save` gets a path.
     file = Path(path)
     options = ImportOptions(file=file, output=file.with_suffix(".toml"), form=form, dry=True)
     if fields is not None:

@@ -198,11 +198,13 @@ def loaded(suites: SuitePath | LoadedSuite | Iterable[SuitePath | LoadedSuite]) 
     Raises SuiteError with the errors of all files, and UsageError for a path without a suite.
     """
     given = [suites] if isinstance(suites, str | os.PathLike | LoadedSuite) else list(suites)
+    # By absolute path, so that a suite that is given by itself and with its folder is run once.
     files: dict[Path, SuiteFile] = {}
     for each in given:
         found: Iterable[SuiteFile] = [each.file] if isinstance(each, LoadedSuite) else _read(each)
         for file in found:
             files.setdefault(file.path.absolute(), file)
+    # All files are read before the error, so that it lists the problems of every file at once.
     problems: list[Problem] = []
     broken = [file for file in files.values() if file.suite is None]
     for file in broken:

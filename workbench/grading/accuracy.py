@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from workbench.checks.check import EMPTY_CONTEXT, CheckContext, Checks, by_json
 from workbench.checks.value_kinds import Equals
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, GradingError, Issue
-from workbench.grading.pairing import NOT_ALL_COMPARED, Candidates, paired_in_turn, remaining
+from workbench.grading.pairing import NOT_ALL_COMPARED, Candidates, broken_calls, paired_in_turn, remaining
 from workbench.grading.pairing_issues import findings, outcomes_text
 from workbench.grading.scoring import judge_arguments, unlisted_arguments, verdict_of
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
@@ -105,7 +105,11 @@ class _Reading:
         """
         expected = [(wanted.tool, wanted.args) for wanted in self._expected]
         made = [(record.tool, record.arguments) for record in self._calls]
-        apart = {index for index, record in enumerate(self._calls) if record.call.raw == "" or record.is_broken}
+        apart = set(broken_calls(self._calls))
+        for index, record in enumerate(self._calls):
+            # Input that was not written is told from an empty object (`_lists_all`).
+            if record.call.raw == "":
+                apart.add(index)
         among = Candidates(expected, made, apart=apart)
         exact: dict[int, int] = {}
         partner: dict[int, int] = {}

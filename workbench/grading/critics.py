@@ -731,11 +731,12 @@ def _beyond_wildcards(wanted: Sequence[str], made: Sequence[str]) -> str | None:
     missing: list[str] = []
     for name in wanted:
         if name != ANY_TOOL:
-            found = next((other for other in left if same_tool(name, other)), None)
-            if found is None:
-                missing.append(name)
+            for other in left:
+                if same_tool(name, other):
+                    left.remove(other)
+                    break
             else:
-                left.remove(found)
+                missing.append(name)
     if not missing or len(left) <= wanted.count(ANY_TOOL):
         return None
     return f"{left[0]!r} called where {missing[0]!r} was expected"

@@ -237,8 +237,10 @@ def _critics(grade: Grade, grading: Grading) -> Reading:
     if options.fail_on_tool_selection:
         more.append("fail_on_tool_selection: if other tools were called than expected, the score is 0.")
     verdict = _thresholds(grade, grading) if grade.numbers else "The thresholds are not used"
-    accounts = tuple(_critics_account(line, grade, grading) for line in grade.pairings)
-    return Reading(formula, _critics_shortcut(grade, grading), verdict, tuple(more), accounts)
+    accounts = []
+    for line in grade.pairings:
+        accounts.append(_critics_account(line, grade, grading))
+    return Reading(formula, _critics_shortcut(grade, grading), verdict, tuple(more), tuple(accounts))
 
 
 def _critics_shortcut(grade: Grade, grading: Grading) -> str:
@@ -554,11 +556,11 @@ def disagreement(grades: Iterable[Grade]) -> tuple[tuple[Status, tuple[Grade, ..
     grades = tuple(grades)
     if not disagree(grades):
         return ()
-    sides: dict[Status, list[Grade]] = {status: [] for status in WORST_FIRST}
+    sides: dict[Status, list[Grade]] = {}
     for grade in grades:
         if grade.verdict not in (NOT_APPLICABLE, Status.ERROR) and grade.status is not None:
-            sides[grade.status].append(grade)
-    return tuple((status, tuple(side)) for status, side in sides.items() if side)
+            sides.setdefault(grade.status, []).append(grade)
+    return tuple((status, tuple(sides[status])) for status in WORST_FIRST if status in sides)
 
 
 # The dimensions of the `dimensions` grader one by one, each as a fraction.

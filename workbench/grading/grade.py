@@ -453,10 +453,10 @@ class RunResult:
         if self.status == Status.PASSED:
             return None
         issues = sorted(self.grade.issues, key=lambda issue: issue.kind not in FIRST_KINDS)
-        first = next((issue for issue in issues if issue.decides or issue.kind in FIRST_KINDS), None)
-        if first is None:
-            return self.grade.reason
-        return _reason(first)
+        for issue in issues:
+            if issue.decides or issue.kind in FIRST_KINDS:
+                return _reason(issue)
+        return self.grade.reason
 
     @property
     def issues(self) -> tuple[Issue, ...]:

@@ -13,7 +13,7 @@ from workbench.checks.check import Check, Checks
 from workbench.checks.values import canonical_text, spelled_number
 from workbench.suite.model import ANY_TOOL, Case
 from workbench.trajectory.events import JsonValue
-from workbench.trajectory.trajectory import Round, Trajectory
+from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
 MAX_PAIRS = 10_000
 """The most pairs (a hundred expected calls by a hundred calls) for which the best pairing is computed. Above it, each
@@ -56,6 +56,11 @@ def pairs_in_turn(
 def remaining(numbers: Iterable[int], taken: Container[int]) -> list[int]:
     """Return the numbers that are not taken, in order."""
     return [number for number in numbers if number not in taken]
+
+
+def broken_calls(calls: Sequence[CallRecord]) -> frozenset[int]:
+    """Return the indices of the calls with broken arguments."""
+    return frozenset([index for index, record in enumerate(calls) if record.is_broken])
 
 
 def gain_table(rows: Sequence[int], columns: Sequence[int], gain: Callable[[int, int], _Gain]) -> list[list[_Gain]]:

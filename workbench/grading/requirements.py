@@ -82,6 +82,10 @@ class ExtraCallRule:
         """Return whether a call, by its index and tool, is free if it is surplus."""
         return self.written == "allow" or call in self.corrected or self.is_free_tool(tool)
 
+    def free_calls(self, calls: Sequence[CallRecord]) -> frozenset[int]:
+        """Return the indices of the calls that are free if they are surplus."""
+        return frozenset([index for index, record in enumerate(calls) if self.frees(index, record.tool)])
+
     def is_free_tool(self, tool: str) -> bool:
         """Return whether the rule frees the surplus calls of a tool, by its name or because it is read-only."""
         match self.written:
@@ -150,7 +154,7 @@ def graded_without_free_calls(
     # A run is graded whole first: if nothing is free, that is its grade; otherwise it stays as the published one.
     rule = rule_of(case, grading, trajectory)
     calls, expected = trajectory.calls, case.expected_calls()
-    candidates = frozenset(index for index, record in enumerate(calls) if rule.frees(index, record.tool))
+    candidates = rule.free_calls(calls)
     whole = grade(trajectory)
     if not candidates or _computes_as_published(by, grading):
         return whole
@@ -310,9 +314,12 @@ def _without(trajectory: Trajectory, calls: Collection[int]) -> Trajectory:
     """Return a trajectory without the calls at some indices."""
     rounds, first = [], 0
     for each in trajectory.rounds:
-        kept = tuple(record for index, record in enumerate(each.calls, first) if index not in calls)
+        kept = []
+        for index, record in enumerate(each.calls, first):
+            if index not in calls:
+                kept.append(record)
         first += len(each.calls)
-        rounds.append(replace(each, calls=kept))
+        rounds.append(replace(each, calls=tuple(kept)))
     return replace(trajectory, rounds=tuple(rounds))
 
 
@@ -774,13 +781,19 @@ def _broken(case: Case, grade: Grade) -> Mapping[int, frozenset[str]]:
     for line in grade.pairings:
         if line.expected_call is None:
             continue
-        names = frozenset(verdict.argument for verdict in line.arguments if verdict.required and not verdict.holds)
+        names = frozenset(_broken_arguments(line))
         # A call that was not made meets none of its arguments, and its one issue names none.
         if line.call is None and (names or _requires_some(case, line.expected_call)):
             broken[line.expected_call] = frozenset()
         elif names:
             broken[line.expected_call] = names
     return broken
+
+
+def _broken_arguments(line: CallPairing) -> Iterator[str]:
+    for verdict in line.arguments:
+        if verdict.required and not verdict.holds:
+            yield verdict.argument
 
 
 def _requires_some(case: Case, expected_call: int) -> bool:

@@ -25,6 +25,7 @@ from workbench.grading.pairing import (
     NOT_ALL_COMPARED,
     Candidates,
     best_pairing,
+    broken_calls,
     calls_of_silent_steps,
     gain_table,
     paired_in_turn,
@@ -93,8 +94,7 @@ class _Reading:
         self._fitting: dict[tuple[int, int], bool] = {}
         expected = [(wanted.tool, call.args) for wanted, call in zip(self._wanted, self._expected, strict=True)]
         made = [(tool, record.arguments) for tool, record in zip(self._called_tools, calls, strict=True)]
-        broken = {index for index, record in enumerate(calls) if record.is_broken}
-        self._among = Candidates(expected, made, apart=broken)
+        self._among = Candidates(expected, made, apart=broken_calls(calls))
 
         self._ordered = self._in_order(case)
         self._call_of = {**self._ordered, **self._in_any_order()}
@@ -102,11 +102,15 @@ class _Reading:
         # Prohibitions are checked against all calls, also those that meet an expectation.
         self._offenders: list[list[int]] = []
         for prohibition in case.disallowed:
-            self._offenders.append([call for call, record in enumerate(calls) if _meets(prohibition, record, context)])
+            offenders = []
+            for call, record in enumerate(calls):
+                if _meets(prohibition, record, context):
+                    offenders.append(call)
+            self._offenders.append(offenders)
         self._why_unexpected = "no calls are expected" if case.expect_no_calls else rule.why_wrong
         suspects: Sequence[int] = ()
         if self._why_unexpected is not None:
-            suspects = [index for index, record in enumerate(calls) if not rule.frees(index, record.tool)]
+            suspects = remaining(range(len(calls)), rule.free_calls(calls))
         if case.steps:
             self._why_unexpected, suspects = NO_CALL_OF_STEP, calls_of_silent_steps(case, trajectory)
         # A call that violates a prohibition is not also unexpected (A14).

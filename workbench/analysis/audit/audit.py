@@ -280,9 +280,13 @@ def _unnoticed(case: Case, place: Place, settings: CaseSettings, table: ToolTabl
             weight, verb = "note", "is only warned"
         passing.setdefault((mutant.place, weight, verb), {}).setdefault(mutant.how, []).append(mutant.what)
     for (where, weight, verb), changes in passing.items():
-        listed = "; with ".join(f"{', '.join(dict.fromkeys(what))} {how}" for how, what in changes.items())
+        listed = []
+        for how, what in changes.items():
+            listed.append(f"{', '.join(dict.fromkeys(what))} {how}")
         hint = _check_that_notices(changes) if weight == "warning" else ""
-        yield AuditFinding("unnoticed", weight, (*place, *where), f"{verb} with {listed}", hint, case.id)
+        yield AuditFinding(
+            "unnoticed", weight, (*place, *where), f"{verb} with {'; with '.join(listed)}", hint, case.id
+        )
 
 
 def _careless(case: Case, place: Place, settings: CaseSettings, table: ToolTable) -> Iterator[AuditFinding]:

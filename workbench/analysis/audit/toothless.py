@@ -72,7 +72,10 @@ def accepts(schema: Schema, root: Schema, value: JsonValue) -> bool:
 def required_arguments(schema: Schema) -> dict[str, JsonValue]:
     """Return a value for each argument that a tool's schema requires."""
     properties = properties_of(schema)
-    return {name: value_of(resolved(properties.get(name, {}), schema), schema) for name in required_names(schema)}
+    arguments = {}
+    for name in required_names(schema):
+        arguments[name] = value_of(resolved(properties.get(name, {}), schema), schema)
+    return arguments
 
 
 def all_arguments(schema: Schema) -> dict[str, JsonValue]:

@@ -408,6 +408,11 @@ def _property(schema: Schema | None, name: str, root: Schema) -> Schema | None:
     return None
 
 
+def _options_take_object(options: Iterable[JsonValue], root: Schema, depth: int) -> set[bool | None]:
+    """Return the answers of `_takes_object` for the options of a union or an `allOf`."""
+    return {_takes_object(resolved(option, root), root, depth + 1) for option in options}
+
+
 def _takes_object(schema: Schema | None, root: Schema, depth: int = 0) -> bool | None:
     """Return whether a schema accepts objects; `None` if it does not say."""
     # A schema may refer to itself endlessly.
@@ -419,12 +424,12 @@ def _takes_object(schema: Schema | None, root: Schema, depth: int = 0) -> bool |
         return "object" in types
     # One option that takes objects is enough for a union, one that takes none for `allOf`.
     for options in alternatives_of(schema, *UNIONS):
-        found = {_takes_object(resolved(option, root), root, depth + 1) for option in options}
+        found = _options_take_object(options, root, depth)
         if True in found:
             return True
         return False if found == {False} else None
     for options in alternatives_of(schema, "allOf"):
-        found = {_takes_object(resolved(option, root), root, depth + 1) for option in options}
+        found = _options_take_object(options, root, depth)
         if False in found:
             return False
         return True if True in found else None
