@@ -92,7 +92,7 @@ def _call(call: ToolCall) -> JsonValue:
         "function_name": call.tool,
         "arguments": dict(call.arguments),
     }
-    # The format has room for an object alone: the text that the model wrote in its place goes into `extra`.
+    # Arguments are objects in ATIF: in place of broken ones, the text of the model goes into `extra`.
     if call.problem is not None and call.raw:
         table["extra"] = {"raw_arguments": call.raw}
     return table

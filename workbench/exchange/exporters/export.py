@@ -40,7 +40,7 @@ def target_file(place: Path, stem: str, ending: str) -> Path:
 
 
 def write_runs(runs: Iterable[ExportedRun], form: str, place: Path, stem: str) -> list[Path]:
-    """Write runs in a form that is no report's, and return the new files. Raises ExportError."""
+    """Write runs in a form other than a report's, and return the new files. Raises ExportError."""
     if ending := FORMS[form].ending:
         return [_written(target_file(place, stem, ending), lines_of(form, runs))]
     if place.suffix and not place.is_dir():
@@ -81,7 +81,7 @@ def _make(folder: Path) -> None:
 
 
 def _free(folder: Path, name: str) -> Path:
-    """Return a new file in a folder, named as near to `name` as the file system and other files allow."""
+    """Return the path of a new file in a folder: `name`, shortened and numbered where necessary."""
     stem, dot, ending = name.rpartition(".")
     # This ending has two parts, which stay together.
     if ".atif." in name:

@@ -34,7 +34,7 @@ from workbench.trajectory.trajectory import Round
 
 
 class Said(NamedTuple):
-    """A message of a conversation as the model read it; a system prompt is the content of one.
+    """A message of a conversation as the model read it, or a system prompt.
 
     `answer` is the round of an assistant's message; `None` for a message from before the run.
     """
@@ -73,7 +73,7 @@ class ExportedRun:
 
     @cached_property
     def key(self) -> str:
-        """32 hexadecimal digits that identify the run: the same in every export, and of no other run."""
+        """The id of the run, 32 hexadecimal digits: the same in every export."""
         header = self.header
         parts = (header.started_at, header.run, header.suite.hash, header.case, header.model, header.repeat)
         # A text of a model may hold half of a surrogate pair, which UTF-8 cannot encode.
@@ -87,7 +87,7 @@ class ExportedRun:
 
     @property
     def started(self) -> datetime:
-        """Its start; 1970 where the recording does not say."""
+        """The start of the run; 1970 if the recording has no valid time."""
         try:
             return datetime.fromisoformat(self.header.started_at).astimezone()
         except (ValueError, OverflowError):
@@ -247,7 +247,7 @@ def arguments_text(call: ToolCall) -> str:
 
 
 def function_of(tool: ToolDefinition) -> dict[str, JsonValue]:
-    """Return a tool as OpenAI writes it."""
+    """Return the definition of a tool in OpenAI's form."""
     function: dict[str, JsonValue] = {"name": tool.name}
     if tool.description:
         function["description"] = tool.description

@@ -18,7 +18,7 @@ from workbench.version import __version__
 
 Json = dict[str, JsonValue]
 
-# The words of Inspect, which has no word for a refusal but that of its providers' filters.
+# Inspect's words: a refusal gets the nearest one, which is that of providers' content filters.
 _STOP_REASONS = {"answered": "stop", "tool calls": "tool_calls", "truncated": "max_tokens", "refused": "content_filter"}
 _KEPT_IN_MEMORY_BYTES = 1 << 20
 
@@ -236,7 +236,7 @@ def _call(call: ToolCall) -> Json:
 
 
 def _tool(tool: ToolDefinition) -> Json:
-    # Inspect has room for these keys of a schema alone.
+    # Of a schema, Inspect takes only these keys.
     parameters: Json = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
     for name in ("type", "properties", "required"):
         if name in tool.parameters:
@@ -246,7 +246,7 @@ def _tool(tool: ToolDefinition) -> Json:
 
 def _usage(usage: Usage) -> Json:
     table: Json = {
-        "input_tokens": usage.input_tokens - usage.cached_input_tokens,  # Inspect counts those of the cache apart
+        "input_tokens": usage.input_tokens - usage.cached_input_tokens,  # Inspect counts cached tokens separately
         "output_tokens": usage.output_tokens,
         "total_tokens": usage.input_tokens + usage.output_tokens,
     }

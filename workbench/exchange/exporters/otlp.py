@@ -452,7 +452,7 @@ def _wait_s(error: Exception, attempt: int, retries: RetryPolicy) -> float | Non
 
 
 def _must_be_whole(answer: bytes, collector: Collector) -> None:
-    """Raise ExportError where a collector accepted only a part."""
+    """Raise ExportError where a collector accepted only a part of the spans."""
     from google.protobuf.message import DecodeError
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
@@ -501,7 +501,7 @@ def _why(error: Exception, secrets: Secrets) -> str:
 
 
 def _request_of(traces: Sequence[Json]) -> Any:
-    """Return the request as protobuf. Raises ImportError."""
+    """Return the request with some traces as protobuf. Raises ImportError."""
     # Not every collector takes OTLP/JSON: Phoenix refuses it with 415.
     from google.protobuf.json_format import ParseDict
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest

@@ -109,7 +109,7 @@ def _left_out(node: Node, keys: tuple[str, ...], notes: list[Note]) -> None:
 def _cases(name: str, turns: list[Node]) -> Iterator[ImportedCase]:
     before: list[Node] = []
     for number, turn in enumerate(turns, start=1):
-        # Of each turn, the expected answer goes on with the conversation, not one of a model.
+        # The conversation goes on with the expected answer of each turn: the set has no answers of a model.
         notes: list[Note] = []
         request, *answers = placed_at(turn.place, _messages(turn, notes))
         full = conversation_of(Node({}, turn.place), [*before, request, *answers])

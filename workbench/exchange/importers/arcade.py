@@ -62,7 +62,7 @@ def executed(
     for name in _PASSED_ON:
         if name in environment:
             kept[name] = environment[name]
-    # A relative path of the interpreter is meant from the user's folder, and the code runs in that of the file.
+    # A relative path starts at the user's folder, but the code runs in the folder of the file.
     if os.sep in python:
         python = str(Path(python).absolute())
     try:
@@ -116,7 +116,7 @@ def _read(source: Source) -> Imported:
     every = []
     for suite in suites:
         every.extend(suite.need("cases").items())
-    # The first case's rubric is the suite's; cases with another one say so themselves.
+    # The first case's rubric becomes the suite's. Only cases with another rubric write their own.
     usual = _rubric(every[0]) if every else _USUAL
     top: Table = {"limits": {"max_rounds": 1}, "grading": _grading(usual, _USUAL, {"arcade_compatible": True})}
     systems = {case.text_of("system") for case in every}

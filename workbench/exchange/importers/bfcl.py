@@ -119,7 +119,7 @@ def _case(row: Node, answers: dict[str, Node], no_call: bool, any_call: bool) ->
 
 
 def _tool(name: str, function: Node) -> Table:
-    """Return a function as a tool. Dots are no part of names for most providers, and become `_`."""
+    """Return a function as a tool. Dots in its name become `_`, since most providers allow none."""
     schema: dict[str, JsonValue] | None = None
     if (parameters := function.get("parameters")) is not None:
         converted = json_schema_of(parameters.table())
@@ -169,7 +169,7 @@ def _call(functions: dict[str, Node], answer: Node) -> Table:
         declared = _declared(functions[name], "properties", parameter, "type")
         if may_be_left_out and isinstance(declared, str) and declared in _EMPTY:
             checks.append({"equals_text": _EMPTY[declared]})
-        # The lists of accepted values name optional parameters that the schema requires; the schema decides.
+        # The accepted values may call a parameter optional that the schema requires; the schema decides.
         required = _declared(functions[name], "required")
         if isinstance(required, list) and parameter in required:
             may_be_left_out = False
@@ -203,7 +203,7 @@ def _check(value: JsonValue, node: Node) -> Table:
 
 
 def _whole(node: Node) -> Iterator[JsonValue]:
-    """Yield the whole values that an accepted one stands for: each field of a table lists its accepted values."""
+    """Yield each value that an accepted value allows: in a table, every field lists its own accepted values."""
     if isinstance(node.value, dict):
         choices: list[list[dict[str, JsonValue]]] = []
         for name, accepted in node.value.items():

@@ -51,7 +51,7 @@ def _last_branch(lines: list[Node]) -> list[Node]:
     # A damaged file may link its lines in a circle.
     while line is not None and len(found) < len(lines):
         found.append(line)
-        # `logicalParentUuid`: of the line after a conversation was compacted.
+        # After a conversation was compacted, its next line has `logicalParentUuid` instead.
         parent = line.value_of("parentUuid", "logicalParentUuid")
         line = known.get(parent) if isinstance(parent, str) else None
     return found[::-1]

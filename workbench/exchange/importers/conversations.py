@@ -49,7 +49,7 @@ own expectations, and so do `expects nothing yet` and `no tools` when it has som
 
 @dataclass(frozen=True)
 class Note:
-    """A part of the file that is not in the suite, or is there in another way: its place, and the reason."""
+    """A note on a part of the file that the suite lacks or has changed: its place, and the reason."""
 
     place: str
     why: str
@@ -62,12 +62,12 @@ class Note:
 
 
 def notes_without(notes: Iterable[Note], *kinds: NoteKind) -> list[Note]:
-    """Return the notes of other kinds."""
+    """Return the notes that are of none of these kinds."""
     return [note for note in notes if note.kind not in kinds]
 
 
 def without_tool_note(notes: Iterable[Note]) -> tuple[Note, ...]:
-    """Return notes without the one that definitions of tools are missing."""
+    """Return notes without the one about missing definitions of tools."""
     return tuple(note for note in notes if note.why != NO_TOOLS)
 
 
@@ -77,12 +77,12 @@ def tool_names(tools: Iterable[Table]) -> list[str]:
 
 
 def not_imported(place: str, why: str) -> Note:
-    """Make the note on something that became no case."""
+    """Make the note on a part of the file that became no case."""
     return Note(place, f"not imported: {why}", "not imported")
 
 
 class Mapped(NamedTuple):
-    """A part of the file and the key of the case that it became. `into` is empty if the part is called like the key."""
+    """A part of the file and the key of the case that it became. `into` is empty if both have one name."""
 
     what: str
     into: str = ""
@@ -107,7 +107,7 @@ class ImportedRun:
 
     @property
     def call_count(self) -> int:
-        """The number of its calls."""
+        """The number of calls in the run."""
         return sum(len(each.calls) for each in self.rounds)
 
     @property
@@ -137,16 +137,16 @@ class ImportedCase:
         return without_keys(self.table, *keys)
 
     def scored(self, scores: tuple[SourceScore, ...]) -> ImportedCase:
-        """Return the case with these verdicts of its own system on each of its runs."""
+        """Return the case with verdicts of the system that made its runs, the same for each run."""
         return replace(self, runs=tuple(replace(run, scores=scores) for run in self.runs))
 
     @property
     def report(self) -> Iterator[str]:
-        """The lines of a report on it, behind its name: each mapped part, then each note."""
+        """The lines about the case in the report of an import: each mapped part, then each note."""
         for mapped in self.mapped:
             yield f"  ✓ {mapped}"
         for note in self.notes:
-            # The line with the name of the case has its place already.
+            # The report gives the place of the case once, beside its name.
             yield f"  · {note.why if note.place == self.place else note}"
 
 
@@ -187,7 +187,7 @@ def graded_as(repeat_rule: RepeatRule | None = None) -> Table:
 def gathered(
     source_cases: Iterable[Callable[[], ImportedCase]],
 ) -> tuple[tuple[ImportedCase, ...], tuple[Note, ...]]:
-    """Make cases; return those that could be made, and a note on each of the others."""
+    """Make cases; return them, and a note on each case that could not be made."""
     cases: list[ImportedCase] = []
     notes: list[Note] = []
     for make in source_cases:
@@ -207,7 +207,7 @@ def imported_of(nodes: Iterable[Node], make: Callable[[Node], ImportedCase], wha
 
 
 def first_refusal(notes: Sequence[Note], otherwise: str, place: str = "") -> RefusedError:
-    """Return the refusal of a file of which no case could be made: for the first reason noted, or for `otherwise`."""
+    """Return the error for a file without a usable case: its reason is the first one noted, or `otherwise`."""
     if notes:
         return RefusedError(notes[0].why, notes[0].place)
     return RefusedError(otherwise, place)
@@ -241,7 +241,7 @@ class Conversation:
 
 
 class Calls:
-    """The calls of one conversation. Each gets an id of its own, so that the call of each result is plain."""
+    """The calls of one conversation. Each gets an id of its own, so that each result belongs to one call."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
@@ -367,7 +367,7 @@ def case_of(conversation: Conversation, asked: int | None = None) -> ImportedCas
 
 
 def joined(cases: Iterable[ImportedCase]) -> tuple[ImportedCase, ...]:
-    """Join cases that ask the same in the same conversation into one with the runs of all of them.
+    """Join cases with the same request and conversation into one case with all their runs.
 
     It expects the calls of the first run that its source did not call wrong.
     """
@@ -402,7 +402,7 @@ def name_of(text: str, place: str) -> str:
 
 
 def tool_table(name: str, description: str, parameters: Mapping[str, JsonValue] | None) -> Table:
-    """Write a tool as a suite has it."""
+    """Return the definition of a tool as a suite writes it."""
     table: Table = {"name": name}
     if description:
         table["description"] = description
@@ -514,7 +514,7 @@ def without_expectations(case: ImportedCase) -> ImportedCase:
 
 
 def unless_wrong(case: ImportedCase) -> ImportedCase:
-    """Return a case of a conversation, without expectations if its own system called the first run wrong."""
+    """Return a case, without expectations if the system that made its first run judged the run wrong."""
     if not case.runs or not case.runs[0].is_wrong:
         return case
     score = next(each for each in case.runs[0].scores if not each.passed)

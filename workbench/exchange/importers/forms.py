@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Form(NamedTuple):
-    """A form by its module, the attribute with its `Format`, and its description."""
+    """A form of files: its module, the attribute with its `Format`, and its description."""
 
     module: str
     attribute: str

@@ -145,7 +145,7 @@ def _file(top: Table, cases: Sequence[ImportedCase], path: Path, secrets: Secret
 
 
 def _with_ids(tables: Iterable[Table]) -> list[Table]:
-    """Return cases with unique ids; an id that the name gives is not written."""
+    """Return cases with unique ids; an id that follows from the name is not written."""
     taken: set[str] = set()
     found: list[Table] = []
     for table in tables:
@@ -177,7 +177,7 @@ def _with_shared_tools(tables: list[Table], offers_others: bool) -> tuple[list[T
             known = definitions.setdefault(name, [])
             if not _is_among(tool, known):
                 known.append(tool)
-    # The tools of a single case are the suite's, too.
+    # In a suite of one case, all tools become the suite's.
     least = min(2, len(tables))
     shared: dict[str, Table] = {}
     for name, known in definitions.items():
@@ -425,7 +425,7 @@ def import_file(options: ImportOptions, secrets: Secrets) -> ImportReport:
         form = options.form or _form_of(source)
         read, name = _Read(form, _imported(form, source), [source.root.value]), source.name
     form, imported = read.form, read.imported
-    # Before anything is made of the file: a key in it must not get into the suite, the recordings or the report.
+    # Keys are registered first, so that none of them gets into the suite, the recordings or the report.
     keys = learn_keys(read.values, "IMPORTED_KEY", secrets)
     if options.tools_from is not None:
         imported = with_tools_from(imported, options.tools_from, options.output)
@@ -543,7 +543,7 @@ def written(
     if suite is not None and (why := why_not_writable(suite)) is not None:
         raise RefusedError(f"{suite} cannot be written: {why}")
     try:
-        # Recordings first: where they cannot be written, no suite is left that seems to be imported.
+        # Recordings first: if they cannot be written, no suite must be left that seems to be imported.
         recorded = 0
         if recordings is not None:
             recorded = record_runs(made, recordings, secrets, agreement)
@@ -557,7 +557,7 @@ def written(
 
 
 def must_be_free(suite: Path | None, recordings: Path | None, option: str) -> None:
-    """Raise RefusedError where a suite exists, which an option names, or a folder has recordings."""
+    """Raise RefusedError for an existing suite, named by `option` in the message, or a folder with recordings."""
     if suite is not None and suite.exists():
         raise RefusedError(f"{suite} exists: name another file with {option}, or replace it with --force")
     if recordings is None:
@@ -581,7 +581,7 @@ def _form_of(source: Source) -> str:
 
 
 def learn_keys(values: Iterable[JsonValue], name: str, secrets: Secrets) -> int:
-    """Register every text among the values that looks like a key as a secret, as `name` with a number.
+    """Register each text that looks like a key as a secret, called `name` with a number.
 
     Returns their number.
     """

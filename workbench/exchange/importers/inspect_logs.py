@@ -84,7 +84,7 @@ def _case(sample: Node, evaluation: Node) -> ImportedCase:
     conversation = replace(
         conversation, place=place, name=_said(sample, "id"), started_at=sample.text_of("started_at"), notes=tuple(notes)
     )
-    # An agent's notes to itself stand there as messages of a user, too: the request is the last one of the input.
+    # An agent's notes to itself are messages of a user as well, so the request is the last one of the input.
     index = None
     if last_input is not None:
         at = sum(each.text_of("role") != "system" for each in messages[:last_input])

@@ -40,12 +40,12 @@ def _agentevals_messages(node: Node | None) -> Node | None:
 
 
 def is_trajectory(record: Node) -> bool:
-    """Return whether the outputs of a record, or those it is compared with, are messages."""
+    """Return whether the outputs or the reference outputs of a record are messages."""
     return any(_agentevals_messages(record.get(key)) is not None for key in _KEYS[1:])
 
 
 def is_example(record: Node) -> bool:
-    """Return whether a record is of a dataset of LangSmith, whose outputs are the reference."""
+    """Return whether a record belongs to a dataset of LangSmith, in which outputs are the reference."""
     # agentevals has the same keys beside these, which LangSmith writes when it exports a dataset.
     marked = record.first("dataset_id", "source_run_id", "modified_at") is not None
     return marked and not record.has("reference_outputs")
@@ -107,7 +107,7 @@ def _asked(record: Node, messages: Node) -> list[JsonValue]:
 
 
 def _texts_in(table: Node) -> Iterator[str]:
-    """Yield the values of a table that are texts: an input or output with just one needs no key for it."""
+    """Yield the values of a table that are texts."""
     for value in table.table().values():
         if isinstance(value, str):
             yield value

@@ -303,7 +303,7 @@ def _items(node: Node | None) -> list[Node]:
 
 
 def has_items(record: Node) -> bool:
-    """Return whether a record is a conversation in items: a list of them, or a table of `input` and `output`."""
+    """Return whether a record is a conversation of items: a list of them, or a table of `input` and `output`."""
     if isinstance(record.value, list):
         items = _items(record)
         return has_type(items, _TYPED) and (is_message(items[0]) or items[0].text_of("type") in _OF_ANSWERS | _RESULTS)
@@ -312,7 +312,7 @@ def has_items(record: Node) -> bool:
 
 
 def conversation_of_items(record: Node) -> Conversation:
-    """Read a conversation in items. Raises RefusedError."""
+    """Read a conversation made of items of the Responses API. Raises RefusedError."""
     notes: list[Note] = []
     if isinstance(record.value, list):
         return _with_notes(conversation_of(record, [*messages_of_items(record.items(), notes)]), notes)
@@ -341,7 +341,7 @@ def _with_notes(conversation: Conversation, notes: list[Note]) -> Conversation:
 def messages_of_items(items: list[Node], notes: list[Note]) -> Iterator[Node]:
     """Yield items as messages.
 
-    Items of the model without a result or a request in between are one answer.
+    Neighbouring items of the model are one answer.
     """
     answer: dict[str, JsonValue] = {}
     place = ""

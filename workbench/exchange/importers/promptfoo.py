@@ -540,7 +540,7 @@ def _cases_of_tests(config: Node, files: Files, tools: tuple[Table, ...], notes:
 
 
 def model_of(provider: str) -> str | None:
-    """Return the model of a provider's id; `None` for a provider that is no model of the workbench."""
+    """Return the model of a provider's id; `None` for a provider that Workbench does not know."""
     for beginning, ours in _MODELS.items():
         if provider.startswith(beginning):
             name = provider.removeprefix(beginning)

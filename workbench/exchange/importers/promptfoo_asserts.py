@@ -66,7 +66,7 @@ class Expectations:
             self.notes.append(Note(node.place, f"{kind}: not mapped: its {', '.join(others)}"))
 
     def keys(self) -> Table:
-        """Return the keys of the case."""
+        """Return the keys of the case that express the assertions."""
         tool, args = self._first
         if tool is None and args:
             tool = self._tools[0] if len(self._tools) == 1 else ANY_TOOL

@@ -45,7 +45,7 @@ class RefusedError(Exception):
 
 
 class FewValues:
-    """Parser of JSON texts that together hold no more values than one file may. One with more is not parsed."""
+    """Parser for the JSON texts of one file, which refuses them unparsed beyond the number of values of a file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -170,7 +170,7 @@ class Node:
         return found
 
     def has(self, *keys: str) -> bool:
-        """Return whether it is a table with all of these keys."""
+        """Return whether the value is a table with all of these keys."""
         return all(self.get(key) is not None for key in keys)
 
     def table(self) -> dict[str, JsonValue]:
@@ -244,17 +244,17 @@ def texts_of(nodes: Iterable[Node], key: str) -> list[str]:
 
 
 def placed_at(place: str, values: Iterable[JsonValue]) -> list[Node]:
-    """Return values as nodes of one place, for values that were made of a single part of the file."""
+    """Return values as nodes at one place, that of the part of the file from which they were made."""
     return [Node(value, place) for value in values]
 
 
 def has_type(nodes: Iterable[Node], types: Collection[str]) -> bool:
-    """Return whether one of some tables has one of these texts as its `type`."""
+    """Return whether any of the tables has one of these texts as its `type`."""
     return any(node.text_of("type") in types for node in nodes)
 
 
 def holds_table(values: Iterable[JsonValue]) -> bool:
-    """Return whether one of some values is a table."""
+    """Return whether any of the values is a table."""
     return any(isinstance(value, dict) for value in values)
 
 
@@ -286,7 +286,7 @@ def kind_of(value: JsonValue) -> str:
 class Source:
     """A file as it was read.
 
-    `root` is all of it: of JSON lines and CSV, the list of its records. `fields` are the fields of its records that
+    `root` is the whole content; for JSON lines and CSV, the list of records. `fields` are the fields of records that
     the user has mapped, by their meaning.
     """
 
@@ -297,7 +297,7 @@ class Source:
 
     @property
     def name(self) -> str:
-        """The name of the suite that is imported from it."""
+        """The name of the suite that is imported from the file."""
         return self.path.name.split(".")[0].replace("_", " ").replace("-", " ").strip().capitalize() or "Imported"
 
     line_numbers: tuple[int, ...] = ()

@@ -81,7 +81,7 @@ class Attributes:
         self.place = place
 
     def node(self, key: str) -> Node | None:
-        """Return a value; of a JSON text, its value. Raises RefusedError for a text that is no JSON."""
+        """Return the value of an attribute, parsed if it is a text. Raises RefusedError for a text that is no JSON."""
         value = self.values.get(key)
         if value is None:
             return None
@@ -91,7 +91,7 @@ class Attributes:
             raise RefusedError(f"was cut off, or is no JSON at all ({error.why})", error.place) from error
 
     def items(self, key: str) -> list[Node]:
-        """Return the elements of a list; empty where there is none. Raises RefusedError."""
+        """Return the elements of an attribute that is a list; empty without one. Raises RefusedError."""
         found = self.node(key)
         return [] if found is None else found.items()
 
@@ -120,7 +120,7 @@ def messages_of(span: Attributes) -> list[JsonValue]:
 
 
 def is_of_whole_run(span: Attributes) -> bool:
-    """Return whether a span covers all answers of an agent, and not a single one."""
+    """Return whether a span covers a whole run of an agent rather than one answer."""
     return (
         span.values.get("gen_ai.operation.name") == "invoke_agent"
         or any(key in span.values for key in _WHOLE_RUN)
@@ -129,7 +129,7 @@ def is_of_whole_run(span: Attributes) -> bool:
 
 
 def usage_of(span: Attributes) -> Usage | None:
-    """Return the tokens that a span counts; `None` where it counts none."""
+    """Return the token counts of a span; `None` where it has none."""
     counts: dict[str, int] = {}
     for name, keys in _TOKENS.items():
         value = next(filter(lambda number: number is not None, map(whole_number, map(span.values.get, keys))), None)
@@ -272,7 +272,7 @@ def _of_events(span: Attributes) -> Iterator[JsonValue]:
 
 
 def _of_requests(span: Attributes) -> Iterator[JsonValue]:
-    """Yield the messages that Logfire has as the body of a request to OpenAI or Anthropic, and the answer to it."""
+    """Yield the messages of a request to OpenAI or Anthropic and of its answer, whose bodies Logfire records."""
     if '"messages"' not in as_text(span.values.get("request_data")):
         return
     request, response = span.node("request_data"), span.node("response_data")
@@ -360,7 +360,7 @@ def _of_openinference(span: Attributes) -> list[JsonValue]:
 def _numbered(span: Attributes, match_of: Callable[[str], Match[str] | None], last: str) -> list[JsonValue]:
     """Return the messages that a span has in numbered attributes, those of `last` after the others.
 
-    Raises RefusedError where one in between is missing: an SDK drops attributes beyond its limit without a word.
+    Raises RefusedError where one in between is missing: SDKs silently drop attributes beyond their limit.
     """
     messages: dict[tuple[bool, int], dict[str, JsonValue]] = {}
     calls: dict[tuple[bool, int], dict[int, dict[str, JsonValue]]] = {}
@@ -403,7 +403,7 @@ def _numbered(span: Attributes, match_of: Callable[[str], Match[str] | None], la
 
 
 def _parts_in(value: JsonValue) -> JsonValue:
-    """Return the parts of a message that are written as one JSON text; any other text stays."""
+    """Return a content as its parts if it is a JSON text of parts; any other content stays as it is."""
     if not isinstance(value, str) or not value.startswith("[{"):
         return value
     try:

@@ -81,7 +81,7 @@ def _read(source: Source) -> Imported:
 
 
 def _at(row: Node, field: str) -> Node | None:
-    """Return a row's value under a field, which may lead inside with dots."""
+    """Return a row's value under a field; dots in the field's name lead into tables."""
     # A column may have a dot in its name, so the whole name comes first.
     if (whole := row.get(field)) is not None:
         return whole

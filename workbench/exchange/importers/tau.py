@@ -127,7 +127,7 @@ def _cases(record: Node, results: Node | None, notes: list[Note]) -> Iterator[Im
 
 
 def _expecting(case: ImportedCase, actions: list[ToolCall]) -> ImportedCase:
-    """Return a case that expects actions of its task and leaves other calls free; without any, nothing yet."""
+    """Return a case that expects these actions and allows other calls. Without actions, it expects nothing yet."""
     case = without_expectations(case)
     if not actions:
         case.table["expect_nothing_yet"] = True

@@ -198,7 +198,7 @@ class ObservedConversation:
 
 
 def _deviations(read: Conversation, answers: Mapping[int, Answer]) -> Iterator[tuple[int, tuple[Deviation, ...]]]:
-    """Yield the deviations of answers by the index of their message, with the ids that their calls have there."""
+    """Yield the index and the deviations of each answer, with the ids of its calls in the conversation."""
     for index, answer in answers.items():
         calls = read.messages[index].tool_calls if index < len(read.messages) else ()
         ids = {}
@@ -211,7 +211,7 @@ def _deviations(read: Conversation, answers: Mapping[int, Answer]) -> Iterator[t
 class Observer:
     """Sorts requests into conversations.
 
-    `listener` is called with each observation as it happens; `notes` are of requests that belong to no conversation.
+    `listener` is called with each observation as it happens; `notes` are about requests that belong to no conversation.
     """
 
     def __init__(
@@ -247,7 +247,7 @@ class Observer:
         conversation: ObservedConversation | None = None
         if parent is None:
             conversation = self._continued(wire, step.keys)
-        # A request that continues an earlier step begins a conversation of its own.
+        # A request that continues another step than the last one begins a conversation of its own.
         elif self._of_step[parent].steps[-1] is parent:
             conversation = self._of_step[parent]
         if conversation is None:
@@ -348,7 +348,7 @@ def _began(conversation: ObservedConversation, step: Step) -> ConversationBegan:
 def _continues(keys: list[Key], last: Step) -> bool:
     """Return whether a request repeats another one and its answer.
 
-    A request whose answer is unknown can be made again, or be continued.
+    A request that failed may also be sent again; one without an answer so far can only be continued.
     """
     if last.answer is None:
         return len(keys) > len(last.keys) and keys[: len(last.keys)] == last.keys
@@ -383,9 +383,9 @@ SUFFIX = ".kept.jsonl"
 class _Kept:
     """A request with its answer.
 
-    The first `same` messages are those of the conversation's request before, and `head` is `None` where it is that of
-    the request before: requests repeat the whole conversation, and the file would grow with its square. Times are in
-    seconds since 1970.
+    The first `same` messages are those of the conversation's previous request, and `head` is `None` if it has not
+    changed since: requests repeat the whole conversation, so the file would grow with its square. Times are in seconds
+    since 1970.
     """
 
     conversation: int
@@ -541,7 +541,7 @@ _SLACK_S = 1.0
 
 @dataclass(frozen=True, eq=False)
 class ServerCall:
-    """A call as a server received it, in seconds since 1970, and the server's answer."""
+    """A call as a server received it, its time in seconds since 1970, and the server's answer."""
 
     tool: str
     arguments: Mapping[str, JsonValue]
@@ -610,7 +610,7 @@ class Merger:
     def case(self, observed: ObservedConversation) -> ImportedCase:
         """Return the case of a conversation.
 
-        Its mocks give the servers' results, its run has those that the model read, which a client may have shortened.
+        Its mocks return the servers' results. Its run has them as the model read them, maybe shortened by the client.
         Raises RefusedError.
         """
         as_read = observed.case()
@@ -657,7 +657,7 @@ class Merger:
 
     def _match(self, call: ToolCall, from_s: float, to_s: float) -> ServerCall | None:
         arguments = self._secrets.redacted(dict(call.arguments))
-        # The log has no secrets, and neither have its arguments.
+        # Logs are written without secrets, so calls are compared without them as well.
         fitting: list[ServerCall] = []
         for each in chain.from_iterable(log.calls for log in self._logs):
             in_time = each not in self._used and from_s <= each.began_s <= to_s
@@ -715,7 +715,7 @@ class Destination:
 
     @property
     def kept(self) -> Path:
-        """The file in which conversations are kept until these are written: beside them."""
+        """The file that keeps the conversations until suite and recordings are written, beside them."""
         beside = self.suite or self.recordings
         assert beside is not None
         return beside.with_name(beside.name + SUFFIX)

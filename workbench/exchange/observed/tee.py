@@ -133,7 +133,7 @@ def run_tee(command: Sequence[str], to: Path, secrets: Secrets, complain: Callab
             return _NOT_FOUND
         return _CANNOT_RUN
 
-    # The client ends what it has started: this program, which hands signals on and ends with the server.
+    # A client signals the program that it started, which is this one: its signals go on to the server.
     def pass_on(number: int, _: FrameType | None) -> None:
         with suppress(OSError):
             server.send_signal(number)
@@ -183,7 +183,7 @@ def _pump(source: int, target: int, log: ServerLogWriter, by_client: bool, at_en
 
 
 class _Lines:
-    """Cuts bytes into lines, without those that are too long."""
+    """Cuts bytes into lines, and drops lines that are too long."""
 
     def __init__(self) -> None:
         self._rest = bytearray()

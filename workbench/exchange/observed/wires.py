@@ -159,7 +159,7 @@ class AnswerReading:
         self._began_s = self.clock()
 
     def begin(self, status: int, content_type: str, encoding: str) -> None:
-        """Take the head of the answer."""
+        """Read the status and the headers of the answer."""
         self._status, self._content_type = status, content_type
         try:
             self._unpacked = Decompressed(encoding)
@@ -167,12 +167,12 @@ class AnswerReading:
             self.fail(f"the answer {error}")
 
     def feed(self, chunk: bytes) -> None:
-        """Take a piece of the body. An answer that marks its own end is over with that."""
+        """Read a piece of the body. An answer whose body marks its end is over with that mark."""
         if self.answer is None and self._unpacked is not None:
             self._guarded(lambda: self._take(chunk))
 
     def end(self) -> None:
-        """Take the end of the body."""
+        """Read the end of the body."""
         if self.answer is None:
             self._guarded(self._finish)
 

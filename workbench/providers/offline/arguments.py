@@ -289,7 +289,7 @@ def _known(one: Evidence, clause: Clause, known: Collection[str]) -> bool:
 
 
 def _spans_besides(kinds: Collection[str], clause: Clause) -> list[Span]:
-    """Return the spans of a clause's evidence of all other kinds."""
+    """Return the spans of a clause's evidence, except those of some kinds."""
     spans = []
     for one in clause.evidence:
         if one.kind not in kinds:
