@@ -178,19 +178,20 @@ def shown_keys(now: MainSituation) -> list[tuple[Action, bool]]:
     if now.typing is not None:
         return [(action, True) for action in _typing_keys(now.typing)]
     places = places_of(now)
-    own = [action for action in MAIN_ACTIONS if action.label and action.where in places]
+    own: list[Action] = []
     taken: set[str] = set()
-    for action in own:
-        taken.update((*action.keys, action.label))
-    common = [action for action in MAIN_ACTIONS if action.label and action.where == "everywhere"]
-    if not now.running:
-        common = [action for action in common if action.id not in ("run.stop", "run.stop_all")]
-    rest = []
-    for action in common:
+    for action in _LABELLED:
+        if action.where in places:
+            taken.update((*action.keys, action.label))
+            if _is_of_now(action, now):
+                own.append(action)
+    rest: list[Action] = []
+    for action in _LABELLED:
+        if action.where != "everywhere" or (action.id in _STOPS and not now.running):
+            continue
         # An action of the pane hides one of the whole screen with the same key or label.
         if taken.isdisjoint((*action.keys, action.label)) and _is_of_now(action, now):
             rest.append(action)
-    own = [action for action in own if _is_of_now(action, now)]
     wanted = {
         "save": now.dirty,
         "accept": now.pane == "run" and now.shown == "a finished run",
@@ -198,16 +199,18 @@ def shown_keys(now: MainSituation) -> list[tuple[Action, bool]]:
     }
     next_up = [action for action in rest if wanted.get(action.id)]
     offered = {action.id: action for action in (*own, *rest)}
-    first = []
-    for name in _FIRST if now.held is None else _HELD:
-        if name in offered:
-            first.append(offered[name])
+    names = _FIRST
+    if now.held is not None:
+        names = _HELD
+    first = [offered[name] for name in names if name in offered]
     others = sorted(rest, key=lambda action: _rank(action, now))
     ordered = {action.id: action for action in (*first, *next_up, *own, *others)}
     if now.ran_before and "run.expand" in ordered:
         ordered["run.expand"] = OF_STORED_RUN
-    shown = [action for action in ordered.values() if is_offered(action)]
-    return [(action, why_unavailable(action, now) is None) for action in shown]
+    shown: list[tuple[Action, bool]] = []
+    for action in filter(is_offered, ordered.values()):
+        shown.append((action, why_unavailable(action, now) is None))
+    return shown
 
 
 def _typing_keys(typing: Typing) -> list[Action]:
@@ -221,8 +224,11 @@ def _typing_keys(typing: Typing) -> list[Action]:
     return [action for action in TYPING if action.id != "typing.done" or typing == "a line"]
 
 
-_FIRST = ("run.case", "run.suite", "step", "step.held")
-_HELD = (
+_LABELLED = [action for action in MAIN_ACTIONS if action.label]
+_STOPS = ("run.stop", "run.stop_all")
+
+_FIRST: tuple[str, ...] = ("run.case", "run.suite", "step", "step.held")
+_HELD: tuple[str, ...] = (
     *("step", "step.continue", "edit", "step.again", "step.answer", "step.skip", "step.mock", "step.say"),
     *("step.expect", "step.back", "step.round", "run.fork", "step.held", "run.stop"),
 )

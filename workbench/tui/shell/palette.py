@@ -95,8 +95,7 @@ def sections_for(
             found.append((score, Entry(action, why_not(action), positions, also)))
     # Of equal matches, the one chosen more recently comes first.
     found.sort(key=lambda each: (-each[0], _age(each[1].action, recent)))
-    entries = [entry for _, entry in found]
-    return _with_unavailable_last([Section("", tuple(entry for entry in entries if entry.why is None))], entries)
+    return _with_unavailable_last([("", [entry for _, entry in found])])
 
 
 def _match(words: Sequence[str], action: Action) -> tuple[int, frozenset[int], str] | None:
@@ -136,25 +135,30 @@ def _by_area(groups: Groups, recent: Sequence[str], why_not: Callable[[Action], 
     entries = {}
     for action in _actions_in(groups):
         entries[action.id] = Entry(action, why_not(action))
-    latest = []
+    latest: dict[str, Entry] = {}
     for action_id in recent:
-        if action_id in entries and entries[action_id].why is None:
-            latest.append(entries[action_id])
-    first = Section(RECENT, tuple(latest[:MAX_RECENT]))
-    known = {entry.action.id for entry in first.entries}
-    sections = [first]
+        if len(latest) < MAX_RECENT and action_id in entries and entries[action_id].why is None:
+            latest[action_id] = entries[action_id]
+    titled = [(RECENT, list(latest.values()))]
     for title, actions in groups:
-        own = []
-        for action in actions:
-            if action.id not in known:
-                own.append(entries[action.id])
-        sections.append(Section(title, tuple(entry for entry in own if entry.why is None)))
-    return _with_unavailable_last(sections, entries.values())
+        titled.append((title, [entries[action.id] for action in actions if action.id not in latest]))
+    return _with_unavailable_last(titled)
 
 
-def _with_unavailable_last(sections: Iterable[Section], entries: Iterable[Entry]) -> list[Section]:
-    last = Section(UNAVAILABLE, tuple(entry for entry in entries if entry.why is not None))
-    return [section for section in (*sections, last) if section.entries]
+def _with_unavailable_last(titled: Iterable[tuple[str, Sequence[Entry]]]) -> list[Section]:
+    """Return entries as sections, the unavailable ones of all in a section of their own."""
+    sections: list[Section] = []
+    unavailable: list[Entry] = []
+    for title, entries in titled:
+        available: list[Entry] = []
+        for entry in entries:
+            if entry.why is None:
+                available.append(entry)
+            else:
+                unavailable.append(entry)
+        sections.append(Section(title, tuple(available)))
+    sections.append(Section(UNAVAILABLE, tuple(unavailable)))
+    return [section for section in sections if section.entries]
 
 
 def _age(action: Action, recent: Sequence[str]) -> int:
