@@ -15,7 +15,7 @@ from tests.tui.pages import blocks_of, clone_in, follow, page
 from workbench.grading.run_summary import RunSummary
 from workbench.history.history import History
 
-RECIPE = blocks_of(page("comparing.md").partition("Make it once")[2].partition("## ")[0])
+RECIPE = blocks_of(page("comparing.md").partition("Make the comparison once")[2].partition("## ")[0])
 AGAIN = max(at for at, block in enumerate(RECIPE) if block.kind == "sh")
 
 
