@@ -214,8 +214,7 @@ class RunBook:
     ) -> None:
         """Add a recorded run, which counts until its case is run again.
 
-        `unwritten` is true for a run that was recorded
-        here and is in no file.
+        `unwritten` is true for a run that was recorded here and is in no file.
         """
         latest = self._latest.setdefault((planned.file.path, planned.case.id), {})
         kind = RunKind(planned.model, planned.repeat, True)

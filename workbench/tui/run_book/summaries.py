@@ -119,9 +119,8 @@ class RunsByModel:
         self._models.setdefault(case[0], {})[model] = None
 
     def _tell(self, case: CaseKey) -> None:
-        # Set anew, the case moves to the end of the dictionary, from where `begun_since` reads.
         self._puts += 1
-        # Removed and set again, so that the case moves to the end of the order.
+        # Removed and set again, the case moves to the end of the dictionary, from where `begun_since` reads.
         self._begun.pop(case, None)
         self._begun[case] = self._puts
 
