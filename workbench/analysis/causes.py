@@ -140,7 +140,7 @@ ADVICE: Mapping[Cause, Advice] = {
         "say in the system prompt what an answer must contain",
     ),
     "low score": Advice(
-        "Nothing is plainly wrong, but the score is too low, because of values that are only close or a rule of the grader.",
+        "Nothing is plainly wrong, but values that are only close, or a rule of the grader, make the score too low.",
         "look at the grades: what {where} earned, and how the score came about",
     ),
     "over calling": Advice(
