@@ -147,6 +147,7 @@ class LastResult:
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
         """The cells of the case, one for each model."""
+        # Imported here and below: the list of batches reads this file, and compares nothing.
         from workbench.analysis.comparison import cells_of
 
         return tuple(cells_of(figures for _, figures in self._finished).values())

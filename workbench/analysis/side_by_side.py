@@ -127,6 +127,7 @@ def compared(
             row[models.index(model)] = cell
     rows = []
     for (suite, case_id), row in rows_cells.items():
+        # `None` stands for a model that did not run the case.
         ran = list(filter(None, row))
         if not all(map(_is_not_needed, ran)):
             rows.append(Row(suite, suite_names.get(suite, suite), case_id, ran[0].case_name, tuple(row)))
