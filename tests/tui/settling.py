@@ -111,7 +111,7 @@ def _thread_works(loop: Any) -> bool:
     return any(thread.name in AWAITED_THREADS and not Gate.holds(thread) for thread in threading.enumerate())
 
 
-async def _is_calm_anyway(pilot: textual.pilot.Pilot[Any], timeout: float = 30) -> bool:
+async def _is_calm_anyway(pilot: textual.pilot.Pilot[Any]) -> bool:
     """Stand in for the pilot's question to every widget whether it is done, which cost half of a key: who asks waits
     until the loop is calm as well."""
     return True
