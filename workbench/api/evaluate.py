@@ -67,7 +67,7 @@ class Cells:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._runs = {run.run_id: run for run in plan.runs}
+        self._runs = plan.runs_by_id
         self._key_of: dict[str, CellKey] = {}
         for run in plan.runs:
             self._key_of[run.run_id] = (absolute(run.file.path), run.case.id, run.model)

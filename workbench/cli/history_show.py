@@ -99,8 +99,7 @@ def _show_batch(
         yield from ("", *totals_lines(batch, runs, paint))
         if (repaired := repaired_line_of(finished_figures(runs))) is not None:
             yield paint(f"▲ {repaired}", "warned")
-        names = {str(suite.file): suite.name for suite in batch.suites}
-        for demand in gate_demands(reached, names, with_model=len(batch.models) > 1):
+        for demand in gate_demands(reached, batch.suite_names, with_model=len(batch.models) > 1):
             yield from map(paint.line, demand.lines)
         yield ""
         yield from runs_lines(runs, output.cut_at, paint, every=options.verbose)

@@ -17,6 +17,7 @@ from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
 from workbench.show.forms import forms_of, pieces_of
 from workbench.startup import executes
+from workbench.suite.problems import has_error
 
 if executes(__name__):
     import asyncio
@@ -339,7 +340,7 @@ async def _work(
     for suite in suites:
         if any(source.error is not None for source in suite.sources):
             return INFRASTRUCTURE
-        if any(finding.severity == "error" for finding in suite.findings or ()):
+        if has_error(suite.findings or ()):
             code = QUALITY_MISSED
     return code
 

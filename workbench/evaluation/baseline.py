@@ -34,7 +34,7 @@ from workbench.numerals import counted, counted_of
 from workbench.show.views.baseline import AgainstBaseline, Confirm, FailOn
 from workbench.show.views.batch import later_runs
 from workbench.show.visible import one_line
-from workbench.suite.model import Case, Suite
+from workbench.suite.model import Case, Suite, by_name
 from workbench.suite.suite_file import SuiteFile, cases_by_id, parse_suite, suites_of
 from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.recording import RecordingError
@@ -70,7 +70,9 @@ def lost_expectations(before: Suite | None, after: Suite) -> Iterator[str]:
     """
     expected = set()
     if before is not None:
-        expected = {case.id for case in before.cases if not case.expects_nothing}
+        for case in before.cases:
+            if not case.expects_nothing:
+                expected.add(case.id)
     for case in after.cases:
         if case.expects_nothing and (before is None or case.id in expected):
             yield case.id
@@ -141,7 +143,10 @@ def notes_on_tools(diff: BatchDiff, before: Offered, after: Offered) -> Iterator
 
 def compared_cases(diff: BatchDiff) -> dict[CellKey, None]:
     """Return the broken cases whose tools are compared, in order."""
-    return dict.fromkeys((each.suite, each.case_id, each.model) for each in diff.of("broke")[:_MAX_COMPARED_CASES])
+    compared: dict[CellKey, None] = {}
+    for change in diff.of("broke")[:_MAX_COMPARED_CASES]:
+        compared[change.suite, change.case_id, change.model] = None
+    return compared
 
 
 def offered_in(history: History, runs: RunTable, diff: BatchDiff, earlier: SameSuites | None = None) -> Offered:
@@ -175,9 +180,11 @@ def offered_in(history: History, runs: RunTable, diff: BatchDiff, earlier: SameS
 
 
 def _changes(before: Sequence[ToolDefinition], after: Sequence[ToolDefinition]) -> list[str]:
-    old = {tool.name: tool for tool in before}
-    new = {tool.name: tool for tool in after}
-    changes = [f"{name} (gone)" for name in old if name not in new]
+    old, new = by_name(before), by_name(after)
+    changes = []
+    for name in old:
+        if name not in new:
+            changes.append(f"{name} (gone)")
     for name, tool in new.items():
         if (then := old.get(name)) is None:
             changes.append(f"{name} (new)")
@@ -220,6 +227,7 @@ class Baseline:
         number = self.batch.number
         if Until.of(self.batch.settings) is not None:
             return f"batch {number} could stop early (--until), so no test against it would hold"
+        # A case is the same with another model: then the baseline still has something to compare.
         cases = {(suite, case) for suite, case, _ in self.planned}
         for run in self.runs:
             if (self.same.get(run.suite.key, run.suite.key), run.case_id) in cases:
@@ -288,8 +296,11 @@ class Baseline:
 
 
 def _worse_cases(diff: BatchDiff, suite: str) -> set[str]:
-    changes = chain.from_iterable(map(diff.of, _WORSE))
-    return {change.case_id for change in changes if change.suite == suite}
+    worse = set()
+    for change in chain.from_iterable(map(diff.of, _WORSE)):
+        if change.suite == suite:
+            worse.add(change.case_id)
+    return worse
 
 
 def baseline_of(which: str, file: Path, plan: Plan, fail_on: FailOn | None = None) -> tuple[Baseline, list[str]]:
@@ -325,7 +336,7 @@ def baseline_of_batch(
     `suites` are the suites of the later batch as they were, by path.
     """
     planned = frozenset((run.suite.key, run.case_id, run.model) for run in runs)
-    known = {str(suite.file): suite for suite in batch.suites}
+    known = batch.suites_by_path
     return _baseline(which, file, known, planned, suites, fail_on, batch.number)
 
 
@@ -388,7 +399,7 @@ def _selected(
 
 def _renamed(before: Iterable[SuiteRef], after: Iterable[SuiteRef]) -> str:
     """Return an addition to a message that names suites at other paths than before; empty without any."""
-    now = {suite.name: suite for suite in after}
+    now = by_name(after)
     moved = []
     for then in before:
         if then.name in now:

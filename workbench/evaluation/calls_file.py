@@ -259,8 +259,14 @@ def runs_given(
     """
     assert file.suite is not None
     cases = cases_by_id(file.suite)
-    problems = [_unknown(case, given.places[case], cases, file) for case in given.runs if case not in cases]
-    missing = [case.id for case in file.suite.cases if case.id not in given.runs and case.skip is None]
+    problems = []
+    for case_id in given.runs:
+        if case_id not in cases:
+            problems.append(_unknown(case_id, given.places[case_id], cases, file))
+    missing = []
+    for case in file.suite.cases:
+        if case.id not in given.runs and case.skip is None:
+            missing.append(case.id)
     if missing:
         way_out = '"ID": [] says that no call was made, and "ID": null that the case was left out'
         problems.append(f"there are no calls for {counted(len(missing), 'case')}: {', '.join(missing)} ({way_out})")

@@ -194,7 +194,9 @@ def plan_of_checking(file: SuiteFile, options: DraftOptions, program: Program) -
 def expected_use(asking: Plan, tools: Mapping[str, ToolDefinition], options: DraftOptions) -> Estimate:
     """Return the most that drafting takes: all questions, and all runs of all drafts."""
     # Each check sends the definitions of all tools with one request.
-    definitions = sum(len(json_text(dict(tool.parameters))) + len(tool.description) for tool in tools.values())
+    definitions = 0
+    for tool in tools.values():
+        definitions += len(json_text(dict(tool.parameters))) + len(tool.description)
     asked = [len(run.case.user or "") + len(_SYSTEM) for run in asking.runs]
     of_each = DIRECT + NEAR + NONE
     specs, file = asking.specs, asking.runs[0].file
@@ -343,13 +345,18 @@ def checked(drafts: Sequence[Draft], results: Iterable[RunResult], repeats: int)
         by_case.setdefault(result.case_id, []).append(result)
     for number, draft in enumerate(drafts, 1):
         runs = sorted(by_case.get(f"draft-{number}", ()), key=lambda result: result.repeat)
-        whole = [result for result in runs if result.status not in (Status.ERROR, Status.STOPPED)]
-        wrong = [result for result in whole if not result.status.good]
+        whole = 0
+        wrong: list[RunResult] = []
+        for result in runs:
+            if result.status not in (Status.ERROR, Status.STOPPED):
+                whole += 1
+                if not result.status.good:
+                    wrong.append(result)
         if wrong:
-            count = f"{len(wrong)} of {counted(len(whole), 'run')}"
+            count = f"{len(wrong)} of {counted(whole, 'run')}"
             dropped.append(Dropped(draft.about, draft.user, f"{count} did something else: {_why(wrong[0])}"))
         # Errors and stops say nothing about the draft.
-        elif len(whole) < repeats:
+        elif whole < repeats:
             error = "a run is missing"
             for run in runs:
                 if run.error:
@@ -376,12 +383,17 @@ def _suite(body: Table, path: Path) -> SuiteFile:
 
 
 def _question(tool: ToolDefinition, tools: Mapping[str, ToolDefinition], system: str | None) -> str:
-    others = {name: f"{name} {other.description}" for name, other in tools.items() if name != tool.name}
+    others = {}
+    for name, other in tools.items():
+        if name != tool.name:
+            others[name] = f"{name} {other.description}"
     # All tools of a large server would not fit into a question, which describes those that a model confuses most.
     near = process.extract(
         f"{tool.name} {tool.description}", others, scorer=fuzz.token_set_ratio, limit=_NEIGHBOURS, processor=str.lower
     )
-    shown = {tool.name: tool, **{name: tools[name] for _, _, name in near}}
+    shown = {tool.name: tool}
+    for _, _, name in near:
+        shown[name] = tools[name]
     lines = []
     if system:
         lines += ["What the software is told, as JSON:", json_text(system), ""]
@@ -420,11 +432,11 @@ def _requests_in(result: RunResult | None) -> Sequence[object]:
         raise ValueError("the model refused")
     if reason not in ("answered", "decided"):
         raise ValueError(f"it ended early: {reason}")
-    made = [record.call for record in trajectory.calls if record.tool == _SUBMIT]
-    if made:
-        if made[0].problem is not None:
-            raise ValueError(f"the answer cannot be read: {made[0].problem}")
-        found: object = made[0].arguments
+    made = next((record.call for record in trajectory.calls if record.tool == _SUBMIT), None)
+    if made is not None:
+        if made.problem is not None:
+            raise ValueError(f"the answer cannot be read: {made.problem}")
+        found: object = made.arguments
     elif trajectory.calls:
         raise ValueError(f"it called {one_line(trajectory.calls[0].tool)}, and not {_SUBMIT}")
     else:
@@ -502,7 +514,7 @@ def _checked_tool(tool: object, arguments: Mapping[str, JsonValue], tools: Mappi
     if refused is None:
         raise ValueError(f"the schema of {tool} cannot be used to check its arguments")
     if refused:
-        named = ", ".join(sorted({json_text(name) for name in refused if name}))
+        named = ", ".join(sorted(set(map(json_text, filter(None, refused)))))
         raise ValueError(f"the schema of {tool} refuses {named or 'its arguments'}")
     return tool
 

@@ -63,11 +63,16 @@ def server_name(command: Sequence[str]) -> str:
 
     Examples: `git` for `uvx mcp-server-git --repository .`, `shop` for `node shop/dist/index.js`.
     """
-    words = [re.split(r"[/\\]", word) for word in command if not word.startswith("-")] or [[command[0]]]
+    words = []
+    for word in command:
+        if not word.startswith("-"):
+            words.append(re.split(r"[/\\]", word))
+    words = words or [[command[0]]]
+    # The first word that is no starter such as `npx` or `python`; if all are, the first word of all.
     program = words[0]
-    for word in words:
-        if not _STARTER.fullmatch(word[-1]):
-            program = word
+    for path in words:
+        if not _STARTER.fullmatch(path[-1]):
+            program = path
             break
     # The last part of a path that tells one server from others: `index.js` could be that of any.
     names = [re.sub(r"\.(py|js|mjs|ts|exe)$|@[\w.^~]+$", "", part) for part in program]
@@ -429,10 +434,16 @@ def _holds_secret(parts: Sequence[str], *, telling: bool = False) -> bool:
 
     With `telling`, the text's name suggests a secret: then only the word for an authorization scheme is harmless.
     """
-    literal = [part.strip() for part in parts if not isinstance(part, _Variable)]
-    if telling and any(part and part.lower() not in _SCHEMES for part in literal):
-        return True
-    return any(looks_like_key(part) or any(passwords_in(part)) for part in literal)
+    for part in parts:
+        # A variable names a secret and holds none.
+        if isinstance(part, _Variable):
+            continue
+        literal = part.strip()
+        if telling and literal and literal.lower() not in _SCHEMES:
+            return True
+        if looks_like_key(literal) or any(passwords_in(literal)):
+            return True
+    return False
 
 
 def _with_references(parts: Sequence[str]) -> str:

@@ -93,7 +93,9 @@ class Confirming:
                 outcome = evidence.decided or "perhaps by chance"
                 cases.append(_confirmed(change, outcome, evidence.failed, evidence.good, why))
         # Settled and rerun cases are in the order of the comparison.
-        order = {_key(change): place for place, change in enumerate(self.against.deciding("broke"))}
+        order = {}
+        for place, change in enumerate(self.against.deciding("broke")):
+            order[_key(change)] = place
         cases.sort(key=lambda case: order[case.suite, case.case_id, case.model])
         if not made:
             batch = None
@@ -220,11 +222,11 @@ def _why_sure(baseline: Baseline, change: CaseChange, runs: Sequence[RunResult])
     if not model.startswith(REPLAY):
         return f"{model} always answers the same"
     # A recording that was replaced since the baseline may answer otherwise.
-    before = {_said(trajectory) for trajectory in _before(baseline, change)}
-    same = before.issuperset(_said(run.trajectory) for run in runs if run.status == Status.FAILED)
-    if same:
-        return "the recording answers as it did in the baseline"
-    return None
+    before = set(map(_said, _before(baseline, change)))
+    for run in runs:
+        if run.status == Status.FAILED and _said(run.trajectory) not in before:
+            return None
+    return "the recording answers as it did in the baseline"
 
 
 def _before(baseline: Baseline, change: CaseChange) -> Iterator[Trajectory]:

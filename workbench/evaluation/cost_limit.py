@@ -89,15 +89,19 @@ class CostLimit:
         """
         if (known := self.expected.get(_cell(run))) is not None:
             return known
-        alike = [each for (_, _, model), each in self.expected.items() if model_of(model) == run.asked_model]
+        alike = []
+        for (_, _, model), expected in self.expected.items():
+            if model_of(model) == run.asked_model:
+                alike.append(expected)
         return max(alike or self.expected.values(), key=lambda each: each.usd)
 
     def notice(self, runs: Sequence[PlannedRun]) -> str:
         """Return a sentence on the expected cost of the runs."""
-        each = [self.expected_of(run) for run in runs]
-        guessed = sum(expected.is_guess for expected in each)
-        total = sum(expected.usd for expected in each)
-        text = f"{counted(len(each), 'run')}: about {cost_text(total)}; the limit is {cost_text(self.usd)}"
+        guessed, total = 0, 0.0
+        for expected in map(self.expected_of, runs):
+            guessed += expected.is_guess
+            total += expected.usd
+        text = f"{counted(len(runs), 'run')}: about {cost_text(total)}; the limit is {cost_text(self.usd)}"
         if self.spent.usd:
             text += f", of which {cost_text(self.spent.usd)} was spent before"
         if guessed:
@@ -117,7 +121,7 @@ def cost_limit(
     if problems := tuple(dict.fromkeys(_unpriced(cells.values(), specs))):
         raise CostLimitError(*problems)
     # A cost of 0 comes from a price of 0 at that time, which says nothing about a price of today.
-    means = {cell: usd for cell, usd in _means(history).items() if usd}
+    means = {cell: mean for cell, mean in _means(history).items() if mean}
     paths = project_paths({run.file.path for run in runs}, program.environment.home)
     of_model: dict[str, list[float]] = {}
     for (_, _, model), each in means.items():
@@ -216,7 +220,7 @@ def _sent(run: PlannedRun, listings: Listings) -> int:
         tools += listing.tools
     for tool in tools:
         texts += [tool.name, tool.description, json_text(dict(tool.parameters))]
-    return sum(len(text) for text in texts if text is not None)
+    return sum(map(len, filter(None, texts)))
 
 
 def _judging_guess(price: Price | None) -> float:

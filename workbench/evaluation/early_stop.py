@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import random
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from operator import itemgetter
 
 from workbench.analysis.early_stop import Place, Watch
@@ -57,7 +58,10 @@ def _rates_to_decide(stop: Stop, files: Iterable[SuiteFile]) -> list[float]:
     if stop.gate is not None:
         return [stop.gate]
     gates = gates_of(files)
-    rates = [gate.min_pass_rate for gate in gates.values() if gate.min_pass_rate is not None]
+    rates = []
+    for gate in gates.values():
+        if gate.min_pass_rate is not None:
+            rates.append(gate.min_pass_rate)
     for path, gate in gates.items():
         if rates and gate.min_score is not None:
             raise StopError(f"{path} demands a mean score too, which needs all runs: leave --until out, or give --gate")
@@ -86,14 +90,15 @@ def in_random_order(runs: Iterable[PlannedRun], seed: int) -> tuple[PlannedRun, 
         of_unit.setdefault(place_of(run).unit, []).append(run)
     units = list(of_unit.values())
     random.Random(seed).shuffle(units)
-    return tuple(run for unit in units for run in _case_by_case(unit))
+    return tuple(chain.from_iterable(map(_case_by_case, units)))
 
 
-def _case_by_case(runs: Iterable[PlannedRun]) -> list[PlannedRun]:
+def _case_by_case(runs: Iterable[PlannedRun]) -> Iterator[PlannedRun]:
     cases: dict[str, list[PlannedRun]] = {}
     for run in runs:
         cases.setdefault(run.written.id, []).append(run)
-    return [run for case in cases.values() for run in sorted(case, key=lambda each: each.repeat)]
+    for case in cases.values():
+        yield from sorted(case, key=lambda run: run.repeat)
 
 
 def place_of(run: PlannedRun) -> Place:

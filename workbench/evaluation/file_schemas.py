@@ -95,10 +95,14 @@ def _check_as_written() -> _Json:
 
     A table without such a key is a value, too.
     """
-    names = [name for name in CHECK_CLASSES if name != "type"]
-    value = {"type": "object", "not": {"anyOf": [{"required": [name]} for name in names]}}
+    keys: list[_Json] = []
+    checks: list[_Json] = []
+    for name, check in CHECK_CLASSES.items():
+        checks.append({"$ref": f"#/definitions/{check.__name__}"})
+        if name != "type":
+            keys.append({"required": [name]})
+    value = {"type": "object", "not": {"anyOf": keys}}
     bare = {"type": ["string", "number", "boolean", "array"]}
-    checks = [{"$ref": f"#/definitions/{check.__name__}"} for check in CHECK_CLASSES.values()]
     return {
         "description": "A value to equal, or one check: " + ", ".join(CHECK_CLASSES),
         "anyOf": [bare, *checks, value],

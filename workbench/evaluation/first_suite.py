@@ -115,7 +115,10 @@ def starter_suite(
             tags.append(group)
             parts += ["", *_comment(group)]
         for tool in members:
-            calls = [draft for draft in drafts if draft.about == tool.name and draft.tool is not None]
+            calls = []
+            for draft in drafts:
+                if draft.about == tool.name and draft.tool is not None:
+                    calls.append(draft)
             blocks = _case_of(tool, names, tags)
             if calls:
                 blocks = _drafted(calls, tool, names, tags)
@@ -296,7 +299,7 @@ class _Names:
     def new(self, text: str, *, written: bool = False) -> str:
         plain = text
         if not written:
-            plain = " ".join(_plain_word(word) for word in _WORDS.split(text) if word)
+            plain = " ".join(map(_plain_word, filter(None, _WORDS.split(text))))
         plain = one_line(plain[:1].upper() + plain[1:] or text)
         name, number = plain, 2
         # Ids come from names, so two names that differ only in signs would collide.

@@ -66,10 +66,11 @@ class ModelComparison:
     def of_batch(cls, complete: CompleteBatch, *, only_differences: bool) -> ModelComparison:
         """Return the comparison of the runs of a complete batch of the history."""
         batch = complete.batch
-        names = {str(suite.file): suite.name for suite in batch.suites}
         outcome = Outcome(batch=batch.number, started_at=batch.started_at)
         watched = pairs_of_batch(batch.settings, dict(enumerate(complete.figures)))
-        return cls._of(complete.figures, batch.models, names, complete.gates, outcome, only_differences, watched)
+        return cls._of(
+            complete.figures, batch.models, batch.suite_names, complete.gates, outcome, only_differences, watched
+        )
 
     @classmethod
     def _of(

@@ -201,7 +201,11 @@ class ProbeResult:
 
 def advice_of(results: Iterable[ProbeResult]) -> list[str]:
     """Return the advice of all results, each once."""
-    return list(dict.fromkeys(result.advice for result in results if result.advice is not None))
+    given: dict[str, None] = {}
+    for result in results:
+        if result.advice is not None:
+            given[result.advice] = None
+    return list(given)
 
 
 _PRICES = ("input", "output", "cached_input")
@@ -297,7 +301,7 @@ class FoundModels:
 
 def chosen_models(names: Sequence[str], paths: Sequence[Path], program: Program, search: Search) -> FoundModels:
     """Return the models of `--model`, as they are reached from each of the paths."""
-    found = FoundModels(files=[load_suite(path) for path in find_suites(paths, search)])
+    found = FoundModels(files=list(map(load_suite, find_suites(paths, search))))
     for folder in _folders(paths):
         for name in names:
             if is_built_in(name):
@@ -316,7 +320,7 @@ def _folders(paths: Iterable[Path]) -> dict[Path, None]:
 
 def named_models(paths: Sequence[Path], program: Program, search: Search) -> FoundModels:
     """Return the models that settings and suites at the paths name, and those that judge."""
-    found = FoundModels(files=[load_suite(path) for path in find_suites(paths, search)])
+    found = FoundModels(files=list(map(load_suite, find_suites(paths, search))))
     for folder in _folders([*paths, *(file.path for file in found.files)]):
         try:
             for spec in program.models.named(folder):
@@ -366,8 +370,13 @@ def untrusted(found: FoundModels, program: Program, trust: Trust | None = None) 
     for request in requests:
         if trust.covers_whole(request):
             trusted.update(request.whole.models)
-    needs = dict.fromkeys(listed.need for listed in found.models if needs_asking(listed.spec))
-    return tuple(need for need in needs if need not in trusted and not trust.covers_model(need))
+    # Each need once: several names may stand for the same model.
+    left: dict[ModelNeed, None] = {}
+    for listed in found.models:
+        need = listed.need
+        if needs_asking(listed.spec) and need not in trusted and not trust.covers_model(need):
+            left[need] = None
+    return tuple(left)
 
 
 async def check_models(models: Sequence[ListedModel], program: Program) -> None:
@@ -440,8 +449,7 @@ class TypedModel:
         """Return a model as the user could have typed it."""
         typed = ""
         if (price := spec.price) is not None:
-            numbers = (price.input, price.output, price.cached_input)
-            typed = ", ".join(setting_text(number) for number in numbers if number is not None)
+            typed = ", ".join(map(setting_text, _given_prices(price).values()))
         return cls(spec.provider, spec.base_url, spec.model, spec.api_key_env or "", spec.name, typed, spec.thoughts)
 
     def spec(self, owner: Owner = "user") -> ModelSpec:
@@ -728,8 +736,16 @@ def _settings(spec: ModelSpec) -> Iterator[tuple[str, Any]]:
     if spec.thoughts != THOUGHTS[0]:
         yield "thoughts", spec.thoughts
     if (price := spec.price) is not None:
-        prices = {"input": price.input, "output": price.output, "cached_input": price.cached_input}
-        yield "price", {name: number for name, number in prices.items() if number is not None}
+        yield "price", _given_prices(price)
+
+
+def _given_prices(price: Price) -> dict[str, float]:
+    """Return the known prices of a model by name, in US dollars per million tokens."""
+    given = {}
+    for name in _PRICES:
+        if (number := getattr(price, name)) is not None:
+            given[name] = number
+    return given
 
 
 def _item(value: Any) -> Any:

@@ -57,7 +57,11 @@ class PlanError(Exception):
     """
 
     def __init__(self, *notices: Notice) -> None:
-        super().__init__("\n".join(notice.text for notice in notices if notice.severity == "error"))
+        errors = []
+        for notice in notices:
+            if notice.severity == "error":
+                errors.append(notice.text)
+        super().__init__("\n".join(errors))
         self.notices = notices
 
 
@@ -207,8 +211,11 @@ class Plan:
         if self.resumed is not None:
             return self.resumed.handle.places
         if self.shard is not None:
-            return {run.run_id: place for run, place in zip(self.runs, self.shard.places, strict=True)}
-        return {run.run_id: place for place, run in enumerate(self.runs)}
+            # The runs of a shard keep their places in the whole plan, so that shards can be merged.
+            places: Iterable[int] = self.shard.places
+        else:
+            places = range(len(self.runs))
+        return dict(zip((run.run_id for run in self.runs), places, strict=True))
 
     @property
     def shard_ref(self) -> ShardRef | None:
@@ -233,10 +240,14 @@ class Plan:
         return tuple(dict.fromkeys(run.model for run in self.runs))
 
     @property
+    def runs_by_id(self) -> dict[str, PlannedRun]:
+        return {run.run_id: run for run in self.runs}
+
+    @property
     def suite_names(self) -> dict[str, str]:
         """The names of the batch's suites, by their paths."""
         if self.resumed is not None:
-            return {str(suite.file): suite.name for suite in self.resumed.batch.suites}
+            return self.resumed.batch.suite_names
         return {path: suite.name for path, suite in suites_of(self.files).items()}
 
     @property

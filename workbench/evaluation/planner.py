@@ -215,7 +215,12 @@ def unresolved_models(options: RunOptions, files: Sequence[SuiteFile], program: 
             except ModelError as error:
                 problems.append(str(error))
             continue
-        for folder in {file.path.parent for file in files if not has_subject(file, name)}:
+        # A subject takes the place of the named model, so its suite needs no such model.
+        folders = set()
+        for file in files:
+            if not has_subject(file, name):
+                folders.add(file.path.parent)
+        for folder in folders:
             try:
                 program.models.resolve(name, folder, by_suite=False)
             except ConfigError as error:

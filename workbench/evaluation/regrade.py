@@ -544,8 +544,12 @@ def store_grades(
 
     Raises HistoryError.
     """
-    rows = ((each.run.row.id, secrets.redacted(each.figures), secrets.redacted(each.after)) for each in graded)
-    add_grading(file, batch.number, graded_at, __version__, rows, say)
+
+    def rows() -> Iterator[tuple[int, RunSummary, RunResult]]:
+        for each in graded:
+            yield each.run.row.id, secrets.redacted(each.figures), secrets.redacted(each.after)
+
+    add_grading(file, batch.number, graded_at, __version__, rows(), say)
 
 
 def _small(result: RunResult, run: StoredRun) -> RunResult:

@@ -37,7 +37,7 @@ from workbench.show.views.batch_text import Amount, run_lines, text_report
 from workbench.show.views.failures import failure_lines
 from workbench.show.views.timing import Timing, timing_line
 from workbench.show.visible import one_line
-from workbench.suite.model import Case, Suite
+from workbench.suite.model import Case, Gate, Suite
 from workbench.suite.problems import did_you_mean
 from workbench.suite.rules import MEASURES, NAMED_MEASURE
 from workbench.suite.suite_file import LineOf, no_line
@@ -95,8 +95,12 @@ class CaseResults(Lazy[CaseResult]):
             ids = dict.fromkeys(case.runs[0].case_id for case in self)
             raise KeyError(f"there is no result of {case_id!r}: {did_you_mean(case_id, ids) or ', '.join(ids)}")
         if len(found) > 1:
-            there_are = "; ".join(f"model {case.runs[0].model!r} of suite {case.runs[0].suite!r}" for case in found)
-            raise LookupError(f"there are several results of {case_id!r}, say which one with of(…): {there_are}")
+            there_are = []
+            for case in found:
+                run = case.runs[0]
+                there_are.append(f"model {run.model!r} of suite {run.suite!r}")
+            which = "; ".join(there_are)
+            raise LookupError(f"there are several results of {case_id!r}, say which one with of(…): {which}")
         return found[0]
 
 
@@ -163,11 +167,12 @@ class Report:
         if self.shard is not None:
             without_gates = tuple(replace(each, gates=()) for each in aggregates)
             return quality_of(results, {}, suite_of=of, aggregates=without_gates)
-        gates = {path: suite.gate for path, suite in self.suites.items()}
         watched: tuple[GateWatched, ...] = ()
         if self.watch is not None:
             watched = self.watch.gates
-        return quality_of(results, gates, self.min_score, suite_of=of, aggregates=aggregates, watched=watched)
+        return quality_of(
+            results, self.suite_gates, self.min_score, suite_of=of, aggregates=aggregates, watched=watched
+        )
 
     @property
     def watched(self) -> tuple[PairWatched, ...]:
@@ -217,7 +222,10 @@ class Report:
         its formula (`"trajectory.all_pass"`), `"score"`, `"latency_ms"`, `"tokens"`, `"cost_usd"`,
         `"valid_arguments"`, or a named check of answers (`"response.NAME"`). Raises KeyError for any other name.
         """
-        named = dict.fromkeys(f"{NAMED_MEASURE}{metric.name}" for run in self.results for metric in run.metrics)
+        named: dict[str, None] = {}
+        for run in self.results:
+            for metric in run.metrics:
+                named[f"{NAMED_MEASURE}{metric.name}"] = None
         if of not in (measures := (*MEASURES, *named)):
             raise KeyError(f"there is no {of!r} to measure: {did_you_mean(of, measures) or ', '.join(measures)}")
         return statistic("mean", measure_of(of).values(self._counting))
@@ -372,6 +380,11 @@ class Report:
         """The names of the suites by the paths that runs have."""
         return {path: suite.name for path, suite in self.suites.items()}
 
+    @property
+    def suite_gates(self) -> dict[str, Gate]:
+        """The gates of the suites by the paths that runs have."""
+        return {path: suite.gate for path, suite in self.suites.items()}
+
     def _case_of(self, result: RunResult) -> Case | None:
         if isinstance(self.runs, tuple):
             return self._cases.get(result.run_id)
@@ -379,7 +392,11 @@ class Report:
 
     @cached_property
     def _cases(self) -> Mapping[str, Case]:
-        return {run.result.run_id: run.case for run in self.runs if run.case is not None}
+        cases = {}
+        for run in self.runs:
+            if run.case is not None:
+                cases[run.result.run_id] = run.case
+        return cases
 
     def text(
         self,
@@ -420,7 +437,10 @@ class Report:
         failed = (run for run in self.results if not run.passed and run.status.owed)
         # Redaction copies a result, so only results that are printed are redacted.
         bad = [shown_result(result, self.secrets) for result in islice(failed, LINES_MAX)]
-        reasons = dict.fromkeys(case.reason for case in self.cases if not case.passed and case.reason)
+        reasons: dict[str, None] = {}
+        for case in self.cases:
+            if not case.passed and case.reason:
+                reasons[case.reason] = None
         lines = [
             *map(one_line, reasons),
             *run_lines(bad, self.quality.cases, names, width, plain, in_full=False),

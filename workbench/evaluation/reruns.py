@@ -146,7 +146,11 @@ def executed_write(result: RunResult) -> str | None:
     Executions that an agent reports count too.
     """
     tools = result.trajectory.offered
-    read_only = {tool.name for tool in tools if tool.annotations.get("readOnlyHint") is True}
+    read_only = set()
+    for tool in tools:
+        # The protocol's default is that a tool may write, so only a plain `true` counts.
+        if tool.annotations.get("readOnlyHint") is True:
+            read_only.add(tool.name)
     for call in result.trajectory.calls:
         executed = call.server is not None or (call.result and call.result.source == "reported")
         if executed and call.tool not in read_only:

@@ -98,7 +98,11 @@ def _plan_of(
     left_out: list[str] = []
     if in_full:
         files |= dict(_complete_suites(history, batch, lacking, program, left_out.append))
-    warnings = [f"left out of the report: {why}" for why in dict.fromkeys(left_out)] + [*resumption.as_then]
+    warnings = []
+    # Several suites may be left out for the same reason.
+    for why in dict.fromkeys(left_out):
+        warnings.append(f"left out of the report: {why}")
+    warnings += resumption.as_then
     wrong = [*_why_not(options, resume, resumption)]
     if not wrong:
         warnings += resumption.differences
@@ -129,6 +133,7 @@ def _plan_of(
     return Plan(
         runs=resumption.runs,
         program=program,
+        # In the order of the batch, as in its first report.
         files=tuple(files[suite] for suite in batch.suites if suite in files),
         execution=Execution(resumption.execute, resumption.execute_all, trust_store(program.folders).is_exempt),
         concurrency=concurrency,
@@ -157,7 +162,11 @@ def _plan_of(
 def _files_of(resumption: Resumption) -> dict[SuiteRef, SuiteFile]:
     """Return the suites with missing runs."""
     by_path = {file.path: file for file in resumption.files}
-    return {suite: by_path[suite.file] for suite in resumption.batch.suites if suite.file in by_path}
+    files = {}
+    for suite in resumption.batch.suites:
+        if suite.file in by_path:
+            files[suite] = by_path[suite.file]
+    return files
 
 
 def _cases_of(files: Mapping[SuiteRef, SuiteFile], program: Program) -> dict[SuiteRef, Mapping[str, Case]]:

@@ -84,7 +84,8 @@ class RunsBefore:
 
         in_common = InCommon()
         with History(self.file) as history:
-            over = (row for row in self._over(history.readable_runs(self.batch, left_out)) if row.suite in self.cases)
+            readable = history.readable_runs(self.batch, left_out)
+            over = (row for row in self._over(readable) if row.suite in self.cases)
             for row, recording in history.recordings(over, None, left_out):
                 assert row.figures is not None
                 damage = f"run {row.place + 1} of batch {row.batch} is damaged"

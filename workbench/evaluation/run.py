@@ -177,7 +177,8 @@ class Outcome:
     @property
     def figures_by_run(self) -> Iterator[tuple[str, RunSummary]]:
         """The figures of all runs, with their ids."""
-        return ((result.run_id, run) for result, run in zip(self.results, self.figures, strict=True))
+        for result, run in zip(self.results, self.figures, strict=True):
+            yield result.run_id, run
 
     @property
     def recorded_as(self) -> str | None:

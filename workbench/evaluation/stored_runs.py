@@ -326,7 +326,11 @@ def missing_of(runs: Sequence[RunRow]) -> tuple[MissingRuns, ...]:
             counts = cases.setdefault((str(run.suite.file), run.case_id, run.case_name, run.model), [0, 0])
             counts[0] += run.figures is None
             counts[1] += 1
-    return tuple(MissingRuns(*case, *counts) for case, counts in cases.items() if counts[0])
+    lacking = []
+    for case, (missing, planned) in cases.items():
+        if missing:
+            lacking.append(MissingRuns(*case, missing, planned))
+    return tuple(lacking)
 
 
 def as_graded_by(result: RunResult, by: GraderName) -> RunResult:

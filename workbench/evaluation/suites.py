@@ -19,7 +19,13 @@ def load_suites(suites: Sequence[str | Path | SuiteFile], search: Search | None 
     if "" in suites:
         # `Path("")` is the current folder, which an unset variable in a script does not mean.
         raise NoSuitesError("an empty path is not allowed: write '.' for the current folder")
-    paths = [Path(suite) for suite in suites if not isinstance(suite, SuiteFile)]
+    paths: list[Path] = []
+    loaded: list[SuiteFile] = []
+    for suite in suites:
+        if isinstance(suite, SuiteFile):
+            loaded.append(suite)
+        else:
+            paths.append(Path(suite))
     found = find_suites(paths, search)
     for path in found:
         if path.suffix != ".toml" and _is_recording(path):
@@ -27,7 +33,6 @@ def load_suites(suites: Sequence[str | Path | SuiteFile], search: Search | None 
                 f"{path} is a recording, not a suite: 'workbench grade {path}' regrades it, and the model "
                 f"'replay:{path}' plays it"
             )
-    loaded = [suite for suite in suites if isinstance(suite, SuiteFile)]
     if not found and not loaded:
         names = ", ".join(map(str, suites))
         if any(map(is_settings, paths)):
@@ -39,7 +44,7 @@ def load_suites(suites: Sequence[str | Path | SuiteFile], search: Search | None 
                 f"regrades and the model 'replay:{recorded[0]}' plays"
             )
         raise NoSuitesError(f"no suite at {names}: a suite is a TOML file with 'format = 1'")
-    return (*loaded, *(load_suite(path) for path in found))
+    return (*loaded, *map(load_suite, found))
 
 
 def _is_recording(path: Path) -> bool:

@@ -108,7 +108,9 @@ def callable_tool(name: str, listed: Sequence[tuple[SuiteFile, SuiteTools]]) -> 
             if source.output is not None:
                 outputs.append(source.output)
             if source.error is None:
-                live += [CallableTool(file, tool) for tool in source.tools if tool.name == name]
+                for tool in source.tools:
+                    if tool.name == name:
+                        live.append(CallableTool(file, tool))
             else:
                 errors.append(source.error)
     if len(live) == 1:

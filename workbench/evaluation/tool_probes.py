@@ -196,17 +196,22 @@ def _reasoning(result: RunResult, spec: ModelSpec) -> ProbeResult:
 
 def _usage(results: Sequence[RunResult]) -> ProbeResult:
     name = "usage while streaming"
-    asked = chain.from_iterable(result.trajectory.asked for result in results)
-    answers = [answer for answer in asked if answer.stop_reason is not None]
+    answers = counting = tokens = 0
+    for answer in chain.from_iterable(result.trajectory.asked for result in results):
+        # An answer that broke off may have ended before its usage came.
+        if answer.stop_reason is None:
+            continue
+        answers += 1
+        if answer.usage is not None and answer.usage.input_tokens:
+            counting += 1
+            tokens += answer.usage.input_tokens + answer.usage.output_tokens
     if not answers:
         return ProbeResult(name, "unclear", "no answer came")
-    usages = [answer.usage for answer in answers if answer.usage is not None and answer.usage.input_tokens]
-    if not usages:
+    if not counting:
         return ProbeResult(name, "wrong", _NO_USAGE, _ADVICE_ON_USAGE)
-    if without := len(answers) - len(usages):
-        missing = f"{without} of {counted(len(answers), 'answer')} do not say how many tokens they took"
+    if without := answers - counting:
+        missing = f"{without} of {counted(answers, 'answer')} do not say how many tokens they took"
         return ProbeResult(name, "wrong", missing, _ADVICE_ON_USAGE)
-    tokens = sum(usage.input_tokens + usage.output_tokens for usage in usages)
     return ProbeResult(name, "works", f"{counted(tokens, 'token')} for all probes")
 
 

@@ -82,7 +82,7 @@ class _Worker:
         packer = None
         if setup.history:
             packer = RunPacker(redaction_of(plan.runs, self._secrets))
-        self._runs = {run.run_id: run for run in plan.runs}
+        self._runs = plan.runs_by_id
         self._runtime = Runtime(
             Teller(channel.send, self._secrets, packer, hears_events=setup.events).take,
             plan.program,

@@ -39,6 +39,11 @@ class ValidArguments:
         return sum(tool.unknown for tool in self.tools)
 
     @property
+    def invalid_tools(self) -> tuple[ToolArguments, ...]:
+        """The tools of which at least one checked call was invalid."""
+        return tuple(tool for tool in self.tools if tool.valid < tool.checked)
+
+    @property
     def rate(self) -> float | None:
         """Valid calls divided by checked ones, 0..1; `None` where none was checked."""
         if checked := self.checked:

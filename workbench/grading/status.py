@@ -194,7 +194,11 @@ NOT_APPLICABLE: Literal["not applicable"] = "not applicable"
 WORST_FIRST: tuple[Status, ...] = tuple(sorted(Status, key=lambda status: status.urgency))
 """All statuses, the most urgent first."""
 
-GOOD_WORDS = " or ".join(status.word for status in Status if status.good)
+GRADED = tuple(status for status in Status if status.graded)
+GOOD = tuple(status for status in Status if status.good)
+FINAL = tuple(status for status in Status if status.final)
+
+GOOD_WORDS = " or ".join(status.word for status in GOOD)
 """The words of the statuses that count as good, joined by "or"."""
 
 
@@ -232,7 +236,7 @@ class StatusCounts:
     @property
     def graded(self) -> int:
         """The number of graded runs or cases."""
-        return sum(count for status, count in self.counts.items() if status.graded)
+        return sum(map(self.counts.__getitem__, GRADED))
 
     @property
     def good(self) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 from workbench.config.folders import history_option
 from workbench.dataclasses import compact_json
 from workbench.grading.result_json import outcome_from_json
-from workbench.grading.status import Status
+from workbench.grading.status import FINAL, Status
 from workbench.history import columns
 from workbench.history.database import Say, as_history_errors
 from workbench.history.packing import unpacked, unpacked_blocks, unpacked_events, unpacked_outcome
@@ -59,7 +59,7 @@ _AMONG = "IN (SELECT value FROM json_each(?))"
 _HAS_ONE = f"id IN (SELECT batch FROM parts WHERE suite {_AMONG})"
 _ASIDE = "(kind IS 'fork' OR kind IS 'reruns')"
 _LACKS = f"""
-planned > (SELECT coalesce(sum({" + ".join(status.column for status in Status if status.final)}), 0)
+planned > (SELECT coalesce(sum({" + ".join(status.column for status in FINAL)}), 0)
     FROM parts WHERE parts.batch = batches.id)"""
 
 _WEIGHT = """

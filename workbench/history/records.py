@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from workbench.dataclasses import compact_json, dataclass, parsed_json
-from workbench.grading.status import Status
+from workbench.grading.status import FINAL, GOOD, GRADED, Status
 from workbench.limits import MAX_LOOKS, MAX_PLANNED_RUNS
 
 if TYPE_CHECKING:
@@ -402,6 +402,16 @@ class BatchRow:
     def suites(self) -> tuple[SuiteRef, ...]:
         return tuple(dict.fromkeys(part.suite for part in self.parts))
 
+    @property
+    def suites_by_path(self) -> dict[str, SuiteRef]:
+        """The batch's suites, by the paths of their files."""
+        return {str(suite.file): suite for suite in self.suites}
+
+    @property
+    def suite_names(self) -> dict[str, str]:
+        """The names of the batch's suites, by the paths of their files."""
+        return {str(suite.file): suite.name for suite in self.suites}
+
     def count(self, *statuses: Status) -> int:
         """Return the number of runs with one of these statuses."""
         total = 0
@@ -411,13 +421,13 @@ class BatchRow:
 
     @property
     def graded(self) -> int:
-        return self.count(*(status for status in Status if status.graded))
+        return self.count(*GRADED)
 
     @property
     def pass_rate(self) -> float | None:
         """The share of graded runs that passed or were warned, 0..1."""
         if self.graded:
-            return self.count(*(status for status in Status if status.good)) / self.graded
+            return self.count(*GOOD) / self.graded
         return None
 
     @property
@@ -431,7 +441,7 @@ class BatchRow:
     @property
     def missing(self) -> int:
         """The number of runs that never finished; resuming the batch makes them."""
-        return self.planned - self.count(*(status for status in Status if status.final))
+        return self.planned - self.count(*FINAL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -356,7 +356,7 @@ class Telling:
         self._folders = plan.program.folders
         self._secrets = plan.program.secrets
         self._places = plan.places
-        self._planned = {run.run_id: run for run in plan.runs}
+        self._planned = plan.runs_by_id
         self._lines = recording_lines(self._secrets)
         self._under_way: dict[str, _UnderWay] = {}
         self._over = 0

@@ -31,12 +31,13 @@ def rows_of_comparison(report: ComparisonReport) -> Iterator[str]:
 
 def rows_of_diff(report: DiffReport) -> Iterator[str]:
     return csv_rows(map(_change, dumped(report.changes)))
-    return csv_rows(map(_change, (change.model_dump(mode="json") for change in report.changes)))
 
 
 def _run(run: RunResult, line: int | None) -> dict[str, Any]:
     trajectory, usage, arguments = run.trajectory, run.trajectory.usage, valid_arguments_of(run)
-    calls = [f"{call.tool}({compact_json(dict(call.arguments))})" for call in trajectory.calls]
+    calls = []
+    for call in trajectory.calls:
+        calls.append(f"{call.tool}({compact_json(dict(call.arguments))})")
     return {
         "suite": from_here(run.suite),
         "line": line,

@@ -52,9 +52,12 @@ class Form(NamedTuple):
     def longest_ending(self, file: Path) -> int:
         """Return the length of the form's longest ending that a file's name has, 0 without one."""
         name = file.name.lower()
-        # A name such as `.json` is no ending: nothing stands before it.
-        fitting = (len(each) for each in self.endings if name.endswith(each) and len(name) > len(each))
-        return max(fitting, default=0)
+        longest = 0
+        for ending in self.endings:
+            # A name such as `.json` is no ending: nothing stands before it.
+            if name.endswith(ending) and len(name) > len(ending):
+                longest = max(longest, len(ending))
+        return longest
 
 
 def _of_runs(writer: str) -> dict[Command, str]:
@@ -166,7 +169,11 @@ def why_too_many(form: str | None, runs: int, instead: str = RUN_BY_RUN) -> str 
 
 def forms_of(command: Command, *, beside: bool = False) -> tuple[str, ...]:
     """Return the names of the forms of a command; with `beside`, only those that `--report` writes."""
-    return tuple(form.name for form in FORMS if command in form.writers and not (beside and form.only_alone))
+    names = []
+    for form in FORMS:
+        if command in form.writers and not (beside and form.only_alone):
+            names.append(form.name)
+    return tuple(names)
 
 
 def form_of_file(file: Path, command: Command, asked: str | None = None, *, beside: bool = False) -> str | None:
@@ -202,7 +209,11 @@ def is_json(name: str | None) -> bool:
 def endings_of(command: Command, *, beside: bool = False) -> str:
     """Return the endings of a command's reports in one line: `.txt, .json`."""
     known = forms_of(command, beside=beside)
-    return ", ".join(dict.fromkeys(form.endings[0] for form in FORMS if form.name in known and form.endings))
+    endings: dict[str, None] = {}
+    for form in FORMS:
+        if form.name in known and form.endings:
+            endings[form.endings[0]] = None
+    return ", ".join(endings)
 
 
 def pieces_of(form: str, command: Command, subject: Any) -> Iterator[str]:

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 from rich.cells import get_character_cell_size
 
 from workbench.show.lazy_lines import TAB
-from workbench.show.spans import Line, Role, Span, cut, part, sliced
+from workbench.show.spans import Line, Role, Span, cut, part, sliced, without_empty
 from workbench.show.visible import visible
 
 # The order of the alternatives decides: a date is tried before a number, a key before a string.
@@ -151,7 +151,7 @@ def _toml_line(text: str, delimiter: str | None, depth: int) -> tuple[Line, str 
     # Within brackets a line may begin with `[` without being the header of a table.
     elif depth == 0 and (header := _HEADER.match(text)) is not None:
         blank, name, gap, comment = header.groups()
-        return _joined([Span(blank), Span(name, "heading"), Span(gap), Span(comment or "", "comment")]), None, 0
+        return without_empty([Span(blank), Span(name, "heading"), Span(gap), Span(comment or "", "comment")]), None, 0
     while (match := _TOML.search(text, position)) is not None:
         spans.append(Span(text[position : match.start()]))
         kind = match.lastgroup
@@ -159,7 +159,7 @@ def _toml_line(text: str, delimiter: str | None, depth: int) -> tuple[Line, str 
             end = text.find(match[0], match.end())
             if end < 0:
                 spans.append(Span(text[match.start() :], "string"))
-                return _joined(spans), match[0], depth
+                return without_empty(spans), match[0], depth
             position = end + len(match[0])
             spans.append(Span(text[match.start() : position], "string"))
             continue
@@ -169,7 +169,7 @@ def _toml_line(text: str, delimiter: str | None, depth: int) -> tuple[Line, str 
         spans.append(Span(match[0], _TOML_ROLES[kind]))
         position = match.end()
     spans.append(Span(text[position:]))
-    return _joined(spans), None, depth
+    return without_empty(spans), None, depth
 
 
 def toml_value(text: str) -> Line:
@@ -189,7 +189,7 @@ def json_line(text: str) -> Line:
         assert kind is not None
         spans += [Span(text[position : match.start()]), Span(match[0], _TOML_ROLES[kind])]
         position = match.end()
-    return _joined([*spans, Span(text[position:])])
+    return without_empty([*spans, Span(text[position:])])
 
 
 def cut_json(text: str, width: int) -> Line:
@@ -211,10 +211,6 @@ def json_rows(rows: Sequence[str], shown: int) -> list[Line]:
     # The text after the last row shows whether a string is a key, which a colon follows.
     ahead = "".join(rows[shown : shown + 200])[:_LOOKED_AHEAD]
     return sliced(json_line("".join(rows[:shown]) + ahead), ends)
-
-
-def _joined(spans: list[Span]) -> Line:
-    return tuple(span for span in spans if span.text)
 
 
 class ShownLine(NamedTuple):

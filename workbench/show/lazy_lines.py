@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 
 from workbench.numerals import count_text, counted
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Role, Span, cut, plain, row_ends, wrap
+from workbench.show.spans import EMPTY, Line, Role, Span, cut, plain, row_ends, without_empty, wrap
 from workbench.show.visible import compact_json, visible
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class JsonLines(LazyLines):
             Span(value.removesuffix(comma), role),
             Span(comma, "muted"),
         )
-        return tuple(span for span in spans if span.text)
+        return without_empty(spans)
 
     def texts(self) -> Iterator[str]:
         for written in self._written:

@@ -91,9 +91,13 @@ def _parts(blocks: Iterable[Block], redact: Callable[[str], str]) -> Iterator[st
             case Paragraph(line):
                 yield f"{shown(line)}\n\n"
             case Items():
-                yield "".join(f"- {shown(line)}\n" for line in block.lines) + "\n"
+                for line in block.lines:
+                    yield f"- {shown(line)}\n"
+                yield "\n"
             case Facts():
-                yield "".join(f"- **{shown(name)}** {shown((text,))}\n" for name, text in block.facts) + "\n"
+                for name, fact in block.facts:
+                    yield f"- **{shown(name)}** {shown((fact,))}\n"
+                yield "\n"
             case Section():
                 yield f"**{shown(block.title)}**\n\n"
                 yield from _parts(block.blocks, redact)
@@ -121,14 +125,17 @@ def document_table(shown: Table[Row], redact: Callable[[str], str] = str) -> str
     """Return a table of any texts, with the notes of its rows, if there are any, as the last column."""
     columns = shown.lasting_columns
     titles = [column.name for column in columns]
-    cells = []
-    for row in shown.rows:
-        cells.append([redact(column.cell(row).text) for column in columns])
+    notes: list[str] = []
     if shown.note is not None:
         notes = [redact(shown.note(row).text) for row in shown.rows]
-        if any(notes):
-            titles.append("note")
-            cells = [[*row, note] for row, note in zip(cells, notes, strict=True)]
+    has_notes = any(notes)
+    if has_notes:
+        titles.append("note")
+    cells = []
+    for at, row in enumerate(shown.rows):
+        cells.append([redact(column.cell(row).text) for column in columns])
+        if has_notes:
+            cells[-1].append(notes[at])
     return text_table(titles, cells)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import add
 from typing import Generic
 
 from workbench.show.doc import Block, Column, Facts, Heading, Items, Matrix, Paragraph, Row, Section, Table, Value
-from workbench.show.spans import EMPTY, Line, Span, behind, cells, cut_line, heading, plain, wrap_line
+from workbench.show.spans import EMPTY, Line, Span, behind, cells, cut_line, heading, plain, without_empty, wrap_line
 
 MEASURED_ROWS = 500
 """Number of rows over which the widths of columns are measured."""
@@ -61,7 +62,7 @@ class Laid(Generic[Row]):
                 spans += [_blank(blanks), *line]
             else:
                 spans += [*line, _blank(blanks)]
-        return cut_line(tuple(span for span in spans if span.text), width)
+        return cut_line(without_empty(spans), width)
 
     def natural(self, width: int) -> int:
         """Return the width that the rows need, at most `width`."""
@@ -88,15 +89,21 @@ class Laid(Generic[Row]):
                 laid.append((column, is_short, room))
         rooms = [room for _, _, room in laid]
         over = sum(rooms) + sum(column.gap for column, _, _ in laid[1:]) - width
+        # One cell at a time, so that wide columns shrink to about the same width before any of them gets narrow.
         while over > 0:
-            cuttable = [at for at, (column, _, _) in enumerate(laid) if rooms[at] > column.least > 0]
-            if not cuttable:
+            widest = None
+            for at, (column, _, _) in enumerate(laid):
+                if rooms[at] > column.least > 0 and (widest is None or rooms[at] > rooms[widest]):
+                    widest = at
+            if widest is None:
                 break
-            widest = max(cuttable, key=lambda at: rooms[at])
             rooms[widest] -= 1
             over -= 1
-        self._laid[width] = [(column, is_short, room) for (column, is_short, _), room in zip(laid, rooms, strict=True)]
-        return self._laid[width]
+        fitted = []
+        for (column, is_short, _), room in zip(laid, rooms, strict=True):
+            fitted.append((column, is_short, room))
+        self._laid[width] = fitted
+        return fitted
 
 
 GAP = 2
@@ -120,7 +127,10 @@ def matrix_rooms(
     left for a count of the hidden ones.
     """
     # A long name of a model must not make its column wider than the cells need, so heads count only up to a limit.
-    widths = tuple(max(each, min(head, MAX_HEAD_CELLS)) for each, head in zip(lengths, heads, strict=True))
+    needed = []
+    for length, head in zip(lengths, heads, strict=True):
+        needed.append(max(length, min(head, MAX_HEAD_CELLS)))
+    widths = tuple(needed)
     left = width - sum(widths) - GAP * len(widths)
     if names <= left:
         return names, _widened(widths, heads, left - names)
@@ -144,7 +154,8 @@ def columns_from(first: int, widths: Sequence[int], room: int) -> range:
 def _names_room(widths: Sequence[int], width: int) -> int:
     """Return the width of the first column if the others do not all fit beside it."""
     widest = sorted(widths, reverse=True)
-    beside_one, beside_two = (width - sum(widest[:count]) - GAP * count for count in (1, 2))
+    beside_one = width - sum(widest[:1]) - GAP
+    beside_two = width - sum(widest[:2]) - GAP * 2
     if beside_two < MIN_NAMES_CELLS:
         return max(beside_one, MIN_NAMES_CELLS)
     return max(min(int(width * _NAMES_SHARE), beside_two), MIN_NAMES_CELLS)
@@ -156,12 +167,13 @@ def _widened(widths: Sequence[int], heads: Sequence[int], spare: int) -> tuple[i
     at_most = max(widths, default=0) + spare
     while (over := sum(_widening(widths, heads, at_most)) - spare) > 0:
         at_most -= max(over // len(heads), 1)
-    return tuple(width + more for width, more in zip(widths, _widening(widths, heads, at_most), strict=True))
+    return tuple(map(add, widths, _widening(widths, heads, at_most)))
 
 
-def _widening(widths: Sequence[int], heads: Sequence[int], at_most: int) -> list[int]:
-    """Return the number of cells by which each column grows for heads of up to `at_most` cells."""
-    return [max(min(head, at_most) - width, 0) for width, head in zip(widths, heads, strict=True)]
+def _widening(widths: Sequence[int], heads: Sequence[int], at_most: int) -> Iterator[int]:
+    """Yield the number of cells by which each column grows for heads of up to `at_most` cells."""
+    for width, head in zip(widths, heads, strict=True):
+        yield max(min(head, at_most) - width, 0)
 
 
 def filled(line: Line, width: int) -> Line:

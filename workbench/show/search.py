@@ -9,7 +9,7 @@ from itertools import accumulate
 
 from workbench.dataclasses import dataclass
 from workbench.show.lazy_lines import texts_of
-from workbench.show.spans import Line, Role, Span
+from workbench.show.spans import Line, Role, Span, without_empty
 from workbench.show.visible import visible
 
 _BROKEN_ROW = r"(?:\n *)?"
@@ -73,7 +73,7 @@ def marked(line: Line, pieces: Sequence[tuple[int, int, Role]]) -> Line:
                 at = last
         spans.append(Span(text[at:], role))
         position += len(text)
-    return tuple(span for span in spans if span.text)
+    return without_empty(spans)
 
 
 _WORD_START, _INSIDE, _SCATTERED = 300, 200, 100

@@ -7,7 +7,7 @@ Widths are terminal cells, never characters. Text from models, tools or files pa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -254,6 +254,11 @@ def with_blanks_joined(line: Line) -> Line:
     return tuple(joined)
 
 
+def without_empty(spans: Iterable[Span]) -> Line:
+    """Return the spans that have text as a line."""
+    return tuple(span for span in spans if span.text)
+
+
 def part(line: Line, start: int, end: int | None) -> Line:
     """Return the characters of a line between two indices."""
     spans: list[Span] = []
@@ -310,12 +315,18 @@ def behind(head: Line, text: str, role: Role, room: int) -> list[Line]:
     """Return a text behind a head, in rows of `room` cells that all begin in the same column."""
     first, *others = wrap(one_line(text), room)
     blank = Span(" " * cells(head))
-    return [(*head, Span(first, role)), *((blank, Span(row, role)) for row in others)]
+    rows: list[Line] = [(*head, Span(first, role))]
+    for row in others:
+        rows.append((blank, Span(row, role)))
+    return rows
 
 
 def paragraph(text: str, width: int, role: Role = "text", indent: int = 1) -> list[Line]:
     """Return an indented text in rows that leave a cell free at the right."""
-    return [(Span(" " * indent + row, role),) for row in wrap(one_line(text), max(width - indent - 1, 10))]
+    rows: list[Line] = []
+    for row in wrap(one_line(text), max(width - indent - 1, 10)):
+        rows.append((Span(" " * indent + row, role),))
+    return rows
 
 
 def with_margin(text: str, width: int, role: Role = "text") -> list[Line]:
@@ -333,7 +344,8 @@ def message_lines(texts: Message, width: int) -> tuple[Line, ...]:
     """Return the paragraphs of an empty pane, with a margin; an empty text is a blank line."""
     rows: list[Line] = [EMPTY]
     for text, role in texts:
-        rows.extend((Span("  "), Span(row, role)) for row in wrap(text, max(width - 4, 10)))
+        for row in wrap(text, max(width - 4, 10)):
+            rows.append((Span("  "), Span(row, role)))
     return tuple(rows)
 
 

@@ -129,7 +129,9 @@ def _matrix_lines(matrix: Matrix[Row], width: int, paint: Paint) -> Iterator[str
     while parts[-1].stop < len(widths):
         parts.append(columns_from(parts[-1].stop, widths, width - room))
     # The names take the room that the widest part leaves.
-    used = max(sum(widths[columns.start : columns.stop]) + GAP * len(columns) for columns in parts)
+    used = 0
+    for columns in parts:
+        used = max(used, sum(widths[columns.start : columns.stop]) + GAP * len(columns))
     room += max(min(width - room - used, longest - room), 0)
     gap = Span(" " * GAP)
     for columns in parts:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, set_cell_size
@@ -57,6 +58,11 @@ def model_label(model: str) -> str:
     if model == "offline":
         return "offline (baseline)"
     return one_line(model)
+
+
+def widest_cells(texts: Iterable[str]) -> int:
+    """Return the width of the widest text in terminal cells, each text on one line; 0 without texts."""
+    return max((cell_len(one_line(text)) for text in texts), default=0)
 
 
 def fit(text: str, width: int) -> str:

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Protocol, TypeVar, get_args
 
 from pydantic import (
     BaseModel,
@@ -686,6 +686,19 @@ def started_by(suite: Suite) -> tuple[Server, ...]:
     return tuple(started)
 
 
+class _HasName(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+_Named = TypeVar("_Named", bound=_HasName)
+
+
+def by_name(items: Iterable[_Named]) -> dict[str, _Named]:
+    """Return tools, servers or suites by name, in the order of their names' first use; of equal names, the last."""
+    return {item.name: item for item in items}
+
+
 def written_tools(suite: Suite, case: Case) -> tuple[Tool, ...]:
     """Return the tools that a suite defines for a case; a tool of the case replaces the suite's of the same name."""
-    return tuple({tool.name: tool for tool in (*suite.tools, *case.tools)}.values())
+    return tuple(by_name((*suite.tools, *case.tools)).values())

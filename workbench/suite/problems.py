@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from datetime import date, datetime, time
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 from workbench.dataclasses import dataclass
 from workbench.startup import late_pattern
@@ -40,6 +40,16 @@ class Problem:
         if self.hint:
             text += f" ({self.hint})"
         return text
+
+
+class _WithSeverity(Protocol):
+    @property
+    def severity(self) -> Severity: ...
+
+
+def has_error(problems: Iterable[_WithSeverity]) -> bool:
+    """Return whether any of the problems or findings is an error, not only a warning."""
+    return any(problem.severity == "error" for problem in problems)
 
 
 Place = tuple[str | int, ...]

@@ -22,7 +22,7 @@ from workbench.startup import late_pattern
 from workbench.suite.advice import advice, unknown_tags
 from workbench.suite.model import Case, Suite, derived_id
 from workbench.suite.positions import Positions, scan
-from workbench.suite.problems import Finding, Problem, described, did_you_mean, written
+from workbench.suite.problems import Finding, Problem, described, did_you_mean, has_error, written
 from workbench.suite.render import Table, block_text
 from workbench.suite.rules import cases_rules, suite_rules
 from workbench.suite.shape import nested_too_deeply, shape_findings, value_findings
@@ -229,7 +229,7 @@ def _read(raw: dict[str, object]) -> tuple[Suite | None, list[Finding]]:
     if suite is None and not findings:
         findings.append(Finding((), "this is not a suite of format 1"))
     findings += _advice(raw, suite, findings)
-    if any(finding.severity == "error" for finding in findings):
+    if has_error(findings):
         suite = None
     return suite, findings
 
@@ -378,11 +378,11 @@ def reread(file: SuiteFile, before: SuiteText, now: SuiteText) -> SuiteFile | No
     of_fresh = [problem for problem in found if problem.where.startswith("cases[")]
     if any(map(_is_of_several, found)):
         return None
-    if fresh and alone is None and not any(problem.severity == "error" for problem in of_fresh):
+    if fresh and alone is None and not has_error(of_fresh):
         return None
     problems = sorted((*_moved(file.problems, before, now, reused), *of_fresh), key=lambda problem: problem.line or 0)
     suite = None
-    if not any(problem.severity == "error" for problem in problems):
+    if not has_error(problems):
         if file.suite is None:
             return None
         fresh_cases = iter(alone or ())

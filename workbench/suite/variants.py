@@ -24,6 +24,7 @@ from workbench.suite.model import (
     Tool,
     ToolChange,
     Variant,
+    by_name,
 )
 
 SEPARATOR: Final = " × "
@@ -156,8 +157,10 @@ def _varied_case(held: weakref.ref[Variant], case: Case) -> Case:
     if offer is not None:
         offer = tuple(map(names.tool, offer))
     # A variant's definition replaces the case's own tool of that name; its other tools belong to the suite.
-    own_tools = {tool.name: tool for tool in case.tools}
-    own_tools |= {tool.name: tool for tool in variant.tools if tool.name in own_tools}
+    own_tools = by_name(case.tools)
+    for tool in variant.tools:
+        if tool.name in own_tools:
+            own_tools[tool.name] = tool
     update: dict[str, object] = {
         "messages": tuple(map(names.message, case.messages)),
         "ordered": tuple(map(names.item, case.ordered)),
@@ -179,8 +182,7 @@ _Named = TypeVar("_Named", Server, Tool)
 
 
 def _replaced(defined: Iterable[_Named], instead: Iterable[_Named]) -> tuple[_Named, ...]:
-    by_name = {each.name: each for each in chain(defined, instead)}
-    return tuple(by_name.values())
+    return tuple(by_name(chain(defined, instead)).values())
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import get_args
 
-from rich.cells import cell_len
-
 from workbench.authoring.form.cells import form_names
 from workbench.authoring.form.row import (
     DETAIL,
@@ -36,7 +34,7 @@ from workbench.authoring.form.typed import ABSENT, items_at, only_keys, shown_na
 from workbench.checks.check import are_named_checks
 from workbench.limits import MAX_REPEATS
 from workbench.numerals import setting_text
-from workbench.show.visible import one_line
+from workbench.show.visible import widest_cells
 from workbench.suite.model import (
     EXTRA_CALLS_RULES,
     GRADERS,
@@ -584,7 +582,7 @@ def _is_in_column(row: FormRow) -> bool:
 
 
 def _widest(texts: Iterable[str]) -> int:
-    return min(max((cell_len(one_line(text)) for text in texts), default=0), WIDEST_LABEL)
+    return min(widest_cells(texts), WIDEST_LABEL)
 
 
 def _with_problems(source: FormSource, rows: list[FormRow]) -> list[FormRow]:

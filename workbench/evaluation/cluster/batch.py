@@ -85,7 +85,10 @@ class WorkerGroup:
         self.is_local = address.is_local
         self.samples = samples_of(plan.runs)
         self._suites = {file.path: place for place, file in enumerate(plan.files)}
-        suites = [SuiteText(absolute(each.path), each.text, each.hash, each.as_then) for each in plan.files]
+        suites = []
+        for file in plan.files:
+            # A worker may run in another folder, so it reads paths from the root.
+            suites.append(SuiteText(absolute(file.path), file.text, file.hash, file.as_then))
         self._errand = Errand(
             token=token_hex(8),
             suites=tuple(suites),
@@ -218,7 +221,10 @@ class WorkerGroup:
     async def close(self, workers: Iterable[str]) -> None:
         """Dismiss workers, and leave the cluster."""
         token = self._errand.token
-        last = (self.cluster.call(worker, _there("dismiss"), token, timeout_s=END_TIMEOUT_S) for worker in workers)
+        last = []
+        for worker in workers:
+            last.append(self.cluster.call(worker, _there("dismiss"), token, timeout_s=END_TIMEOUT_S))
+        # A worker that is gone already must not keep the others from being dismissed.
         await asyncio.gather(*last, return_exceptions=True)
         await self.cluster.close()
 

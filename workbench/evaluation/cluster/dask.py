@@ -415,8 +415,10 @@ class LocalWorkers:
     async def __aenter__(self) -> LocalWorkers:
         """Start all workers; raise RuntimeError if one cannot be started."""
         loop = asyncio.get_running_loop()
-        first = [loop.create_future() for _ in range(self._workers)]
-        self._keeping = [asyncio.create_task(self._keep(place, started)) for place, started in enumerate(first)]
+        first: list[asyncio.Future[None]] = []
+        for place in range(self._workers):
+            first.append(loop.create_future())
+            self._keeping.append(asyncio.create_task(self._keep(place, first[place])))
         try:
             await asyncio.gather(*first)
         except BaseException:

@@ -250,10 +250,12 @@ class EndpointLimits:
 
         `concurrency` is for specs without one.
         """
-        specs = tuple(specs)
-        rates = [spec.requests_per_minute for spec in specs if spec.requests_per_minute is not None]
-        at_once = min((spec.concurrency or concurrency for spec in specs), default=concurrency)
-        return cls(base_url, model, at_once, min(rates, default=None))
+        rates, at_once = [], []
+        for spec in specs:
+            at_once.append(spec.concurrency or concurrency)
+            if spec.requests_per_minute is not None:
+                rates.append(spec.requests_per_minute)
+        return cls(base_url, model, min(at_once, default=concurrency), min(rates, default=None))
 
     @property
     def most_parts(self) -> int:

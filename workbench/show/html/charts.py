@@ -24,7 +24,6 @@ _CELL = 7
 
 
 def charts(
-    # Models are the rows of every chart but the last one, so that long names have room at the left.
     totals: Sequence[ModelTotals],
     on_same_cases: Sequence[ModelTotals],
     comparison: Comparison,
@@ -34,6 +33,7 @@ def charts(
     Charts against the score need two models with both values. `on_same_cases` are the totals over the cases that all
     models have; `comparison` has the runs.
     """
+    # Models are the rows of every chart but the last one, so that long names have room at the left.
     times = _times_of(comparison)
     timed = [each for each in totals if each.latency is not None and times.get(each.model)]
     drawn = [_pass_rates([each for each in totals if each.pass_rate is not None]), _latencies(timed, times)]
@@ -50,9 +50,9 @@ def _figure(title: str, hint: str, size: tuple[float, float], label: str, *drawn
 
 
 def _line(x: tuple[float, float], y: tuple[float, float], class_: str) -> Element:
-    at = {"x1": x[0], "x2": x[1], "y1": y[0], "y2": y[1]}
     # A tenth of a unit is finer than a pixel; more digits would only make the page longer.
-    return el("line", class_=class_, **{name: round(value, 1) for name, value in at.items()})
+    x1, x2, y1, y2 = (round(value, 1) for value in (*x, *y))
+    return el("line", class_=class_, x1=x1, x2=x2, y1=y1, y2=y2)
 
 
 def _text(x: float, y: float, text: Node, class_: str, anchor: str = "start") -> Element:
@@ -122,12 +122,18 @@ def _times_of(comparison: Comparison) -> dict[str, list[float]]:
 
 def _latencies(timed: Sequence[ModelTotals], times: Mapping[str, Sequence[float]]) -> Element | None:
     """Draw the distribution of the runs of each model over their latencies."""
-    ends = [each.latency.max_ms for each in timed if each.latency is not None]
-    if not ends:
+    medians = []
+    longest_ms = 0.0
+    for each in timed:
+        assert each.latency is not None
+        medians.append(f"{each.model} median {duration_text(each.latency.p50_ms)}")
+        longest_ms = max(longest_ms, each.latency.max_ms)
+    if not medians:
         return None
     tall = _ROW + 8
     height = len(timed) * tall + _TICKS
-    ticks = _ticks(max(ends))
+    # One axis for all models, so that their distributions can be compared by eye.
+    ticks = _ticks(longest_ms)
     scale = (_WIDTH - _LEFT - 24) / ticks[-1]
     titles = {}
     for tick in ticks:
@@ -135,9 +141,9 @@ def _latencies(timed: Sequence[ModelTotals], times: Mapping[str, Sequence[float]
     rows = []
     for at, each in enumerate(timed):
         rows.append(_time_row(each, times[each.model], (at + 1) * tall, ticks[-1]))
-    label = ", ".join(f"{each.model} median {duration_text(each.latency.p50_ms)}" for each in timed if each.latency)
     hint = "model time of a run, as a distribution; │ median, ┆ 95th percentile"
-    return _figure("Latency", hint, (_WIDTH, height), f"Latency: {label}", _axis(titles, height), rows)
+    label = f"Latency: {', '.join(medians)}"
+    return _figure("Latency", hint, (_WIDTH, height), label, _axis(titles, height), rows)
 
 
 def _time_row(each: ModelTotals, times: Sequence[float], base: float, end: float) -> Element:
@@ -154,8 +160,10 @@ def _time_row(each: ModelTotals, times: Sequence[float], base: float, end: float
             high = max(2.0, count / max(counts) * _ROW * 0.8)
             size = {"width": round(step - 1, 1), "height": round(high, 1)}
             bars.append(el("rect", x=round(_LEFT + at * step, 1), y=round(base - high, 1), class_="area", **size))
-    median, ninety = (_LEFT + ms / end * (right - _LEFT) for ms in (each.latency.p50_ms, each.latency.p95_ms))
-    shown = [duration_text(ms) for ms in (each.latency.p50_ms, each.latency.p95_ms, each.latency.max_ms)]
+    latency = each.latency
+    median = _LEFT + latency.p50_ms / end * (right - _LEFT)
+    ninety = _LEFT + latency.p95_ms / end * (right - _LEFT)
+    shown = map(duration_text, (latency.p50_ms, latency.p95_ms, latency.max_ms))
     return el(
         "g",
         el("title", "{}: median {}, 95th percentile {}, at most {}".format(each.model, *shown)),
@@ -184,11 +192,13 @@ def _scatter(measure: Measure, found: tuple[tuple[Point, ...], tuple[str, ...]],
     best = front(shown)
     title, text = f"{measure.title.capitalize()} and {SCORE.title}", measure.text
     hint = (
-        # The label is read aloud in place of the drawing, so it holds all of its numbers.
         f"up and to the left is better; the line joins those that none beats in both; over the {cases} graded with all"
     )
-    said = ", ".join(f"{each.name} {score_text(each.score)} for {text(each.takes)}" for each in shown)
-    label = f"{title}: {said}. On the front: {', '.join(each.name for each in best)}"
+    # The label is read aloud in place of the drawing, so it holds all of its numbers.
+    said = []
+    for each in shown:
+        said.append(f"{each.name} {score_text(each.score)} for {text(each.takes)}")
+    label = f"{title}: {', '.join(said)}. On the front: {', '.join(each.name for each in best)}"
     ticks = _ticks(most)
 
     def place(point: Point) -> tuple[float, float]:
@@ -235,7 +245,7 @@ def _marks(
             # There is no room at the right.
             anchor, text_x, begin = "end", x - 11, x - 11 - wide
         line = y + 4
-        while any(abs(line - at) < _LINE and begin < end and start < begin + wide for start, end, at in taken):
+        while _covers_another(line, begin, begin + wide, taken):
             line += _LINE
         taken.append((begin, begin + wide, line))
         title, dot = f"{point.name}: score {score_text(point.score)}, {text(point.takes)}", "dot beaten"
@@ -243,6 +253,11 @@ def _marks(
             title, dot = f"{title}, on the front", "dot"
         circle = el("circle", class_=dot, cx=x, cy=y, r=6)
         yield el("g", el("title", title), circle, _text(text_x, line, name, "name", anchor))
+
+
+def _covers_another(line: float, begin: float, end: float, taken: Sequence[tuple[float, float, float]]) -> bool:
+    """Return whether a name on a line overlaps one of those that are placed, each as its start, end and line."""
+    return any(abs(line - at) < _LINE and begin < stop and start < end for start, stop, at in taken)
 
 
 def _tick_text(tick: float, text: Callable[[float], str]) -> str:
@@ -254,5 +269,9 @@ def _ticks(most: float) -> list[float]:
     # Steps of 1, 2, 2.5 or 5 times a power of ten are read at a glance. The tolerances absorb binary fractions.
     raw = most / 4
     power = 10.0 ** math.floor(math.log10(raw))
-    step = next(each * power for each in (1, 2, 2.5, 5, 10) if each * power >= raw * 0.999)
+    step = 10 * power
+    for factor in (1, 2, 2.5, 5):
+        if factor * power >= raw * 0.999:
+            step = factor * power
+            break
     return [at * step for at in range(math.ceil(most / step - 1e-9) + 1)]

@@ -76,8 +76,10 @@ def markup(node: Element | str, redact: Redact) -> Iterator[str]:
     if isinstance(node, str):
         yield escape(visible(redact(node)))
         return
-    given = (f' {key}="{escape(value)}"' for key, value in _attributes(node, redact).items())
-    yield f"<{node.name}{''.join(given)}>"
+    yield f"<{node.name}"
+    for key, value in _attributes(node, redact).items():
+        yield f' {key}="{escape(value)}"'
+    yield ">"
     for child in node.children:
         yield from markup(child, redact)
     yield f"</{node.name}>"

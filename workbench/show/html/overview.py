@@ -182,10 +182,9 @@ def _totals(report: RunsReport) -> Element:
             texts.append(f"{count_text(count)} {status.counted}")
             bar.append(el("span", f"{status.sign} {count_text(count)}", class_=status.role, title=texts[-1]))
     shares = el("div", bar, class_="shares", role="img", aria_label=", ".join(texts))
-    tiles = (
-        el("div", el("dt", name), el("dd", value), filled_el("dd", note, class_="note"))
-        for name, value, note in _tiles(report)
-    )
+    tiles = []
+    for name, value, note in _tiles(report):
+        tiles.append(el("div", el("dt", name), el("dd", value), filled_el("dd", note, class_="note")))
     return el("section", shares, el("dl", tiles), class_="figures", aria_label="Totals")
 
 
@@ -288,7 +287,9 @@ def _mixed_up(mixed: Sequence[tuple[Pair, int]]) -> Element | None:
     """Return the table of tools that were called in place of others."""
     if not mixed:
         return None
-    rows = ([expected or NOT_EXPECTED, called or NO_CALL, count_text(count)] for (expected, called), count in mixed)
+    rows = []
+    for (expected, called), count in mixed:
+        rows.append([expected or NOT_EXPECTED, called or NO_CALL, count_text(count)])
     confusion = scrolled("Expected and called tools", table(("expected", "called", "times"), rows))
     summary = el("summary", f"Tools called in place of others: {count_text(len(mixed))}")
     return el("details", summary, confusion, class_="card")

@@ -177,7 +177,8 @@ def _expected(expected: Expectations) -> Element:
         lines.append(el("p", expected.others))
     if expected.disallowed:
         lines += [el("p", "disallowed:"), *map(_expected_call, expected.disallowed)]
-    lines += [el("p", "the answer: ", el("code", text)) for text in expected.answer]
+    for text in expected.answer:
+        lines.append(el("p", "the answer: ", el("code", text)))
     if not lines:
         nothing = el("p", "The case expects nothing yet.", class_="quiet")
         return fold("expected", "Expects nothing", nothing, is_open=True)
@@ -362,8 +363,10 @@ def _missing(grade: Grade, expected: Expectations) -> Iterator[Element]:
     who = el("small", f"{Status.FAILED.sign} expected and not called", class_="who")
     for pair in grade.pairings:
         if pair.call is None and pair.expected_call is not None:
+            call = None
             # Without its case, whose stored suite cannot be read, a run has no expected calls.
-            call = [_expected_call(each) for each in expected.calls[pair.expected_call :][:1]]
+            if pair.expected_call < len(expected.calls):
+                call = _expected_call(expected.calls[pair.expected_call])
             yield el("div", who, call, class_="said missing")
 
 
@@ -515,7 +518,9 @@ def _bare_call(call: CallRecord) -> Element:
     """Return a call without the verdict of a grade."""
     head = el("div", sign(None, "→"), el("code", call.tool, class_="tool"), class_="call-head")
     if call.call.problem is None:
-        rows = (_bare_argument(name, laid_out(value)) for name, value in call.arguments.items())
+        rows = []
+        for name, value in call.arguments.items():
+            rows.append(_bare_argument(name, laid_out(value)))
         made = el("table", el("tbody", rows), class_="arguments")
     else:
         made = long_text(call.call.raw or "")

@@ -53,9 +53,8 @@ def _page(
     watched: Sequence[PairWatched] = ()
     if kind == "comparison":
         watched = report.watched
-    gates = {path: suite.gate for path, suite in report.suites.items()}
     models = tuple(run.model for run in summaries)
-    comparison = compared(cells_of(_that_count(summaries)), models, report.suite_names, gates, watched)
+    comparison = compared(cells_of(_that_count(summaries)), models, report.suite_names, report.suite_gates, watched)
     links = _links(summaries, comparison.models, beside=kind == "changes")
     tags: dict[tuple[str, str], Sequence[str]] = {}
     for path, suite in report.suites.items():

@@ -173,6 +173,9 @@ def comparison_report(
     baseline = None
     if against is not None:
         baseline = baseline_report(against)
+    rows = comparison.rows
+    if only_differences:
+        rows = tuple(row for row in rows if row.differs)
     return ComparisonReport(
         workbench=program_version,
         started_at=started_at,
@@ -182,7 +185,7 @@ def comparison_report(
         batch=batch,
         models=comparison.models,
         only_differences=only_differences,
-        cases=tuple(compared_case(row) for row in comparison.rows if row.differs or not only_differences),
+        cases=tuple(map(compared_case, rows)),
         totals=tuple(map(ModelReport.model_validate, comparison.totals)),
         pairs=tuple(map(pair_report, comparison.pairs)),
         baseline=baseline,

@@ -372,8 +372,11 @@ def shown_run(run: RunRow, events: Iterable[JsonValue], result: Mapping[str, Jso
 
 def shown_case(case_id: str, runs: Iterable[RunRow]) -> ShownCase:
     """Return the runs of a case in all batches."""
-    values = ({**_run(run), "batch": run.batch, "suite_hash": run.suite.hash} for run in runs)
-    return ShownCase(case_id=case_id, runs=tuple(map(RunOfCase.model_validate, values)))
+    of_case = []
+    for run in runs:
+        values = {**_run(run), "batch": run.batch, "suite_hash": run.suite.hash}
+        of_case.append(RunOfCase.model_validate(values))
+    return ShownCase(case_id=case_id, runs=tuple(of_case))
 
 
 def diff_report(

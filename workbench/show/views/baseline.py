@@ -173,7 +173,10 @@ def baseline_view(
     for note in baseline_notes(against):
         blocks.append(Paragraph(line_of(note)))
     blocks += changes_blocks(changes, against.suites, with_model=len(diff.models) > 1, most=most)
-    if confirmed := [(*_SIGNS[outcome], Span(line)) for outcome, line in confirmation_lines(against)]:
+    confirmed: list[Line] = []
+    for outcome, line in confirmation_lines(against):
+        confirmed.append((*_SIGNS[outcome], Span(line)))
+    if confirmed:
         blocks.append(Items(confirmed, most=len(confirmed)))
     for difference in against.suite_changes:
         blocks.append(Paragraph(line_of(difference, "muted")))

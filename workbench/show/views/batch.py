@@ -156,7 +156,9 @@ def gates_reached(batch: BatchRow, gates: Mapping[str, Gate], runs: Sequence[Run
 
 
 def _that_count(runs: Iterable[RunRow]) -> Iterator[RunSummary]:
-    return (run.figures for run in runs if run.figures is not None and not run.is_fork)
+    for run in runs:
+        if run.figures is not None and not run.is_fork:
+            yield run.figures
 
 
 def runs_lines(runs: Sequence[RunRow], width: int | None, paint: Paint, *, every: bool) -> Iterator[str]:

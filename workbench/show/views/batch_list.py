@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from workbench.analysis.trends import MAX_TREND, TrendKey, rate_of
 from workbench.dataclasses import dataclass, json_text
-from workbench.grading.status import Status
+from workbench.grading.status import FINAL
 from workbench.history.records import Until
 from workbench.numerals import (
     cost_text,
@@ -39,7 +39,6 @@ ROOMY = 100
 """Width in cells from which on ages are shown."""
 _NAMES_LEAST, _WITH_MODELS = 8, 58
 _BETWEEN = " · "
-_IN_RESULTS = [status for status in Status if status.final]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,10 @@ def facts_of(
     runs now.
     """
     times = regraded or {}
-    return [BatchFacts(each, each.parts, each.number in going, times.get(each.number, 0)) for each in batches]
+    facts = []
+    for batch in batches:
+        facts.append(BatchFacts(batch, batch.parts, batch.number in going, times.get(batch.number, 0)))
+    return facts
 
 
 def _batch(row: BatchFacts) -> Value:
@@ -156,13 +158,13 @@ def _states(row: BatchFacts) -> list[Value]:
 def _results(row: BatchFacts) -> Value:
     """Return the numbers of runs by status: `✓12 ✗3`."""
     counts = {}
-    for status in _IN_RESULTS:
-        counts[status] = sum(part.counts[status] for part in row.parts)
     shown = []
-    for each, count in counts.items():
+    for status in FINAL:
+        count = sum(part.counts[status] for part in row.parts)
+        counts[status.column] = count
         if count:
-            shown.append(words(f"{each.sign}{short_count(count)}", each.role))
-    return Value(joined(shown, " ").spans, {status.column: count for status, count in counts.items()})
+            shown.append(words(f"{status.sign}{short_count(count)}", status.role))
+    return Value(joined(shown, " ").spans, counts)
 
 
 def _note(row: BatchFacts) -> Value:

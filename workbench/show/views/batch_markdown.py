@@ -96,9 +96,12 @@ def _head(report: RunsReport) -> Iterator[str]:
         for model, totals in models.items():
             redacted[report.secrets.redact(model)] = totals
         yield f"\n{document_table(models_table(redacted))}\n"
-    if invalid := [tool for tool in report.totals.valid_arguments.tools if tool.valid < tool.checked]:
-        tools = (f"{one_line(tool.tool)}: calls valid {checked_text(tool.valid, tool.checked)}" for tool in invalid)
-        yield "\n### Tools called with invalid arguments\n\n" + _items(report.secrets.redact(line) for line in tools)
+    if invalid := report.totals.valid_arguments.invalid_tools:
+        tools = []
+        for tool in invalid:
+            calls = f"{one_line(tool.tool)}: calls valid {checked_text(tool.valid, tool.checked)}"
+            tools.append(report.secrets.redact(calls))
+        yield f"\n### Tools called with invalid arguments\n\n{_items(tools)}"
     if unchecked := [*unchecked_lines(report.results, report.secrets.redacted)]:
         yield "\n" + _items(report.secrets.redact(f"▲ {line}") for line in unchecked)
     yield from _doubts(report)
@@ -153,7 +156,7 @@ def _details(shown: ShownCase, report: RunsReport) -> Iterator[str]:
     if len(result.runs) > 1:
         yield _items(line.strip() for line in repeats_lines(result, _PLAIN, with_arguments=False))
     issues = issue_lines(run)
-    yield _items(cut(line, _LINE_MAX) for line in issues[:_ISSUES_MAX])
+    yield _items(_first_cut(issues))
     if len(issues) > _ISSUES_MAX:
         yield f"- and {counted(len(issues) - _ISSUES_MAX, 'other issue')}\n"
     if run.metrics:
@@ -170,9 +173,15 @@ def _details(shown: ShownCase, report: RunsReport) -> Iterator[str]:
     yield "</details>\n"
 
 
+def _first_cut(lines: Sequence[str]) -> Iterator[str]:
+    # One run may have thousands of issues, and GitHub shows nothing of a text that is too long.
+    for line in lines[:_ISSUES_MAX]:
+        yield cut(line, _LINE_MAX)
+
+
 def _fenced(name: str, lines: Sequence[str]) -> Iterator[str]:
     if lines:
-        yield f"{name}:\n\n{fenced(cut(line, _LINE_MAX) for line in lines[:_ISSUES_MAX])}\n"
+        yield f"{name}:\n\n{fenced(_first_cut(lines))}\n"
 
 
 def _all_cases(report: RunsReport, left: int) -> Iterator[str]:
@@ -207,7 +216,7 @@ def _doubts(report: RunsReport) -> Iterator[str]:
     if not shown:
         return
     yield "\n### In runs that passed\n\n"
-    yield _items(cut(line, _LINE_MAX) for line in shown[:_ISSUES_MAX])
+    yield _items(_first_cut(shown))
     if len(shown) > _ISSUES_MAX:
         yield f"- and more. {_WHOLE}\n"
 

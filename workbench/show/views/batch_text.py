@@ -83,7 +83,10 @@ def text_report(
     yield from _fork_lines(results, paint)
     counting = that_count(results)
     models = dict.fromkeys(result.model for result in counting)
-    apart = dict.fromkeys(result.case_name for result in counting if result.grading.quarantined)
+    apart: dict[str, None] = {}
+    for result in counting:
+        if result.grading.quarantined:
+            apart[result.case_name] = None
     if apart:
         yield paint(f"  in quarantine, and in no gate: {', '.join(map(one_line, apart))}", "muted")
     for demand in demands(quality, suite_names, with_model=len(models) > 1):

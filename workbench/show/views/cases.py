@@ -18,7 +18,7 @@ from workbench.numerals import counted, of_text, score_text
 from workbench.show.signs import sparkline
 from workbench.show.text import Paint
 from workbench.show.views.batch_list import called
-from workbench.show.visible import ELLIPSIS, after, fit, one_line, shortened
+from workbench.show.visible import ELLIPSIS, after, fit, one_line, shortened, widest_cells
 from workbench.show.when import local_time
 
 
@@ -90,7 +90,7 @@ def case_lines(
     """
     hashes = {run.batch: run.suite.hash for run in runs}
     names = {number: called(batches[number]) for number in hashes}
-    model_width = min(max(cell_len(one_line(model)) for model in cells), _MODEL_MAX)
+    model_width = min(widest_cells(cells), _MODEL_MAX)
     for model, of_model in cells.items():
         graded = [cell for cell in of_model.values() if cell.is_graded]
         good = f"good in {of_text(sum(cell.is_good for cell in graded), len(graded))} batches"

@@ -415,9 +415,8 @@ def _arguments(totals: Sequence[ModelTotals]) -> Iterator[TotalsRow]:
             rate = _checked(found)
         rates.append(rate)
         by_tool.append({tool.tool: tool for tool in found.tools})
-        for tool in found.tools:
-            if tool.valid < tool.checked:
-                invalid[tool.tool] = None
+        for tool in found.invalid_tools:
+            invalid[tool.tool] = None
     yield VALID_ARGUMENTS.title, rates
     for name in invalid:
         yield f"· {shortened(one_line(name), _TOOL_MAX)}", [_checked(tools.get(name)) for tools in by_tool]

@@ -186,8 +186,12 @@ def cause_lines(group: CauseGroup, width: int) -> Iterator[Line]:
     if group.subjects:
         yield EMPTY
         yield heading("Tools and parameters")
-        names = [(one_line(str(subject)), count_text(count)) for subject, count in group.subjects[:MAX_SUBJECTS]]
-        needed = max(cell_len(name) + len(count) for name, count in names) + 5
+        names = []
+        needed = 0
+        for subject, number in group.subjects[:MAX_SUBJECTS]:
+            name, count = one_line(str(subject)), count_text(number)
+            names.append((name, count))
+            needed = max(needed, cell_len(name) + len(count) + 5)
         for name, count in names:
             yield spread((Span("   "), Span(name, "tool")), (Span(count),), min(needed, width))
         if (more := len(group.subjects) - MAX_SUBJECTS) > 0:

@@ -165,11 +165,10 @@ def sarif(findings: Sequence[StaticFinding]) -> Iterator[str]:
     order: tuple[Level, ...] = ("error", "warning", "note")
     shown = sorted(_with_fingerprints(findings), key=lambda each: order.index(each[0].level))[:_SARIF_MAX]
     rules = list(dict.fromkeys(finding.rule for finding, _ in shown))
-    driver = {
-        "name": "Workbench",
-        "version": __version__,
-        "rules": [{"id": rule, "shortDescription": {"text": rule.replace("-", " ")}} for rule in rules],
-    }
+    described = []
+    for rule in rules:
+        described.append({"id": rule, "shortDescription": {"text": rule.replace("-", " ")}})
+    driver = {"name": "Workbench", "version": __version__, "rules": described}
     results = []
     for finding, fingerprint in shown:
         results.append(_sarif_result(finding, fingerprint, rules))

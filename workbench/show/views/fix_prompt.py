@@ -92,7 +92,11 @@ def _tools(case: Case, result: RunResult) -> Iterator[str]:
         yield from ("", f"### {title}", "")
         shown = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
         yield fenced(json.dumps(shown, indent=2, ensure_ascii=False).splitlines())
-    if others := [code(tool.name) for tool in tools if tool not in involved]:
+    others = []
+    for tool in tools:
+        if tool not in involved:
+            others.append(code(tool.name))
+    if others:
         yield from ("", f"Also offered: {', '.join(others)}")
 
 
@@ -121,10 +125,11 @@ def _asked(case: Case, messages: Sequence[Message]) -> list[str]:
     """Return the lines of the messages that the model was given, each message after its role."""
     said: list[tuple[str, str]] = []
     for message in messages:
-        calls = " ".join(f"{call.tool}({json.dumps(dict(call.arguments))})" for call in message.tool_calls)
         content = message.content
-        if calls:
-            content = f"{content} {calls}".strip()
+        for call in message.tool_calls:
+            content = f"{content} {call.tool}({json.dumps(dict(call.arguments))})"
+        if message.tool_calls:
+            content = content.strip()
         said.append((message.role, content))
     for step in case.steps:
         # The first step of a chain is in the messages already.

@@ -21,7 +21,7 @@ from workbench.numerals import (
     setting_text,
 )
 from workbench.show.doc import line_of
-from workbench.show.spans import Line, Span
+from workbench.show.spans import Line, Span, indented
 from workbench.show.visible import after, one_line
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Demand(NamedTuple):
     @property
     def lines(self) -> tuple[Line, ...]:
         """The line of the demand, then its remarks, indented."""
-        return (self.line, *((Span("  "), *line) for line in self.below))
+        return (self.line, *indented(self.below, 2))
 
 
 def gate_demands(gates: Iterable[GateResult], suite_names: Mapping[str, str], *, with_model: bool) -> Iterator[Demand]:
@@ -75,13 +75,15 @@ def aggregate_demands(
         if with_model:
             subject += _whose(result.model)
         subject += f": {result.of}" + after(", tagged ", " or ".join(result.tags))
-        statistics = ", ".join(f"{name} {_number(value, result.unit)}" for name, value in result.statistics.items())
+        statistics = []
+        for name, value in result.statistics.items():
+            statistics.append(f"{name} {_number(value, result.unit)}")
         head = f"{one_line(subject)}, {counted(result.count, 'run')}{_zeros(result.counted_zero)}"
         met = None
         if result.gates:
             met = result.met
         below = tuple(_gate_line(gate, result.count) for gate in result.gates)
-        yield Demand(met, line_of(head + after(": ", statistics)), below)
+        yield Demand(met, line_of(head + after(": ", ", ".join(statistics))), below)
 
 
 def demands(quality: Quality, suite_names: Mapping[str, str], *, with_model: bool) -> Iterator[Demand]:

@@ -139,7 +139,11 @@ def doubts(result: RunResult) -> list[str]:
     is_clean = False not in result.valid_arguments and not result.executions
     if result.status != Status.PASSED or is_clean or result.grade is None:
         return []
-    return [issue_text(issue) for issue in result.grade.issues if is_doubt(issue, result)]
+    found = []
+    for issue in result.grade.issues:
+        if is_doubt(issue, result):
+            found.append(issue_text(issue))
+    return found
 
 
 def why_passed(result: RunResult) -> str:
@@ -231,7 +235,10 @@ MAX_NAMED = 8
 
 def failed_steps(steps: Sequence[StepGrade]) -> str:
     """Return the failed steps of a chain, as a sentence."""
-    failed = [str(step.step) for step in steps if step.status == Status.FAILED]
+    failed = []
+    for step in steps:
+        if step.status == Status.FAILED:
+            failed.append(str(step.step))
     if len(failed) == 1:
         return f"step {failed[0]} failed, and with it the chain"
     which = f"steps {', '.join(failed[:-1])} and {failed[-1]}"
@@ -333,7 +340,7 @@ def parts_line(grade: Grade) -> str | None:
 
 def deciders_line(results: Sequence[RunResult], paint: Paint) -> str:
     """Return the graders that decided, and the number of runs on which other graders disagree."""
-    deciders = Counter(result.grader for result in results if result.grader is not None)
+    deciders = Counter(filter(None, (result.grader for result in results)))
     names = [*deciders]
     if len(deciders) > 1:
         names = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Issue, RunResult, StepGrade
 from workbench.grading.status import Status
@@ -60,7 +61,10 @@ def missing_calls(
         end = calls[-1] + 2
     placed: list[tuple[int, MissingItem]] = []
     for index in sorted(lost):
-        own = tuple(issue for issue in issues if issue.expected_call == index and issue.call is None)
+        own: list[Issue] = []
+        for issue in issues:
+            if issue.expected_call == index and issue.call is None:
+                own.append(issue)
         place: Place = ()
         if index < len(expected):
             place, tool = expected[index][0], expected[index][1].tool_text
@@ -74,7 +78,7 @@ def missing_calls(
         verdicts: tuple[ArgumentVerdict, ...] = ()
         if index in by_expected:
             verdicts = by_expected[index].arguments
-        item = MissingItem(tool, index, verdicts, own)
+        item = MissingItem(tool, index, verdicts, tuple(own))
         if place[:1] == ("steps",):
             placed.append((steps.get(int(place[1]) + 1, outcome), item))
         else:
@@ -190,7 +194,10 @@ def _behind_replay(run: RunItems, placed: list[tuple[int, MissingItem]]) -> list
             break
     if fork is None:
         return placed
-    last = max((index for index in (*run.order, *run.steps) if index < fork), default=-1)
+    last = -1
+    for index in (*run.order, *run.steps):
+        if index < fork:
+            last = max(last, index)
     moved: list[tuple[int, MissingItem]] = []
     for index, item in placed:
         if last < index <= fork:
@@ -217,7 +224,7 @@ class _Steps:
     def __init__(self, run: RunItems, result: RunResult) -> None:
         self._run = run
         self._grades = {grade.step: grade for grade in result.steps}
-        self._issues = _by_call(issue for grade in result.steps for issue in grade.issues)
+        self._issues = _by_call(chain.from_iterable(grade.issues for grade in result.steps))
         self._by_expected = {grade.expected_call: grade for grade in result.steps}
 
     def word_on(
@@ -252,7 +259,11 @@ class _Steps:
             return pairings, issues
         own = [issue for issue in self._issues[None] if issue.kind == "missing call"]
         names = {issue.expected_call for issue in own}
-        return [pairing for pairing in pairings if pairing.call is None and pairing.expected_call in names], own
+        unmet = []
+        for pairing in pairings:
+            if pairing.call is None and pairing.expected_call in names:
+                unmet.append(pairing)
+        return unmet, own
 
     def tell(self, issue: Issue) -> bool:
         """Return whether the step that expects an issue's call reports the issue itself, or was never reached."""

@@ -67,7 +67,7 @@ from workbench.show.views.run_outcome import outcome_line, outcome_notes
 from workbench.show.views.server_output import server_output_lines
 from workbench.show.views.trajectory import deviation_lines, fork_text, source_text
 from workbench.show.views.values import call_text, progress_text, usage_text, waited_text
-from workbench.show.visible import TOO_DEEP, after, compact_json, one_line
+from workbench.show.visible import TOO_DEEP, after, compact_json, one_line, widest_cells
 from workbench.suite.sameness import same
 from workbench.trajectory.events import JsonValue, ResponseFinished, ResultReceived
 
@@ -552,8 +552,13 @@ def held_lines(where: str, why: str, width: int) -> list[Line]:
     rows: list[str] = []
     for text in texts:
         rows += wrap(text, width - 3)
-    signs = [GLYPHS.held, *[" "] * (len(rows) - 1)]
-    return [(Span(padded(f" {sign} {row}", width), "badge"),) for sign, row in zip(signs, rows, strict=True)]
+    lines: list[Line] = []
+    sign = GLYPHS.held
+    for row in rows:
+        lines.append((Span(padded(f" {sign} {row}", width), "badge"),))
+        # Only the first row has the sign of a held run.
+        sign = " "
+    return lines
 
 
 def held_action(line: Line, cell: int) -> str | None:
@@ -589,8 +594,11 @@ def argument_rows(
     if edited is not None:
         sent = edited
     # The model's own arguments first, then those that the user added, then missing ones.
-    absent = [each.argument for each in verdicts if not each.given]
-    names = list(dict.fromkeys((*arguments, *sent, *absent)))
+    listed = dict.fromkeys((*arguments, *sent))
+    for each in verdicts:
+        if not each.given:
+            listed[each.argument] = None
+    names = list(listed)
     if not names:
         return [[(Span(" " * ARGUMENT_INDENT), Span("no arguments", "muted"))]]
     judged = {verdict.argument: verdict for verdict in verdicts}
@@ -605,7 +613,7 @@ def argument_rows(
     for name, value in arguments.items():
         values[name] = compact_json(value, _MAX_ON_ONE_ROW)
     # Names take the width that they need up to a maximum, notes at most a third of the rest, values all else.
-    name_width = min(max(cell_len(one_line(name)) for name in names), MAX_NAME_CELLS)
+    name_width = min(widest_cells(names), MAX_NAME_CELLS)
     room = width - ARGUMENT_INDENT - name_width - 2
     for_marks = min(max(map(_width_of, marks.values())), 2 + room // 3)
     value_width = max(min(max(map(cell_len, values.values())), room - for_marks), MIN_VALUE_CELLS)
@@ -621,7 +629,10 @@ def argument_rows(
             parts.append(JsonLines(arguments[name], width, ARGUMENT_INDENT + 2))
         else:
             first, *rest = _value_rows(values[name], marks[name], value_width, room, name in arguments)
-            parts.append([cut_line(row, width) for row in ((label, *first), *indented(rest, width - room))])
+            fitted = [cut_line((label, *first), width)]
+            for row in indented(rest, width - room):
+                fitted.append(cut_line(row, width))
+            parts.append(fitted)
         if expanded and name in sent and cell_len(marks[name][1][0]) > room:
             parts.append(JsonLines(sent[name], width, ARGUMENT_INDENT + 2))
         if expanded and name in faults and faults[name].kind != "schema violation":

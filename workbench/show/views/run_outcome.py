@@ -67,7 +67,11 @@ def outcome_notes(item: OutcomeItem, result: RunResult, *, in_full: bool) -> Ite
         yield Note(" ", ENDINGS["stopped"])
     elif finish is not None and finish.reason in ENDINGS:
         yield Note(" ", ENDINGS[finish.reason])
-    if never := [step.step for step in result.steps if step.status is None]:
+    never = []
+    for step in result.steps:
+        if step.status is None:
+            never.append(step.step)
+    if never:
         steps = f"steps {never[0]} to {never[-1]} were"
         if len(never) == 1:
             steps = f"step {never[0]} was"

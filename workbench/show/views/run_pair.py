@@ -18,7 +18,8 @@ from workbench.show.highlight import cut_json, json_line
 from workbench.show.lazy_lines import GrowingText, JoinedLines, JsonLines, LazyLines, parsed_json, text_rows
 from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, plain, wrap_line
 from workbench.show.views.run_lines import MAX_NAME_CELLS, MAX_RESULT_CHARS
-from workbench.show.visible import compact_json, one_line
+from workbench.show.views.values import call_text
+from workbench.show.visible import compact_json, one_line, widest_cells
 from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Round
 
@@ -67,10 +68,12 @@ def _head_of(part: Part | None, width: int) -> list[Line]:
 def both_heads(left: Part, right: Part, width: int) -> Line:
     """Return the numbers of two rounds, and the usage of each, on one line."""
     numbers = dict.fromkeys((left.round, right.round))
-    facts = [_round_facts(part.of) for part in (left, right) if part.of is not None]
-    name = Span(f"round {' beside round '.join(map(str, numbers))}", "heading")
-    parts = tuple(Span(f"  {number} {fact}", "muted") for number, fact in enumerate(facts, 1) if fact)
-    return cut_line((name, *parts), width)
+    spans = [Span(f"round {' beside round '.join(map(str, numbers))}", "heading")]
+    rounds = filter(None, (left.of, right.of))
+    for number, facts in enumerate(map(_round_facts, rounds), 1):
+        if facts:
+            spans.append(Span(f"  {number} {facts}", "muted"))
+    return cut_line(tuple(spans), width)
 
 
 def fold_line(summary: str, width: int, *, is_open: bool) -> Line:
@@ -195,7 +198,7 @@ def _call(row: Row, width: int, *, whole: bool) -> list[Sides]:
     lines += _notes(_broken(left), _broken(right), width)
     given = _arguments_of(left), _arguments_of(right)
     names = list(dict.fromkeys((*given[0], *given[1])))
-    name_width = min(max((cell_len(one_line(name)) for name in names), default=0), MAX_NAME_CELLS, width // 3)
+    name_width = min(widest_cells(names), MAX_NAME_CELLS, width // 3)
     for name in names:
         label = " " * (INDENT + 2) + padded(one_line(name), name_width) + "  "
         lines.append(_argument(label, given[0], given[1], name, width, whole=whole))
@@ -226,8 +229,8 @@ def _head(call: CallRecord | None, role: Role, width: int) -> list[Line]:
 
 
 def _in_short(call: CallRecord, width: int) -> Line:
-    given = ", ".join(f"{one_line(name)}={compact_json(value, width)}" for name, value in call.arguments.items())
-    return cut_line((Span(f"{' ' * INDENT}{GLYPHS.call} {one_line(call.tool)}({given})", "muted"),), width)
+    text = call_text(call.tool, call.arguments, width)
+    return cut_line((Span(f"{' ' * INDENT}{GLYPHS.call} {text}", "muted"),), width)
 
 
 def _argument(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
+from workbench.suite.model import Gate
+
 if TYPE_CHECKING:
     from workbench.analysis.causes import FailureNumbers
     from workbench.analysis.gates import Quality
@@ -92,6 +94,8 @@ class RunsReport(Protocol):
     def suites(self) -> Mapping[str, Suite]: ...
     @property
     def suite_names(self) -> Mapping[str, str]: ...
+    @property
+    def suite_gates(self) -> Mapping[str, Gate]: ...
     @property
     def secrets(self) -> TextRedactor: ...
     @property

@@ -5,6 +5,7 @@ It has prompts that must call a tool and prompts that must not, with expected to
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Literal
@@ -48,7 +49,7 @@ def kind_of(case: Case) -> Kind:
 
 def what_is_missing(cases: Iterable[Case]) -> str | None:
     """Return the prompts that a submission lacks, and the ids of cases of neither kind; `None` if it lacks none."""
-    ids: dict[Kind, list[str]] = {kind: [] for kind in KINDS}
+    ids: defaultdict[Kind, list[str]] = defaultdict(list)
     for case in cases:
         ids[kind_of(case)].append(case.id)
     needs, has, add = [], [], []
@@ -98,6 +99,7 @@ class Prompt:
 def prompts_of(report: RunsReport) -> Iterator[Prompt]:
     """Yield the cases of each model: five that must call and three that must not, then the rest."""
     for model in report.totals_per_model:
+        # In the order of the kinds, whatever the order of the cases.
         of_kind: dict[Kind, list[ShownCase]] = {kind: [] for kind in KINDS}
         for case in report.quality.cases:
             if case.runs[0].model == model:
@@ -158,8 +160,15 @@ def markdown_of_submission(report: RunsReport) -> Iterator[str]:
         by_model.setdefault(prompt.model, []).append(prompt)
     for model, of_model in by_model.items():
         yield f"\n## {code(model)}\n\n{' · '.join(_counts(of_model))}\n"
-        yield from _table("", [prompt for prompt in of_model if prompt.asked_for])
-        yield from _table("\nFurther cases:\n", [prompt for prompt in of_model if not prompt.asked_for])
+        asked_for: list[Prompt] = []
+        beside: list[Prompt] = []
+        for prompt in of_model:
+            if prompt.asked_for:
+                asked_for.append(prompt)
+            else:
+                beside.append(prompt)
+        yield from _table("", asked_for)
+        yield from _table("\nFurther cases:\n", beside)
 
 
 def _table(title: str, prompts: Sequence[Prompt]) -> Iterator[str]:
@@ -174,11 +183,15 @@ _TITLES = ("", "prompt", "a tool", "expected tools", "calls made", "verdict")
 
 def _counts(prompts: list[Prompt]) -> Iterator[str]:
     for kind in NEEDED:
-        good = [prompt.verdict.good for prompt in prompts if prompt.kind == kind]
+        good = asked = 0
+        for prompt in prompts:
+            if prompt.kind == kind:
+                asked += 1
+                good += prompt.verdict.good
         sign = "✗"
-        if good and all(good):
+        if asked and good == asked:
             sign = "✓"
-        yield f"{sign} {sum(good)} of {counted(len(good), 'prompt')} that {kind} a tool passed"
+        yield f"{sign} {good} of {counted(asked, 'prompt')} that {kind} a tool passed"
 
 
 def _cells(prompt: Prompt) -> tuple[str, ...]:
@@ -207,7 +220,7 @@ def json_of_submission(report: RunsReport) -> Iterator[str]:
         "started_at": report.started_at,
         "batch": report.batch,
         "exit_code": report.exit_code,
-        "prompts": [asdict(prompt) for prompt in prompts_of(report)],
+        "prompts": list(map(asdict, prompts_of(report))),
     }
     yield json_text(whole, indent=2) + "\n"
 

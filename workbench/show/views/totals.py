@@ -239,11 +239,12 @@ def valid_arguments_text(found: ValidArguments) -> str:
     if not found.checked:
         return f"{VALID_ARGUMENTS.title} unknown"
     rate = f"{VALID_ARGUMENTS.title} {rate_text(found.valid / found.checked)}"
-    bad = [tool for tool in found.tools if tool.valid < tool.checked]
-    if not bad:
+    of_tools = []
+    for tool in found.invalid_tools:
+        of_tools.append(f"{one_line(tool.tool)} {of_text(tool.valid, tool.checked)}")
+    if not of_tools:
         return rate
-    of_tools = ", ".join(f"{one_line(tool.tool)} {of_text(tool.valid, tool.checked)}" for tool in bad)
-    return f"{rate} of {counted(found.checked, 'call')} ({of_tools})"
+    return f"{rate} of {counted(found.checked, 'call')} ({', '.join(of_tools)})"
 
 
 def unchecked_lines(

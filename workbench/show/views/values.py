@@ -33,8 +33,10 @@ _LAYOUT = re.compile(r"(?<!\s)\s*\n\s*")
 
 def call_text(tool: str, arguments: Mapping[str, JsonValue], limit: int | None = None) -> str:
     """Return a call as `tool(name=value, …)`, safe to show, each value cut after `limit` characters."""
-    inside = ", ".join(f"{one_line(name)}={compact_json(value, limit)}" for name, value in arguments.items())
-    return f"{one_line(tool)}({inside})"
+    inside = []
+    for name, value in arguments.items():
+        inside.append(f"{one_line(name)}={compact_json(value, limit)}")
+    return f"{one_line(tool)}({', '.join(inside)})"
 
 
 def content_text(content: str) -> str:

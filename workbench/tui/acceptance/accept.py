@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
@@ -22,7 +21,7 @@ from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Line, Span, cut, cut_line, padded
 from workbench.show.views.run_items import CallItem, MissingItem, ResultItem, StepItem
-from workbench.show.visible import compact_json, one_line
+from workbench.show.visible import compact_json, one_line, widest_cells
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
 from workbench.suite.splice import SpliceError
@@ -280,7 +279,7 @@ class AcceptLines(LineView):
         number, at = self._rows[index]
         call = self.proposal.calls[number]
         if at is not None:
-            widest = min(max(cell_len(one_line(name)) for name in call.argument_names), MAX_NAME_CELLS)
+            widest = min(widest_cells(call.argument_names), MAX_NAME_CELLS)
             if at < len(call.arguments):
                 return self._argument_line(call.arguments[at], widest)
             name, was = call.lost[at - len(call.arguments)]

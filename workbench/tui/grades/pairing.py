@@ -39,7 +39,7 @@ from workbench.show.spans import (
     wrap_line,
 )
 from workbench.show.views.grades import note_of_issue, note_of_step
-from workbench.show.visible import compact_json, one_line
+from workbench.show.visible import compact_json, one_line, widest_cells
 from workbench.tui.grades.state import GradesState, SilentStep
 
 SIDE_BY_SIDE_CELLS = 76
@@ -134,8 +134,7 @@ def _columns(state: GradesState, pairings: Sequence[CallPairing], width: int) ->
             names.add(verdict.argument)
         if pairing.expected_call is not None:
             names.update(state.expected[pairing.expected_call].args or ())
-    longest = max((cell_len(one_line(name)) for name in names), default=0)
-    name_cells = min(longest, MAX_NAME_CELLS)
+    name_cells = min(widest_cells(names), MAX_NAME_CELLS)
     room = width - INDENT - name_cells - 2 - EARNED_CELLS
     if width >= SIDE_BY_SIDE_CELLS:
         return Columns(name_cells, room // 2 - 2, room - room // 2)

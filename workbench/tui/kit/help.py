@@ -14,7 +14,7 @@ from textual.widgets import Input
 from workbench.grading.status import Status
 from workbench.show.glyphs import GLYPHS
 from workbench.show.search import fuzzy_match, marked_spans
-from workbench.show.spans import EMPTY, Line, Role, Span, behind, cells, wrap_line
+from workbench.show.spans import EMPTY, Line, Role, Span, behind, cells, without_empty, wrap_line
 from workbench.tui.kit.actions import Action, Keymap, Situation, key_for, why_unavailable
 from workbench.tui.kit.dialogs import Dialog, ReadLines, keys_line
 from workbench.tui.kit.fields import FilterField
@@ -251,5 +251,5 @@ def _in_columns(entries: Sequence[_Entry], lines_of: Callable[[_Entry, int], lis
         for index, lines in enumerate(columns):
             row.append(Span(" " * (index * column - cells(tuple(row)))))
             row += lines[at] if at < len(lines) else EMPTY
-        rows.append(tuple(span for span in row if span.text))
+        rows.append(without_empty(row))
     return rows

@@ -23,6 +23,7 @@ from workbench.show.views.server_output import last_said, server_output_lines
 from workbench.show.views.tools import lint_text, listed_text, marks_text, not_offered, source_title
 from workbench.show.visible import one_line, visible
 from workbench.suite.model import Server
+from workbench.suite.problems import has_error
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.connection import ServerState, ServerStatus
 from workbench.tools.listings import Listing, definition_of
@@ -295,7 +296,7 @@ def row_line(state: ToolList, row: ToolRow, width: int, now: datetime) -> Line:
 
 def finding_sign(findings: Sequence[LintFinding]) -> tuple[str, Role]:
     """Return the sign of the most severe finding."""
-    if any(finding.severity == "error" for finding in findings):
+    if has_error(findings):
         return GLYPHS.error, "error"
     return GLYPHS.warned, "warned"
 
