@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections import defaultdict
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -196,7 +197,10 @@ class StoredBatches(StoredRows):
             "SELECT id, graded_at, program FROM gradings WHERE batch = ? ORDER BY id",
             (batch,),
         )
-        return [Regrade(id_, batch, number, at, program) for number, (id_, at, program) in enumerate(rows, 1)]
+        regrades = []
+        for number, (id_, at, program) in enumerate(rows, 1):
+            regrades.append(Regrade(id_, batch, number, at, program))
+        return regrades
 
     def regraded(self) -> dict[int, int]:
         """Return the number of regrades of each regraded batch, by the batch's number."""
@@ -244,15 +248,17 @@ class StoredBatches(StoredRows):
     def _batches(self, which: str, values: tuple[Any, ...]) -> list[BatchRow]:
         with self._at_one_moment():
             rows = self._stored(f"{_BATCH} {which}", values)
-            parts: dict[Any, list[tuple[Any, ...]]] = {row[0]: [] for row in rows}
-            for part in self._stored(f"{_PART} WHERE batch {_AMONG}", (compact_json(list(parts)),)):
+            # One statement for the parts of all batches: one for each batch would take long in a long history.
+            numbers = compact_json([row[0] for row in rows])
+            parts: defaultdict[Any, list[tuple[Any, ...]]] = defaultdict(list)
+            for part in self._stored(f"{_PART} WHERE batch {_AMONG}", (numbers,)):
                 parts[part[0]].append(part)
             return [self._batch(row, parts[row[0]]) for row in rows]
 
     def _batch(self, row: Sequence[Any], part_rows: Sequence[Sequence[Any]]) -> BatchRow:
         try:
             number, name, kind, started, ended, program, settings, planned = columns.read(columns.BATCH, row)
-            parts = [self._part(part) for part in part_rows]
+            parts = list(map(self._part, part_rows))
             if sum(part.planned for part in parts) != planned:
                 raise ValueError("planned does not match its suites and models")
         except DAMAGE as error:
@@ -304,7 +310,7 @@ _REGRADED = _RUN.replace(
 _OF_A_BATCH = "EXISTS (SELECT 1 FROM batches WHERE batches.id = runs.batch)"
 """SQL: the run belongs to a batch that was not removed."""
 
-_COUNTED = ", ".join(f"'{status.value}'" for status in Status if status.final and status is not Status.SKIPPED)
+_COUNTED = ", ".join(f"'{status.value}'" for status in FINAL if status is not Status.SKIPPED)
 _COUNTS = (
     f"status IN ({_COUNTED}) AND NOT is_fork "
     "AND EXISTS (SELECT 1 FROM batches WHERE batches.id = runs.batch AND kind IS NOT 'reruns')"
@@ -369,7 +375,8 @@ class History(StoredBatches):
 
     def suite_paths(self) -> list[str]:
         """Return the paths of all suites in their projects."""
-        return [path for (path,) in self._rows("a suite", {"path": columns.path}, values_in("suites", "path"), ())]
+        rows = self._rows("a suite", {"path": columns.path}, values_in("suites", "path"), ())
+        return [path for (path,) in rows]
 
     def runs(self, batch: int, grading: Regrade | None = None) -> RunTable:
         """Return the runs of a batch in the order of its plan, all in memory; `each_run` reads page by page.
@@ -418,8 +425,11 @@ class History(StoredBatches):
             rows = self._cursor(statement, values)
             for (suite, _), of_case in groupby(rows, itemgetter(1, 2)):
                 with self._damage_of(f"a run of batch {batch}"):
-                    read = [columns.read(columns.OUTLINE, row) for row in of_case]
-                    ended = [(model, status) for *_, model, status in read]
+                    read, ended = [], []
+                    for row in of_case:
+                        run = columns.read(columns.OUTLINE, row)
+                        read.append(run)
+                        ended.append((run[-2], run[-1]))
                     outline = CaseOutline(self._suite(suite), read[0][2], read[0][3], read[0][0], read[-1][0], ended)
                 yield outline
 
@@ -454,7 +464,10 @@ class History(StoredBatches):
         wanted = {name: columns.RUN[name] for name in ("suite", "model", "model_of_suite")}
         with self._at_one_moment(), self._damage_of(f"batch {batch}"):
             found = self._rows(f"the models of batch {batch}", wanted, statement, (batch,))
-            return [ModelUse(self._suite(suite), model, bool(of_suite)) for suite, model, of_suite in found]
+            uses = []
+            for suite, model, of_suite in found:
+                uses.append(ModelUse(self._suite(suite), model, bool(of_suite)))
+            return uses
 
     def tallies(self, batch: int) -> list[Tally]:
         """Return how the finished runs of a batch ended, by model and status, with their cost.

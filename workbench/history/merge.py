@@ -93,7 +93,8 @@ def what_differs(one: StoredShard, other: StoredShard) -> list[str]:
     if one.plan_id != other.plan_id:
         found.append(f"ids {one.plan_id} and {other.plan_id}")
     paths = sorted({path for path, _ in {*outline.suites} ^ {*another.suites}})
-    found += [f"suite {path}" for path in paths]
+    for path in paths:
+        found.append(f"suite {path}")
     for kind in ("models", "judges"):
         here, there = settings.get(kind), others.get(kind)
         if isinstance(here, dict) and isinstance(there, dict):
@@ -210,7 +211,10 @@ def merge(target: Path, shards: Sequence[StoredShard], here: Path, say: Say) -> 
                     merged.add(_Merging(connection, target, source, shard, here).merge())
                 except DAMAGE as error:
                     merged.damaged.append(f"{shard} is damaged: {error}")
-        refs = {(shard.ref.index, shard.ref.of) for shard in shards if shard.ref is not None}
+        refs = set()
+        for shard in shards:
+            if shard.ref is not None:
+                refs.add((shard.ref.index, shard.ref.of))
         given = MergedShards(None, tuple(refs))
         # A run that no shard had to make is known only when all shards of the plan are here.
         if given.shards and not given.missing and not merged.damaged:
@@ -355,24 +359,16 @@ class _Merging:
         ).lastrowid
         assert number is not None
         cases = outline.cases
-        self._target.executemany(
-            "INSERT INTO parts (batch, suite, model, planned, cases) VALUES (?, ?, ?, ?, ?)",
-            [
-                (number, suites[suite], columns.stored(model), planned, cases[suite, model])
-                for (suite, model), planned in outline.parts.items()
-            ],
-        )
+        for (suite, model), planned in outline.parts.items():
+            self._target.execute(
+                "INSERT INTO parts (batch, suite, model, planned, cases) VALUES (?, ?, ?, ?, ?)",
+                (number, suites[suite], columns.stored(model), planned, cases[suite, model]),
+            )
         # The id of a run is replaced by that of its result; until then it only has to be unique in the batch.
         self._target.executemany(
             "INSERT INTO runs (batch, place, suite, case_id, case_name, model, model_of_suite, repeat, decided_by,"
             " is_fork, run_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)",
-            (
-                (
-                    *(number, place, suites[run.suite], columns.stored(run.case_id), columns.stored(run.case_name)),
-                    *(columns.stored(run.model), run.model_of_suite, run.repeat, run.by, f"run-{place + 1}"),
-                )
-                for place, run in enumerate(outline.runs())
-            ),
+            _planned_rows(number, suites, outline),
         )
         write_plan(self._target, number, suites, outline)
         return number, suites
@@ -517,6 +513,13 @@ class _Merging:
             "UPDATE batches SET started_at = min(started_at, ?), ended_at = ? WHERE id = ?",
             (started_at, ended_at, number),
         )
+
+
+def _planned_rows(number: int, suites: Sequence[int], outline: Outline) -> Iterator[tuple[object, ...]]:
+    for place, run in enumerate(outline.runs()):
+        case_id, case_name, model = map(columns.stored, (run.case_id, run.case_name, run.model))
+        of_case = (number, place, suites[run.suite], case_id, case_name)
+        yield (*of_case, model, run.model_of_suite, run.repeat, run.by, f"run-{place + 1}")
 
 
 def _ids(text: str) -> list[int]:

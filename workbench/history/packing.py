@@ -133,15 +133,21 @@ def unpacked_blocks(data: bytes) -> Blocks:
     """Decompress the positions of cases in the text of their suite.
 
     Raises ValueError for damage."""
-    return tuple((case, first, end) for case, first, end in parsed_json(unpacked(data)))
+    blocks = []
+    for case, first, end in parsed_json(unpacked(data)):
+        blocks.append((case, first, end))
+    return tuple(blocks)
 
 
 def grading_text(grading: Grading) -> str | None:
     """Return the JSON of grading options that differ from those of the first version, `None` if none does."""
     if grading == _ABSENT:
         return None
-    absent, options = asdict(_ABSENT), asdict(grading)
-    return compact_json({key: value for key, value in options.items() if value != absent[key]})
+    absent, differing = asdict(_ABSENT), {}
+    for key, value in asdict(grading).items():
+        if value != absent[key]:
+            differing[key] = value
+    return compact_json(differing)
 
 
 def grading_from(text: str | None) -> Grading:

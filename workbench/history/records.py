@@ -126,7 +126,10 @@ class Until:
         """The condition in the form in which the settings of a batch keep it."""
         kept: dict[str, JsonValue] = {"rule": self.rule, "seed": self.seed}
         optional = {"looks": self.looks, "gate": self.gate, "worse": self.worse}
-        return kept | {name: value for name, value in optional.items() if value is not None}
+        for name, value in optional.items():
+            if value is not None:
+                kept[name] = value
+        return kept
 
     @classmethod
     def of(cls, settings: Mapping[str, JsonValue]) -> Until | None:
@@ -530,7 +533,11 @@ def same_suites(earlier: Iterable[SuiteRef], later: Iterable[SuiteRef]) -> SameS
     In another checkout, or on another machine, the project differs, so the path in the project decides. A path at
     which one of the batches has several suites is left out: such suites are the same only if their keys are equal."""
     before, after = _alone(earlier), _alone(later)
-    return {key: after[path] for path, key in before.items() if path in after}
+    same = {}
+    for path, key in before.items():
+        if path in after:
+            same[key] = after[path]
+    return same
 
 
 def _alone(suites: Iterable[SuiteRef]) -> dict[str, str]:
@@ -538,7 +545,11 @@ def _alone(suites: Iterable[SuiteRef]) -> dict[str, str]:
     keys: dict[str, set[str]] = {}
     for suite in suites:
         keys.setdefault(suite.path, set()).add(suite.key)
-    return {path: found.pop() for path, found in keys.items() if len(found) == 1}
+    alone = {}
+    for path, of_path in keys.items():
+        if len(of_path) == 1:
+            alone[path] = of_path.pop()
+    return alone
 
 
 VERSION = 1
@@ -586,7 +597,8 @@ class Outline:
             if not blocks or blocks[-1][:2] != (suite, shape):
                 blocks.append((suite, shape, []))
             blocks[-1][2].append((case_id, name))
-        return cls(tuple(suites), tuple(shapes), tuple((suite, shape, tuple(cases)) for suite, shape, cases in blocks))
+        frozen = tuple((suite, shape, tuple(cases)) for suite, shape, cases in blocks)
+        return cls(tuple(suites), tuple(shapes), frozen)
 
     @classmethod
     def read(cls, text: str) -> Outline:
@@ -621,10 +633,7 @@ class Outline:
     @property
     def planned(self) -> int:
         """The number of runs in the plan."""
-        total = 0
-        for _, shape, cases in self.blocks:
-            total += len(cases) * sum(count for *_, count in self.shapes[shape])
-        return total
+        return sum(self.parts.values())
 
     @property
     def parts(self) -> dict[tuple[int, str], int]:

@@ -85,7 +85,8 @@ class NewPlan:
             planned[part] += 1
             cases.setdefault(part, set()).add(run.case_id)
         if batch.shard is not None:
-            files |= {file.path: file for file in batch.shard.files}
+            for file in batch.shard.files:
+                files[file.path] = file
             # A shard has the parts of the whole plan, also those of which it makes no run. A suite without parts would
             # be removed with the next batch, and the outline names it.
             for of_plan, model in batch.shard.outline.parts:
@@ -94,10 +95,15 @@ class NewPlan:
         """Suite, model, and the numbers of planned runs and cases."""
         for (path, model), runs in planned.items():
             self.parts.append((path, stored(model), runs, len(cases.get((path, model), ()))))
-        self.suites = {path: NewSuite(history, file, batch.projects[path]) for path, file in files.items()}
-        for suite in self.suites.values():
+        self.suites: dict[Path, NewSuite] = {}
+        for path, file in files.items():
+            suite = self.suites[path] = NewSuite(history, file, batch.projects[path])
             if suite.known(connection) is None:
                 assert suite.row  # computes the row, which is cached
+
+    def ids(self, connection: sqlite3.Connection) -> dict[Path, int]:
+        """Return the row ids of the suites, which are written if the history lacks them."""
+        return {path: suite.id(connection) for path, suite in self.suites.items()}
 
 
 def begin_batch(connection: sqlite3.Connection, history: Path, batch: NewBatch) -> int:
@@ -116,7 +122,7 @@ def start_batch(connection: sqlite3.Connection, plan: NewPlan) -> int:
         (batch.kind, batch.started_at, batch.program, compact_json(batch.settings), len(batch.runs), batch.uid),
     ).lastrowid
     assert number is not None
-    ids = {path: suite.id(connection) for path, suite in plan.suites.items()}
+    ids = plan.ids(connection)
     connection.executemany(
         "INSERT INTO parts (batch, suite, model, planned, cases) VALUES (?, ?, ?, ?, ?)",
         [(number, ids[path], *part) for path, *part in plan.parts],
@@ -133,19 +139,19 @@ def planned_runs(connection: sqlite3.Connection, number: int) -> int:
 
 def plan_runs(connection: sqlite3.Connection, number: int, plan: NewPlan, start: int, end: int) -> None:
     """Write the runs of a batch's plan with the indices `start` to `end`, without the last one."""
-    ids = {path: suite.id(connection) for path, suite in plan.suites.items()}
-    batch = plan.batch
     connection.executemany(
         "INSERT INTO runs (batch, place, suite, case_id, case_name, model, model_of_suite, repeat, decided_by, is_fork,"
         " run_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            (
-                *(number, place, ids[run.file.path], stored(run.case_id), stored(run.case_name)),
-                *(stored(run.model), run.model_of_suite, run.repeat, run.by, run.is_fork, run.run_id),
-            )
-            for place, run in zip(batch.places[start:end], batch.runs[start:end], strict=True)
-        ),
+        _planned_rows(number, plan.batch, plan.ids(connection), start, end),
     )
+
+
+def _planned_rows(
+    number: int, batch: NewBatch, ids: Mapping[Path, int], start: int, end: int
+) -> Iterator[tuple[object, ...]]:
+    for place, run in zip(batch.places[start:end], batch.runs[start:end], strict=True):
+        of_case = (number, place, ids[run.file.path], stored(run.case_id), stored(run.case_name))
+        yield (*of_case, stored(run.model), run.model_of_suite, run.repeat, run.by, run.is_fork, run.run_id)
 
 
 def write_plan(connection: sqlite3.Connection, batch: int, suites: Sequence[int], outline: Outline) -> None:
@@ -224,8 +230,10 @@ def count_calls(connection: sqlite3.Connection, part: tuple[Any, ...], arguments
     if arguments is None:
         return
     counts = columns.tool_arguments(arguments)
-    valid = sum(tool.valid for tool in counts)
-    checked = sum(tool.checked for tool in counts)
+    valid = checked = 0
+    for tool in counts:
+        valid += tool.valid
+        checked += tool.checked
     connection.execute(
         "UPDATE parts SET valid_calls = valid_calls + ?, checked_calls = checked_calls + ?"
         " WHERE batch = ? AND suite = ? AND model = ?",
@@ -382,7 +390,12 @@ class StoredRows:
             paths = (key, key.removeprefix(project).removeprefix("/"))
             found += self._stored(f"{_SUITE} WHERE project = ? AND path IN (?, ?)", (written, *paths))
         self._take_suites(found)
-        return [id_ for id_, *_ in found if id_ in self._suites and self._suites[id_].key == key]
+        ids = []
+        for id_, *_ in found:
+            # A damaged suite was not taken.
+            if id_ in self._suites and self._suites[id_].key == key:
+                ids.append(id_)
+        return ids
 
     def _take_suites(self, rows: Sequence[tuple[Any, ...]]) -> None:
         for row in rows:

@@ -72,7 +72,10 @@ class Positions:
     @cached_property
     def _numbers(self) -> dict[Place, int]:
         """The index of the first header of each place; it is cached because all cases of a big suite are looked up."""
-        return {header.place: number for number, header in reversed(tuple(enumerate(self.headers)))}
+        numbers: dict[Place, int] = {}
+        for number, header in enumerate(self.headers):
+            numbers.setdefault(header.place, number)
+        return numbers
 
 
 def scan(text: str) -> Positions:

@@ -276,7 +276,10 @@ def _tool_rules(tool: dict[str, object], place: Place) -> Iterator[Finding]:
             if key in parameters:
                 hint = f"keys below a table header belong to that table: write `{key}` above `[tools.parameters]`"
                 yield Finding((*place, key), f"`{key}` is a key of the tool, not of its schema", hint)
-        parameters = {key: value for key, value in parameters.items() if key not in ("name", "parameters")}
+        # Both are reported above; the rest is the schema itself.
+        parameters = parameters.copy()
+        for key in ("name", "parameters"):
+            parameters.pop(key, None)
     if isinstance(parameters, dict):
         for finding in _schema_findings(parameters):
             yield replace(finding, place=(*place, *finding.place))

@@ -169,7 +169,10 @@ def _names_in(folder: Path, ending: str) -> list[str]:
 def with_findings(file: SuiteFile, findings: Iterable[Finding]) -> SuiteFile:
     """Return the file with further problems, without those that it has already at the same place."""
     known = {(problem.where, problem.message) for problem in file.problems}
-    found = [finding for finding in findings if (written(finding.place), finding.message) not in known]
+    found = []
+    for finding in findings:
+        if (written(finding.place), finding.message) not in known:
+            found.append(finding)
     if not found:
         return file
     new = _placed(found, file.positions, file.path)
@@ -246,7 +249,10 @@ def _share_names(models: Iterable[object]) -> None:
             written = item.__pydantic_fields_set__
             if written:
                 object.__setattr__(item, "__pydantic_fields_set__", known.setdefault(frozenset(written), written))
-                waiting += [item.__dict__[name] for name in written if type(item.__dict__[name]) not in _PLAIN]
+                for name in written:
+                    value = item.__dict__[name]
+                    if type(value) not in _PLAIN:
+                        waiting.append(value)
         elif isinstance(item, tuple):
             waiting += item
         elif isinstance(item, dict):
@@ -269,7 +275,10 @@ def _format_problem(raw: dict[str, object]) -> Finding | None:
 
 def _advice(raw: dict[str, object], suite: Suite | None, findings: list[Finding]) -> Iterator[Finding]:
     """Yield advice on the suite, or on its cases without errors if only cases have errors."""
-    errors = [finding.place for finding in findings if finding.severity == "error"]
+    errors = []
+    for finding in findings:
+        if finding.severity == "error":
+            errors.append(finding.place)
     if not errors and suite is not None:
         yield from advice(suite, range(len(suite.cases)))
         return
@@ -323,7 +332,11 @@ def _not_toml(error: ValueError | RecursionError, text: str, path: Path) -> Prob
     if text.startswith("\ufeff"):
         message, hint = "a byte order mark at the beginning", "save the file as UTF-8 without it"
     else:
-        hint = next((hint for start, hint in _WAYS_OUT if message.startswith(start)), "")
+        hint = ""
+        for start, advised in _WAYS_OUT:
+            if message.startswith(start):
+                hint = advised
+                break
     if message == "Invalid value":
         hint = _way_out_of_value(text, line)
     message = message.split(" for integer")[0]
@@ -502,16 +515,18 @@ def _moved(problems: Sequence[Problem], before: SuiteText, now: SuiteText, reuse
     if not problems:
         return []
     starts_before, starts_now = _starts(before), _starts(now)
-    now_at = {old: at for at, old in enumerate(reused.cases) if old is not None}
+    now_at = {}
+    for at, old in enumerate(reused.cases):
+        if old is not None:
+            now_at[old] = at
     moved: list[Problem] = []
     for problem in problems:
         which = _CASE.match(problem.where)
         if which is None:
             moved.append(_shifted(problem, _shift_outside(problem.line, starts_before, starts_now)))
-        elif (at := now_at.get(int(which[1]))) is not None:
-            old = int(which[1])
-            shift = starts_now[2 * at + 1] - starts_before[2 * old + 1]
-            moved.append(replace(_shifted(problem, shift), where=f"cases[{at}]{problem.where[which.end() :]}"))
+        elif (now_there := now_at.get(int(which[1]))) is not None:
+            shift = starts_now[2 * now_there + 1] - starts_before[2 * int(which[1]) + 1]
+            moved.append(replace(_shifted(problem, shift), where=f"cases[{now_there}]{problem.where[which.end() :]}"))
     return moved
 
 
@@ -654,7 +669,11 @@ LineOf = Callable[[str, str], int | None]
 
 def suites_of(files: Iterable[SuiteFile]) -> dict[str, Suite]:
     """Return the suites that could be read, by the paths of their files."""
-    return {str(file.path): file.suite for file in files if file.suite is not None}
+    suites = {}
+    for file in files:
+        if file.suite is not None:
+            suites[str(file.path)] = file.suite
+    return suites
 
 
 def cases_by_id(suite: Suite | None) -> dict[str, Case]:

@@ -238,7 +238,9 @@ class _Editor:
         for key in sorted(added, key=lambda key: rank((*keys, key))):
             at = _place_for(rank((*keys, key)), below, keys)
             below.insert(at, (key, self._new_tables((*keys, key), added[key])))
-        return pieces + [piece for _, group in below for piece in group]
+        for _, group in below:
+            pieces += group
+        return pieces
 
     def _own(self, unit: _Unit, old: Table, new: Table, keys: Keys, needed: bool) -> list[_Piece]:
         own = unit.own
@@ -293,7 +295,7 @@ class _Editor:
             return [_dropped(table) for table in units]
         inner = (*keys, key)
         pairs = partners(old, new)
-        retained = {before for before in pairs if before is not None}
+        retained = set(pairs) - {None}
         # All elements in their new order. Removed ones stay in it, before the element that followed them, for the sake
         # of the gaps after them.
         sequence: list[tuple[bool, list[_Piece]]] = []
@@ -308,7 +310,9 @@ class _Editor:
                 following += 1
             following = max(following, before + 1)
             sequence.append((True, self.table(units[before], old[before], element, inner)))
-        sequence += [(True, _dropped(units[index])) for index in range(following, len(units)) if index not in retained]
+        for index in range(following, len(units)):
+            if index not in retained:
+                sequence.append((True, _dropped(units[index])))
         return _in_slots(units, sequence)
 
     def _new_tables(self, keys: Keys, value: object) -> list[_Piece]:

@@ -147,11 +147,17 @@ class SuiteNeeds:
 
         Each of the models that are about to be `asked` has a line, and the others share one. The texts are the
         suite's own: show them as data."""
-        lines = [f"run the command: {command} (in {self.folder})" for command in self.commands]
-        lines += [f"import the module: {module} (from {self.folder})" for module in self.modules]
-        lines += [f"open the address: {url}" for url in self.urls]
-        lines += [f"call the Python function: {reference} (from {self.folder})" for reference in self.python]
-        lines += [f"read the environment variable: {name}" for name in self.environment]
+        lines = []
+        for command in self.commands:
+            lines.append(f"run the command: {command} (in {self.folder})")
+        for module in self.modules:
+            lines.append(f"import the module: {module} (from {self.folder})")
+        for url in self.urls:
+            lines.append(f"open the address: {url}")
+        for reference in self.python:
+            lines.append(f"call the Python function: {reference} (from {self.folder})")
+        for name in self.environment:
+            lines.append(f"read the environment variable: {name}")
         others = []
         for model in self.models:
             if model in asked:
@@ -179,9 +185,11 @@ def _together(models: Sequence[ModelNeed], more: str) -> str:
     at: dict[tuple[str, str | None], list[str]] = {}
     for model in models:
         at.setdefault((model.url, model.key), []).append(shlex.quote(model.model))
-    places = "; ".join(f"{', '.join(names)} at {_endpoint_text(*endpoint)}" for endpoint, names in at.items())
+    places = []
+    for endpoint, names in at.items():
+        places.append(f"{', '.join(names)} at {_endpoint_text(*endpoint)}")
     noun = "model" if len(models) == 1 else "models"
-    return f"{len(models)} {more}{noun}: {places}"
+    return f"{len(models)} {more}{noun}: {'; '.join(places)}"
 
 
 def needs_trust(suite: Suite, path: Path) -> SuiteNeeds:
@@ -420,7 +428,10 @@ def _trusted_in(document: object) -> dict[str, _Entry]:
     if isinstance(document, dict) and document.get("format") == _STORE_FORMAT:
         trusted, files = document.get("trusted"), document.get("files", {})
         if _is_texts(trusted) and isinstance(files, dict) and all(map(_is_texts, files.values())):
-            return {path: _Entry(fingerprint, _files_in(files.get(path))) for path, fingerprint in trusted.items()}
+            entries = {}
+            for path, fingerprint in trusted.items():
+                entries[path] = _Entry(fingerprint, _files_in(files.get(path)))
+            return entries
     raise ValueError("this is not a trust store")
 
 
