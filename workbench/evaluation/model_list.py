@@ -304,11 +304,13 @@ def chosen_models(names: Sequence[str], paths: Sequence[Path], program: Program,
     found = FoundModels(files=list(map(load_suite, find_suites(paths, search))))
     for folder in _folders(paths):
         for name in names:
+            # A built-in model has no endpoint that could be checked.
             if is_built_in(name):
                 continue
             try:
                 _listed(program.models.resolve(name, folder, by_suite=False), folder, found, program)
             except ConfigError as error:
+                # Several folders may report the same problem of one settings file.
                 found.problems |= dict.fromkeys(error.problems)
     return found
 

@@ -200,6 +200,7 @@ class Plan:
     ) -> Plan:
         """Return a plan of runs that were chosen one by one."""
         runs = tuple(runs)
+        # A dictionary keeps the order in which the runs first name their files.
         files = tuple({run.file.path: run.file for run in runs}.values())
         return cls(
             runs=runs, program=program, files=files, execution=execution, concurrency=concurrency, compares=compares

@@ -547,6 +547,7 @@ def store_grades(
 
     def rows() -> Iterator[tuple[int, RunSummary, RunResult]]:
         for each in graded:
+            # Redaction copies a result, and the copies of a large batch would not fit into memory at once.
             yield each.run.row.id, secrets.redacted(each.figures), secrets.redacted(each.after)
 
     add_grading(file, batch.number, graded_at, __version__, rows(), say)

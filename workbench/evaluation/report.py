@@ -165,6 +165,7 @@ class Report:
         results, of = self._counting, self.suite_of
         aggregates = aggregates_of(results, self.suites)
         if self.shard is not None:
+            # A shard has a part of the runs; gates are judged on all of them, when the shards are merged.
             without_gates = tuple(replace(each, gates=()) for each in aggregates)
             return quality_of(results, {}, suite_of=of, aggregates=without_gates)
         watched: tuple[GateWatched, ...] = ()
@@ -222,6 +223,7 @@ class Report:
         its formula (`"trajectory.all_pass"`), `"score"`, `"latency_ms"`, `"tokens"`, `"cost_usd"`,
         `"valid_arguments"`, or a named check of answers (`"response.NAME"`). Raises KeyError for any other name.
         """
+        # A check may be named in one case only, so all runs are searched.
         named: dict[str, None] = {}
         for run in self.results:
             for metric in run.metrics:

@@ -171,6 +171,7 @@ def forms_of(command: Command, *, beside: bool = False) -> tuple[str, ...]:
     """Return the names of the forms of a command; with `beside`, only those that `--report` writes."""
     names = []
     for form in FORMS:
+        # With `--report`, the usual report is printed too, which some forms can only replace.
         if command in form.writers and not (beside and form.only_alone):
             names.append(form.name)
     return tuple(names)

@@ -224,12 +224,19 @@ class ShownLine(NamedTuple):
     cells: Sequence[int]
 
 
+def _drawn(char: str) -> str:
+    if char == "\t":
+        return TAB
+    return visible(char)
+
+
 @lru_cache(KEPT_LINES)
 def shown(line: str) -> ShownLine:
     """Return the text drawn for a line: tabs become blanks, and control characters become visible."""
+    # Most lines are drawn as they are, a character in each cell.
     if line.isascii() and line.isprintable():
         same = range(len(line) + 1)
         return ShownLine(line, same, same)
-    pieces = [TAB if char == "\t" else visible(char) for char in line]
+    pieces = list(map(_drawn, line))
     widths = accumulate(sum(map(get_character_cell_size, piece)) for piece in pieces)
     return ShownLine("".join(pieces), [0, *accumulate(map(len, pieces))], [0, *widths])

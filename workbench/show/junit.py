@@ -49,6 +49,7 @@ class _Group(NamedTuple):
     model: str
     cases: array[int]
     statuses: Counter[str]
+    # A list of one number, because a field of a named tuple cannot be replaced.
     duration_ms: list[float]
 
 

@@ -9,6 +9,7 @@ from typing import Generic
 from workbench.show.doc import Block, Column, Facts, Heading, Items, Matrix, Paragraph, Row, Section, Table, Value
 from workbench.show.spans import EMPTY, Line, Span, behind, cells, cut_line, heading, plain, without_empty, wrap_line
 
+# Measuring all rows of a long list would delay its first screen; a wider row further down is cut.
 MEASURED_ROWS = 500
 """Number of rows over which the widths of columns are measured."""
 

@@ -109,11 +109,13 @@ def _thresholds(suite: Suite, case: Case | None, place: Place) -> Iterator[Findi
         if getattr(own, key) == 0:
             message = f"with {key} = 0, no run fails by its score"
             yield warning((*place, "grading", key), message, "write the lowest score that is good enough")
+    # Thresholds that a case inherits as a pair are checked with the suite.
     if own.fail_threshold is None and own.warn_threshold is None:
         return
     fail = _first(own.fail_threshold, suite.grading.fail_threshold, _DEFAULT_GRADING.fail_threshold)
     warn = _first(own.warn_threshold, suite.grading.warn_threshold, _DEFAULT_GRADING.warn_threshold)
     if warn < fail:
+        # The finding stands at a threshold that is written here; the other one may be inherited.
         key = "fail_threshold" if own.warn_threshold is None else "warn_threshold"
         both = f"the warn threshold ({setting_text(warn)}) is below the fail threshold ({setting_text(fail)})"
         message = f"{both}: the lower one fails"
@@ -141,6 +143,7 @@ def _contradictions(
             if getattr(case, key):
                 message = f"max_rounds = 1 conflicts with `{key}`: after a call there is no final answer"
                 yield warning((*place, key), message, "allow a second round")
+    # The finding stands where the limit is written: in the case, or else in the suite.
     budget, at = case.limits.max_tool_calls, (*place, "limits")
     if budget is None:
         budget, at = suite.limits.max_tool_calls, ("limits",)
@@ -206,6 +209,7 @@ def _gates_that_everything_meets(suite: Suite) -> Iterator[Finding]:
 
 
 def _always_met(of: str, key: str, limit: float) -> bool:
+    # Scores lie between 0 and 1. Times, tokens and costs have no upper end, so only an infinite limit is always met.
     if key == "at_most":
         return limit >= 1 if is_score(of) else limit == math.inf
     return limit <= 0 if key == "at_least" else limit < 0
@@ -265,6 +269,7 @@ def _arcade_rules(calls: list[tuple[Place, ExpectedCall]]) -> Iterator[Finding]:
         for name, check in (call.args or {}).items():
             place = (*at, "args", name)
             critic = check.critic_key
+            # The first call with an argument of this name sets its critic, and all others are compared with it.
             seen_at, seen = first.setdefault(name, (place, critic))
             if seen != critic:
                 message = f"with arcade_compatible, every {quoted(name)} of a case must have the same check and weight"

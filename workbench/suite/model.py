@@ -701,4 +701,5 @@ def by_name(items: Iterable[_Named]) -> dict[str, _Named]:
 
 def written_tools(suite: Suite, case: Case) -> tuple[Tool, ...]:
     """Return the tools that a suite defines for a case; a tool of the case replaces the suite's of the same name."""
+    # The last tool of a name counts, and those of the case come last.
     return tuple(by_name((*suite.tools, *case.tools)).values())

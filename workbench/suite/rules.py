@@ -165,11 +165,13 @@ def twice(elements: object, key: str, place: Place, plural: str) -> Iterator[Fin
         if name in first:
             message = f"two {plural} with the {key} {quoted(name)}: also {place[-1]}[{first[name]}]"
             yield Finding((*place, index, key), message, f"give one of them another {key}")
+        # Every later element is reported against the first one.
         first.setdefault(name, index)
 
 
 def exactly_one(element: dict[str, object], names: tuple[str, ...], place: Place, what: str) -> Iterator[Finding]:
     """Check keys of which a table must have exactly one; `what` names the table in messages."""
+    # In the order of the file: the first key is kept, and the others are reported.
     given = [name for name in element if name in names]
     if not given:
         yield Finding(place, f"{what} needs one of {code(names)}")
@@ -234,6 +236,7 @@ def _server_rules(server: dict[str, object], place: Place) -> Iterator[Finding]:
 def _is_web_address(url: str) -> bool:
     try:
         parts = urlsplit(url)
+        # `port` raises ValueError for a number above 65535.
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and url.isprintable()
     except ValueError:
         return False
@@ -337,6 +340,7 @@ def _schema_rules(schema: dict[str, object], place: Place) -> Iterator[Finding]:
 
 def _schema_hint(validator: str, wanted: object) -> str:
     if validator == "type":
+        # The keyword `type` takes one name or several.
         names = wanted if isinstance(wanted, list) else [wanted]
         return f"JSON Schema allows: {' or '.join(str(name) for name in names)}"
     return ""
@@ -347,6 +351,7 @@ def mock_rules(mocks: object, place: Place) -> Iterator[Finding]:
     for index, mock in tables(mocks):
         at = (*place, index)
         answers = ("result", "results", "error", "python")
+        # TOML puts every key below the header `[mocks.when]` into that table.
         swallowed = [key for key in answers if key in table(mock.get("when"))]
         if swallowed and not any(key in mock for key in answers):
             message = f"a mock needs one of {code(answers)}"

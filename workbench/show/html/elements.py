@@ -74,6 +74,7 @@ def flat(nodes: Iterable[Node]) -> list[Element | str]:
 def markup(node: Element | str, redact: Redact) -> Iterator[str]:
     """Yield an element as HTML, its foreign texts redacted and escaped."""
     if isinstance(node, str):
+        # Redacted before anything else: a secret that was escaped would no longer be found.
         yield escape(visible(redact(node)))
         return
     yield f"<{node.name}"

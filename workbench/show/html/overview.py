@@ -178,6 +178,7 @@ def _totals(report: RunsReport) -> Element:
     bar: list[Element] = []
     texts: list[str] = []
     for status, count in report.totals.counts.items():
+        # A status without runs would be a part of the bar without width.
         if count:
             texts.append(f"{count_text(count)} {status.counted}")
             bar.append(el("span", f"{status.sign} {count_text(count)}", class_=status.role, title=texts[-1]))

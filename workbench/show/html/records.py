@@ -86,6 +86,7 @@ def cases_of(
 
     `tags` are the tags of cases, by suite and case.
     """
+    # A cell without runs that count may still have forks, which have their own mark.
     ran = {(run.suite, run.case_id, run.model) for run in results}
     apart = set()
     for run in results:
@@ -180,6 +181,7 @@ def facts_of(
     `causes` are the causes by the index of a run.
     """
     columns = {model: place for place, model in enumerate(models)}
+    # Only a run with repeats needs a number; another is named after its status.
     repeats = Counter((run.suite, run.case_id, run.model) for run in runs)
     for number, (run, result) in enumerate(zip(runs, results, strict=True)):
         name = f"#{run.repeat + 1}"

@@ -78,6 +78,7 @@ def _page(
 
 def _suites_text(report: RunsReport) -> str:
     names = list(dict.fromkeys(report.suite_names.values()))
+    # The title of a browser's tab has no room for more.
     text = ", ".join(names[:3])
     if len(names) > 3:
         return f"{text} …"

@@ -51,6 +51,7 @@ class StoredPart(EndedReport):
     model: str
     planned: int = Field(description="runs")
     cases: int = Field(description="number of the suite's cases that were planned")
+    # The name of the column in a history; the totals of other reports have `errors`.
     error: int
     checked_calls: int = Field(0, description="number of calls whose arguments the tool's own schema could check")
     valid_calls: int = Field(0, description="number of these whose arguments are valid")

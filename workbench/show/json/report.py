@@ -539,7 +539,6 @@ def run_fields(result: RunResult, line: int | None) -> dict[str, Any]:
 
 def _round(round_: Round) -> dict[str, Any]:
     return {
-        # Rounds that a person made again have the same form as others, one level down.
         "number": round_.number,
         "text": round_.text,
         "stop_reason": round_.stop_reason,
@@ -554,11 +553,13 @@ def _round(round_: Round) -> dict[str, Any]:
         "step": round_.step and round_.step.step,
         "replayed": round_.replayed,
         "added": round_.added,
+        # Answers that a person had made again have the same form as others, one level down.
         "set_aside": tuple(map(_round, round_.superseded)),
     }
 
 
 def _deviations(round_: Round) -> tuple[dict[str, str | None], ...]:
+    # A deviation names a call by the endpoint's id, which the report does not have; its tool stands for it.
     tools = {record.call.id: record.tool for record in round_.calls}
     found = []
     for each in round_.deviations:
@@ -574,6 +575,7 @@ def _call(record: CallRecord) -> dict[str, Any]:
         "problem": record.call.problem,
         "raw": record.call.raw,
         "server": record.server,
+        # Keys without a value are null, so that every call has the same keys.
         **dict.fromkeys(("edited", "result", "is_error", "source", "latency_ms", "unedited", "unedited_is_error")),
     }
     if record.edited is not None:

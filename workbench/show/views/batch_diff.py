@@ -131,9 +131,11 @@ def notes_of(diff: BatchDiff, before: str, after: str, suites: Mapping[str, Suit
     `before` and `after` name the batches, `suites` are by key.
     """
     if diff.across is not None:
+        # Two batches of one model each are compared across their models.
         earlier, later = map(one_line, diff.across)
         yield f"the batches have different models: {later} is compared with {earlier}"
     only = []
+    # A model of one batch alone has no counterpart to compare its cases with.
     for side, models in ((before, diff.only_before), (after, diff.only_after)):
         if models:
             only.append(f"only {side} has {one_line(', '.join(models))}")

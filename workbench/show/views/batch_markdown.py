@@ -211,6 +211,7 @@ def _doubts(report: RunsReport) -> Iterator[str]:
             title = f"{one_line(redacted.case_name)}, {one_line(redacted.model)}"
             for line in doubts(redacted):
                 shown.append(f"{title}: {line}")
+        # One more than is shown proves that others follow; the rest of a large batch is not searched.
         if len(shown) > _ISSUES_MAX:
             break
     if not shown:
@@ -225,6 +226,7 @@ def _row(case: CaseResult, report: RunsReport) -> str:
     first, redact = case.runs[0], report.secrets.redact
     name, model = redact(cut(first.case_name, _LINE_MAX)), redact(cut(first.model, _LINE_MAX))
     cells = (case.status.sign, text(name), code(model), score_text(case.score))
+    # `table` escapes the cells; the head of the table is written already.
     return list(table(("", "", "", ""), [cells]))[-1]
 
 

@@ -72,6 +72,7 @@ def text_report(
     shown = [shown_as(result) for result in islice(listed, LINES_MAX)]
     if shown:
         yield from run_lines(shown, quality.cases, suite_names, width, paint, in_full=amount == "much")
+        # The generator continues behind the runs that are shown.
         if more := sum(1 for _ in listed):
             yield f"and {counted(more, 'other run')}: --format records or csv has all of them"
         yield ""
@@ -220,6 +221,7 @@ def _details(result: RunResult, paint: Paint, outputs: ServerOutputs, in_full: b
         yield paint(f"    {EDITED}", "muted")
     if unread := unread_text(result.trajectory):
         yield paint(f"    {unread}", "muted")
+    # An issue of a step is an issue of the whole run too, and is shown once.
     told: set[tuple[object, ...]] = set()
     # Steps that all passed add nothing to their chain.
     if in_full or any(step.status != Status.PASSED for step in result.steps):

@@ -56,6 +56,7 @@ def over_time(runs: Sequence[RunRow]) -> dict[str, dict[int, Cell]]:
     Forks do not count.
     """
     figures: dict[str, dict[int, list[RunSummary]]] = {}
+    # A dictionary keeps this order, which makes the batches of each model run from the oldest to the newest.
     for run in sorted(runs, key=lambda run: (run.batch, run.place)):
         if run.figures is not None and not run.is_fork:
             figures.setdefault(run.model, {}).setdefault(run.batch, []).append(run.figures)
@@ -94,6 +95,7 @@ def case_lines(
     for model, of_model in cells.items():
         graded = [cell for cell in of_model.values() if cell.is_graded]
         good = f"good in {of_text(sum(cell.is_good for cell in graded), len(graded))} batches"
+        # A cell that is graded without a score counts as the lowest height.
         line = sparkline([cell.score or 0.0 for cell in graded][-MAX_TREND:])
         yield f"{fit(one_line(model), model_width)}  {line}  {good}, scores by height"
     yield ""
@@ -107,6 +109,7 @@ def case_lines(
         when = local_time(batches[batch].started_at)
         lead = f"{fit(names[batch], number)}  {when}  {fit(one_line(cell.model), model_width)}"
         result = came_to(cell)
+        # The reason of a case that passed says only that it did.
         if cell.reason and cell.status != Status.PASSED:
             result += f": {one_line(cell.reason)}"
         # The result gets what is left: the lead takes the number, the date (16 cells), the model and two gaps of 2; the

@@ -278,6 +278,7 @@ def errors_of(comparison: Comparison) -> Mapping[tuple[str, str], int]:
     for run in comparison.runs:
         if run.status == Status.ERROR:
             counts[run.model, run.reason or "it is not known why"] += 1
+    # Sorting is stable, so each model's errors stay in the order in which its runs met them.
     order = {model: at for at, model in enumerate(comparison.models)}
     return dict(sorted(counts.items(), key=lambda item: order[item[0][0]]))
 
@@ -319,6 +320,7 @@ def rule_line(rules: Sequence[RepeatRule]) -> str:
     if not rules:
         return ""
     line = f"rule for repeats: {rules_text(rules)}"
+    # Only the rule "last" lets the rates ignore runs, which their reader has to know.
     if "last" not in rules:
         return line
     which = "of a case by the last run"
@@ -338,6 +340,7 @@ def totals_matrix(comparison: Comparison) -> Matrix[TotalsRow]:
     """Return the totals as a matrix of measures by model."""
     suite_names, cases = comparison.suite_names, len(comparison.rows)
     rows = list(totals_rows(comparison.totals, suite_names, cases, comparison.on_same_cases))
+    # The names of measures are never cut: the beginnings of some are equal.
     first = Column[TotalsRow]("totals", lambda row: words(row[0]), least=max(len(name) for name, _ in rows))
     models = list(map(one_line, comparison.models))
     return Matrix(first, models, rows, lambda row, column: words(row[1][column]))
@@ -407,6 +410,7 @@ def _arguments(totals: Sequence[ModelTotals]) -> Iterator[TotalsRow]:
         return
     by_tool: list[dict[str, ToolArguments]] = []
     rates: list[str] = []
+    # A dictionary as a set that keeps the order in which the models first called the tools.
     invalid: dict[str, None] = {}
     for each in totals:
         found = each.valid_arguments
@@ -486,6 +490,7 @@ def _tries(totals: Sequence[ModelTotals]) -> Iterator[TotalsRow]:
     pass@k is by Chen et al. (2021), pass^k by Yao et al. (2024, τ-bench).
     """
     most = max((len(each.passing) for each in totals), default=0)
+    # Without repeats, pass@1 is the pass rate, which has its row already.
     if most < 2:
         return
     # For one try, both are the same.
@@ -516,6 +521,7 @@ def _gates(totals: Sequence[ModelTotals], suite_names: Mapping[str, str]) -> Ite
     of_models: list[dict[tuple[str | None, GateMeasureName], GateResult]] = []
     for each in totals:
         of_models.append({(gate.suite, gate.measure): gate for gate in each.gates})
+        # Models may have run different suites, so that some of them lack a gate.
         demands |= of_models[-1]
     with_suite = len({suite for suite, _ in demands}) > 1
     for (suite, measure), demand in demands.items():

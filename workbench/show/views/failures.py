@@ -193,6 +193,7 @@ def cause_lines(group: CauseGroup, width: int) -> Iterator[Line]:
             names.append((name, count))
             needed = max(needed, cell_len(name) + len(count) + 5)
         for name, count in names:
+            # The counts stand in one column right of the longest name, not at the far edge of a wide pane.
             yield spread((Span("   "), Span(name, "tool")), (Span(count),), min(needed, width))
         if (more := len(group.subjects) - MAX_SUBJECTS) > 0:
             yield (Span(f"   and {count_text(more)} more", "muted"),)

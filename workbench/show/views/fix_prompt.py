@@ -128,6 +128,7 @@ def _asked(case: Case, messages: Sequence[Message]) -> list[str]:
         content = message.content
         for call in message.tool_calls:
             content = f"{content} {call.tool}({json.dumps(dict(call.arguments))})"
+        # A message with calls may have no text before them.
         if message.tool_calls:
             content = content.strip()
         said.append((message.role, content))

@@ -56,6 +56,7 @@ def gate_demands(gates: Iterable[GateResult], suite_names: Mapping[str, str], *,
         reached = "unknown, because nothing was graded"
         if gate.reached is not None:
             reached = reached_text(gate.reached, gate.minimum, is_rate=measure.is_rate)
+        # A rate of few runs means little, so its number of runs stands beside it.
         if measure.is_rate and gate.graded:
             reached += f" of {counted(gate.graded, 'graded run')}"
         demand = demanded_text(gate.minimum, is_rate=measure.is_rate)

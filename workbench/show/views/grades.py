@@ -63,6 +63,7 @@ def note_of_issue(issue: Issue, *, at_call: bool = False) -> Note:
 
 def _why(issue: Issue) -> str:
     """Return the reason of an issue; empty if its kind and both calls say the same."""
+    # The expected and the called tool stand in the line already.
     if issue.kind == "wrong tool" and issue.expected and issue.got:
         return ""
     return issue.why
@@ -130,6 +131,7 @@ def is_doubt(issue: Issue, result: RunResult) -> bool:
         return True
     if issue.kind != "tool error" or issue.call is None:
         return False
+    # A mock answers with an error only if the case wants it to; a server's error was not planned.
     return result.trajectory.calls[issue.call].server is not None
 
 
@@ -185,6 +187,7 @@ def step_lines(steps: Sequence[StepGrade], paint: Paint, width: int) -> Iterator
 
 def judgement_text(judgement: Judgement) -> str:
     """Return a judgement on one line: the judge, the criteria, the finding, and the rationale."""
+    # Criteria are often written in several lines of TOML.
     criteria = " ".join(judgement.criteria.split())
     verb, enough = "does not hold", "is not enough"
     if judgement.holds:
@@ -242,6 +245,7 @@ def failed_steps(steps: Sequence[StepGrade]) -> str:
     if len(failed) == 1:
         return f"step {failed[0]} failed, and with it the chain"
     which = f"steps {', '.join(failed[:-1])} and {failed[-1]}"
+    # A chain may have hundreds of steps, and the sentence stands on one line.
     if len(failed) > MAX_NAMED:
         which = counted(len(failed), "step")
     return f"{which} failed, and with them the chain"
@@ -275,6 +279,7 @@ def issue_lines(run: RunResult) -> list[str]:
     """Return the issues of the grade that decides, or the reason for which the run was not graded."""
     grade = run.grade
     if grade is not None:
+        # A run may pass in spite of its issues; then the threshold that it met explains the verdict.
         lines = [*map(issue_text, grade.issues), *filter(None, [why_passed(run)])]
         return lines or [one_line(run.reason or grade.reason)]
     if run.error is None:
@@ -284,6 +289,7 @@ def issue_lines(run: RunResult) -> list[str]:
 
 def expected_lines(case: Case, grade: Grade | None) -> list[str]:
     """Return the calls that a case expects, with the checks of their arguments as the grade describes them."""
+    # The grade has the checks in words; without one, they stand as the suite writes them.
     described: dict[tuple[int | None, str], str] = {}
     if grade is not None:
         for pairing in grade.pairings:

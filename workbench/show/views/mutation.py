@@ -15,6 +15,7 @@ _MAX_NAMED = 5
 
 def mutation_view(report: MutationReport) -> Iterator[Block]:
     """Yield a section for each model, then the cases that were omitted and the runs that were saved."""
+    # Mutants of several suites may have the same name.
     with_suite = len({result.suite for result in report.results}) > 1
     for model in report.models:
         yield Section(line_of(one_line(model), "strong"), list(_of_model(report, model, with_suite=with_suite)))
@@ -37,6 +38,7 @@ def _of_model(report: MutationReport, model: str, *, with_suite: bool) -> Iterat
         yield Paragraph(line_of(share))
     lines = [_survivor_line(result, with_suite=with_suite) for result in survivors]
     for result in mine:
+        # After an error nobody knows whether the case would have noticed the mutant: it is no survivor.
         if result.unclear:
             lines.append(_error_line(result, with_suite=with_suite))
     if lines:

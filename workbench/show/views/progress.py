@@ -112,6 +112,7 @@ class Progress:
     def _over(self, model: str, status: Status, cost_usd: float | None, runs: int = 1) -> None:
         self._models[model].done += runs
         self.statuses[status] += runs
+        # A run of unknown cost is noted apart, because it would make the sum look complete.
         self.cost_usd += cost_usd or 0.0
         self.cost_unknown |= cost_usd is None
 
@@ -122,6 +123,7 @@ class Progress:
     @property
     def waiting(self) -> int:
         """Number of running runs that wait to ask their endpoint again."""
+        # A run may be told to wait before it counts as running.
         return len(self._waiting & self._under_way)
 
     @property
@@ -151,6 +153,7 @@ class Progress:
             if model.began_s is None or model.made < max(ENOUGH_RUNS, model.running):
                 return None
             spent = now_s - model.began_s
+            # A rate over a short time would let the estimate jump with each run.
             if spent < ENOUGH_S:
                 return None
             guesses.append(spent / model.made * left)
@@ -203,6 +206,7 @@ def _parts(progress: Progress, now_s: float, only_ascii: bool) -> Iterator[_Part
     if progress.cost_usd:
         yield _Part(6, (Span(known_cost_text(progress.cost_usd, has_unknown=progress.cost_unknown)),))
     if len(progress.by_model) > 1:
+        # The ranks follow all others, so the models give way first, the last one before the others.
         for rank, (name, (over, of_all)) in enumerate(progress.by_model.items(), 7):
             shown = fit(one_line(name), min(cell_len(one_line(name)), MODEL_WIDTH_MAX))
             yield _Part(rank, (Span(f"{shown} {_done(over, of_all)}", "muted"),))
@@ -271,6 +275,7 @@ def _ends(progress: Progress, only_ascii: bool) -> Line:
 
 def _awaited(progress: Progress, now_s: float) -> Line:
     """Return the wait of the oldest request, and its progress."""
+    # Requests are in the order in which they were sent.
     oldest = next(iter(progress.awaited.values()), None)
     if oldest is None or now_s - oldest.sent_s < _WORTH_A_WORD_S:
         return EMPTY

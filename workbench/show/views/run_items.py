@@ -288,12 +288,14 @@ class RunItems:
     def append_call(self, call_id: str, tool: str) -> None:
         """Append a call with an empty result; an id that exists is ignored."""
         if call_id not in self._calls:
+            # Its result follows it at once, so `result` finds it at the next index.
             self._calls[call_id] = self.append(CallItem(call_id, tool, len(self.order)))
             self.order.append(self._calls[call_id])
             self.append(ResultItem(tool=tool))
 
     def finish_text(self) -> None:
         """Mark a streaming text at the end as complete."""
+        # Only the text at the end can still grow.
         if isinstance(last := self.last, TextItem) and not last.done:
             last.done = True
             self._changed.add(len(self.items) - 1)
@@ -318,6 +320,7 @@ class RunItems:
             self._changed = {index for index in self._changed if index < first}
             self._calls = {call: index for call, index in self._calls.items() if index < first}
             for indices in (self.order, self.rounds, self.steps):
+                # The lists are sorted: indices are appended, and move together.
                 del indices[bisect_left(indices, first) :]
             if self.held is not None and self.held >= first:
                 self.held = None
@@ -395,6 +398,7 @@ class RunItems:
 
         The others were removed, and new ones may have taken their places.
         """
+        # Reported once: the next cut is counted from this call on.
         cut, self._cut = self._cut, None
         return cut
 

@@ -67,6 +67,7 @@ def outcome_notes(item: OutcomeItem, result: RunResult, *, in_full: bool) -> Ite
         yield Note(" ", ENDINGS["stopped"])
     elif finish is not None and finish.reason in ENDINGS:
         yield Note(" ", ENDINGS[finish.reason])
+    # A chain breaks off at one place, so the steps that were never reached are its last ones.
     never = []
     for step in result.steps:
         if step.status is None:

@@ -67,10 +67,12 @@ def _head_of(part: Part | None, width: int) -> list[Line]:
 
 def both_heads(left: Part, right: Part, width: int) -> Line:
     """Return the numbers of two rounds, and the usage of each, on one line."""
+    # Two rounds of the same number are named once.
     numbers = dict.fromkeys((left.round, right.round))
     spans = [Span(f"round {' beside round '.join(map(str, numbers))}", "heading")]
     rounds = filter(None, (left.of, right.of))
     for number, facts in enumerate(map(_round_facts, rounds), 1):
+        # A round that is still in flight has no facts yet.
         if facts:
             spans.append(Span(f"  {number} {facts}", "muted"))
     return cut_line(tuple(spans), width)

@@ -138,6 +138,7 @@ class RunView:
 
     def add(self, event: Event) -> None:
         """Add an event of the run."""
+        # A notice of waiting is replaced by the event that ends the wait.
         self._end_wait()
         run = self._run
         match event.payload:
@@ -146,6 +147,7 @@ class RunView:
             case StepStarted() as step:
                 self._begin_step(step)
             case RequestStarted(round=number):
+                # A second request with the number of one that has no answer yet is its retry.
                 if self._is_under_way(number):
                     self._begin_again(event.time_ms)
                 else:
@@ -158,6 +160,7 @@ class RunView:
                 if (asked := run.request()) is not None:
                     asked.retry = retry
                     end_ms = event.time_ms + retry.wait_ms
+                    # Without the beginning of the run, only the length of the wait is known.
                     asked.retry_at = None
                     if self.began is not None:
                         asked.retry_at = self.began + timedelta(milliseconds=end_ms)
@@ -342,6 +345,7 @@ class RunView:
     def _say(self, text: str, *, reasoning: bool) -> None:
         self._answers()
         last = self._run.last
+        # Deltas of one kind grow one item; the other kind, or a call in between, begins a new one.
         if isinstance(last, TextItem) and last.reasoning == reasoning and not last.done:
             last.text.append(text)
             self._run.changed(len(self._run.items) - 1)
@@ -353,6 +357,7 @@ class RunView:
         """Show the text of the answer so far as reasoning."""
         for index in reversed(range(len(self._run.items))):
             item = self._run.items[index]
+            # The items of the answer stand behind its request.
             if isinstance(item, RoundItem):
                 break
             if isinstance(item, TextItem):
@@ -448,6 +453,7 @@ def add_message(run: RunItems, message: MessageItem) -> None:
 def edit_result(run: RunItems, edit: ResultEdited) -> None:
     """Show the edited result and keep the original."""
     if (answer := run.result(edit.call_id)) is not None and answer.result is not None:
+        # A result that is edited twice keeps the server's own as the original.
         answer.unedited = answer.unedited or answer.result
         answer.result = replace(answer.result, content=edit.content, is_error=edit.is_error)
 
@@ -518,6 +524,7 @@ def place_at(run: RunItems, index: int) -> RunPlace | None:
     call = run.items[at]
     if not isinstance(call, CallItem):
         return RunPlace(number, step=step)
+    # `order` is sorted, so the calls since the request are counted without walking the run.
     earlier = bisect_left(run.order, at) - bisect_left(run.order, asked)
     came = isinstance(item, ResultItem) and item.result is not None
     return RunPlace(number, call.call_id, call.index, earlier + came, came, step)

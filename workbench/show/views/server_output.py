@@ -79,6 +79,7 @@ def failure_text(reason: str, output: ServerOutput | None, log_key: str) -> str:
 
     A notice has no room for the command and the file.
     """
+    # The failure of a server ends with the command that started it.
     failure, command, _ = reason.rpartition(" (command: ")
     if not command:
         return one_line(reason)

@@ -38,6 +38,7 @@ def kind_of(case: Case) -> Kind:
 
     A case that is skipped, or does neither, is `other` and no prompt of a submission.
     """
+    # A skipped case has no result to submit.
     if case.skip is not None:
         return "other"
     if case.expected_calls():
@@ -62,6 +63,7 @@ def what_is_missing(cases: Iterable[Case]) -> str | None:
     if not add:
         return None
     needed_text, has_text, add_text = map(" and ".join, (needs, has, add))
+    # An id that is listed here may be a prompt whose expectation was forgotten.
     neither = after("; skipped, or neither of both: ", ", ".join(ids["other"]))
     return f"a submission needs {needed_text}, and there are {has_text}: add {add_text}{neither}"
 
@@ -124,6 +126,7 @@ def _kind(case: Case | None) -> Kind:
 
 def _prompt(shown: ShownCase, number: int, *, asked_for: bool) -> Prompt:
     case, result = shown.case, shown.result
+    # The calls of the run that decides explain the verdict of the case.
     run = result.decisive_run
     prompt, expected = "", tuple[str, ...]()
     if case is not None:

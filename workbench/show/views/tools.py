@@ -90,6 +90,7 @@ def finding_lines(suites: Sequence[SuiteTools], paint: Paint) -> Iterator[str]:
         last = None
         for finding in findings:
             about = ", ".join(map(_origin, finding.tools)) or "all tools"
+            # Findings come tool by tool, so each tool is named once, above its own.
             if about != last:
                 yield f"  {one_line(about)}"
             last = about
@@ -97,6 +98,7 @@ def finding_lines(suites: Sequence[SuiteTools], paint: Paint) -> Iterator[str]:
             if finding.severity == "error":
                 role = "failed"
             yield f"    {paint(finding.severity, role)}: {lint_text(finding)}"
+        # Lint has two severities: a finding that is no error is a warning.
         errors = sum(finding.severity == "error" for finding in findings)
         tools = counted(sum(len(source.tools) for source in suite.sources), "tool")
         yield f"  {tools}: {counted(errors, 'error')}, {counted(len(findings) - errors, 'warning')}"

@@ -103,6 +103,7 @@ def _head(totals: AnyTotals, title: str, counts: str) -> Line:
 
 
 def _facts(*facts: str) -> Iterator[Line]:
+    # An unknown fact is an empty text, and a line of unknown facts is omitted.
     if said := _BETWEEN.join(filter(None, facts)):
         yield (Span(f"  {said}", "muted"),)
 
@@ -240,6 +241,7 @@ def valid_arguments_text(found: ValidArguments) -> str:
         return f"{VALID_ARGUMENTS.title} unknown"
     rate = f"{VALID_ARGUMENTS.title} {rate_text(found.valid / found.checked)}"
     of_tools = []
+    # Tools whose calls are all valid would hide the others.
     for tool in found.invalid_tools:
         of_tools.append(f"{one_line(tool.tool)} {of_text(tool.valid, tool.checked)}")
     if not of_tools:

@@ -148,6 +148,7 @@ class StepLines:
                 self._text.append(text)
             case ReasoningDelta(text=text):
                 self._reasoning.append(text)
+            # Some endpoints send reasoning as text and mark its end only, so the text so far becomes reasoning.
             case TextWasReasoning():
                 self._reasoning += self._text
                 self._text.clear()
@@ -158,6 +159,7 @@ class StepLines:
                 self._failure = error
             case RetryScheduled(attempt=attempt, wait_ms=wait_ms, reason=reason):
                 retry = f"↻ retry {attempt} in {duration_text(wait_ms)}"
+                # Most reasons of a retry are the failure itself, which the line above has.
                 if reason != self._failure:
                     retry += f": {one_line(reason)}"
                 return [f"▲ {one_line(self._failure)}", retry]
@@ -189,6 +191,7 @@ class StepLines:
         lines: list[str] = []
         if response.waited_ms:
             lines.append(f"· {waited_text(response.waited_ms)}")
+        # An answer without text and calls would otherwise leave no line at all.
         is_silent = self._silent and not "".join(self._text).strip()
         lines += self._words()
         if is_silent:
@@ -244,6 +247,7 @@ EDITED = "a person edited this run: the result is not the model's alone"
 
 def unread_text(trajectory: Trajectory) -> str:
     """Return a note that the model never read the last messages; empty if it did, or if the run is not over."""
+    # A message that a later request carried is no longer in `added`.
     if trajectory.finish is None or not trajectory.added:
         return ""
     return "the last message of a person was never read: no request followed it"
@@ -296,6 +300,7 @@ def repaired_line(results: Sequence[RunResult]) -> str | None:
     """Return the repaired deviations, each with its share of the runs that asked a model; `None` without any."""
     kinds = Counter[str]()
     for result in results:
+        # `repaired` has each kind once for a run, so the counts are numbers of runs.
         kinds.update(result.repaired)
     return _line(kinds, sum(result.was_asked for result in results))
 
