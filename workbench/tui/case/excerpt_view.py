@@ -110,6 +110,7 @@ def excerpt_lines(
     for index, text_line in enumerate(painted):
         number = excerpt.first + index
         starts[number] = len(laid_out)
+        # A wrapped line continues two cells further in than its text begins.
         hang = min(_indent_of(text_line) + 2, room // 2)
         at = shown_lines[index].at
         for begin, end, role in found.get(index, ()):

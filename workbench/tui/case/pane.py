@@ -109,6 +109,7 @@ class CasePane(Vertical):
         elif row is None or row.open is None:
             form.show(None, case_picture(tree).message, row and row.key)
         else:
+            # A new form begins at its first missing value; an edited one keeps the cursor.
             self._forms += not is_same
             self._show_form(form, row, row.open)
         return self._go_to_step(row, is_same)

@@ -34,18 +34,18 @@ from workbench.tui.grades.pairing import pairing_blocks, shown_steps, step_lines
 from workbench.tui.grades.state import GradesState
 
 ROWS = 3
-"""Number of rows of each grader in the list: its name, and two of the reason."""
+"""The number of rows of each grader in the list: one for its name, two for the reason."""
 
 MAX_ISSUES = 200
-"""Most issues that are shown; a copy has all of them."""
+"""The largest number of issues that are shown."""
 
 _VERBS: Mapping[Status, str] = {Status.FAILED: "fail it", Status.WARNED: "warn", Status.PASSED: "pass it"}
 
 _MIN_BEHIND_CELLS = 10
-"""Least width behind a label; with less, the text goes to the next row."""
+"""The smallest width behind a label for its text; with less, the text goes below the label."""
 
 _UNBROKEN = 200
-"""Width of copied lines, in which nothing is wrapped."""
+"""The width of copied lines, which are wrapped less than on the screen."""
 
 
 def list_line(state: GradesState, index: int, width: int) -> Line:
@@ -197,6 +197,7 @@ def _section(title: str, notes: Sequence[Note], width: int) -> list[Line]:
 
 def copied_grade(state: GradesState) -> tuple[str, str]:
     """Return the selected grade as text with all details, and its name for the notice."""
+    # Set for a moment, because the page shows values in full only then.
     shown, state.more = state.more, True
     lines = "\n".join(plain(line).rstrip() for line in grade_page(state, _UNBROKEN).lines)
     state.more = shown

@@ -43,16 +43,16 @@ from workbench.show.visible import compact_json, one_line, widest_cells
 from workbench.tui.grades.state import GradesState, SilentStep
 
 SIDE_BY_SIDE_CELLS = 76
-"""Width in cells from which on expected and actual calls are side by side."""
+"""The smallest width at which expected and actual calls are side by side."""
 
 MAX_NAME_CELLS = 18
 _PLACE_CELLS = len("any order") + 2
 
 MAX_PAIRINGS = 300
-"""Most pairings that are shown."""
+"""The largest number of pairings that are shown."""
 
 FOLDED_FROM = 4
-"""Number of pairings from which on correct ones are folded."""
+"""The smallest number of pairings of which the correct ones take a single line."""
 
 _MARKS: dict[bool, tuple[str, Role]] = {True: (GLYPHS.passed, "passed"), False: (GLYPHS.failed, "failed")}
 
@@ -128,6 +128,7 @@ def _is_right(pairing: CallPairing, account: Account | None) -> bool:
 
 
 def _columns(state: GradesState, pairings: Sequence[CallPairing], width: int) -> Columns:
+    # The column of names is as wide as the longest name that is shown.
     names: set[str] = set()
     for pairing in pairings[:MAX_PAIRINGS]:
         for verdict in pairing.arguments:
@@ -220,10 +221,7 @@ def _beside(wanted: Line, made: Line, columns: Columns) -> Line:
 
 
 def _made(state: GradesState, pairing: CallPairing, *, brief: bool) -> Line:
-    """Return the actual call of a pairing, or that there is none.
-
-    With `brief`, an expected tool is not repeated.
-    """
+    """Return the actual call of a pairing; with `brief`, without its tool if that is the expected one."""
     if pairing.call is None:
         return (Span(f"{GLYPHS.missing} never called", "failed"),)
     tool = state.calls[pairing.call].tool
@@ -322,14 +320,11 @@ INDENT = 4
 EARNED_CELLS = 19
 
 _FOLDED, UNFOLDED = 2_000, 20_000
-"""Characters of a value that are read, on one row and on several."""
+"""The largest number of characters of a value that are laid out: on one row, and on several."""
 
 
 class Columns(NamedTuple):
-    """The widths of the columns.
-
-    If there is room for one only, `expected` is 0 and the expected value goes below.
-    """
+    """The widths of the columns; without room for two, `expected` is 0 and expected values go below actual ones."""
 
     name: int
     expected: int

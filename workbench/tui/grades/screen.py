@@ -33,10 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GradesNow(Situation):
-    """The situation of the screen.
-
-    `runs` is the number of the case's runs with grades.
-    """
+    """The situation of the screen of grades; `runs` is the number of runs of the case that have grades."""
 
     runs: int = 0
 
@@ -254,6 +251,7 @@ def open_grades(app: Workbench) -> None:
         graded = _graded(selection.runs)
         if not graded:
             return None
+        # A run that was regraded meanwhile has another result: then the first run counts as the displayed one.
         now = 0
         for at, (_, _, shown) in enumerate(graded):
             if shown is state.result:

@@ -78,7 +78,7 @@ class GradesState:
         return self._explained[grade.grader]
 
     def step_of(self, about: CallPairing | Issue | SilentStep) -> int | None:
-        """Return the step of a chain, from 1, that a line or an issue is about; `None` if there is none."""
+        """Return the step of a chain, from 1, to which a pairing or an issue belongs; `None` if there is none."""
         if isinstance(about, SilentStep):
             return about.number
         if about.expected_call is not None and about.expected_call < len(self._step_of_expected):
@@ -88,7 +88,7 @@ class GradesState:
         return self._step_of_call.get(about.call)
 
     def made_elsewhere(self, pairing: CallPairing) -> str:
-        """Return the place of a pairing's call if it is not the step that expects the call; otherwise nothing."""
+        """Return where a call was made ("in step 2") if that is not the step that expects it; otherwise nothing."""
         if not self.case.steps or pairing.call is None or pairing.expected_call is None:
             return ""
         made = self._step_of_call.get(pairing.call)
@@ -112,6 +112,7 @@ class GradesState:
 
     def look_as(self, other: GradesState) -> None:
         """Take over the selected grader and the level of detail."""
+        # Another run may have been graded by other graders.
         names = [grade.grader for grade in self.grades]
         if other.selected.grader in names:
             self.cursor = names.index(other.selected.grader)

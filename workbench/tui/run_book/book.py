@@ -67,9 +67,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of the batches in progress.
+    """The progress of the running batches, taken together.
 
-    `elapsed_s` counts from the start of the first batch, without time in which everything waited for the user.
+    `elapsed_s` counts from the start of the first batch, without the time in which all runs waited for the user.
     """
 
     done: int

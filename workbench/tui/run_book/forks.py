@@ -40,10 +40,7 @@ def with_branches(runs: Sequence[RunRecord]) -> list[RunRecord]:
 
 
 def in_place_of(run: RunRecord, fork: RunRecord, runs: Mapping[RunKind, RunRecord]) -> dict[RunKind, RunRecord]:
-    """Return the runs of a case with a fork in the place of the run from which it departs.
-
-    Forks of that run become forks of its origin.
-    """
+    """Return the runs of a case with `fork` in the place of `run`, whose forks become forks of its origin."""
     for other in runs.values():
         if other.origin is run:
             other.origin = run.origin

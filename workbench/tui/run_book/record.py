@@ -220,12 +220,12 @@ class RunRecord:
     unwritten: bool = False
     """Whether the run was recorded by this program and is not saved yet."""
     original: tuple[PlannedRun, RunResult] | None = None
-    """The plan and the result from when it ran, if it was regraded since."""
+    """The plan and the result of the time when the run was made, if it was regraded since."""
     origin: RunRecord | None = field(default=None, repr=False)
     """The run from which this one was forked."""
     origin_name: str = ""
     past_holds: tuple[PastHold, ...] = field(default=(), repr=False)
-    """The earlier holds of the run in whose place this one is held, if the user stepped back in that one."""
+    """The earlier holds of the run that this one replaced when the user stepped back."""
     shelf: Shelf | None = field(default=None, repr=False)
     """Decides how long the finished run stays unpacked."""
     parts: SuiteParts = field(default_factory=lambda: SuiteParts(NO_SECRETS), repr=False)
@@ -515,7 +515,7 @@ class RunRecord:
         return self.original[0]
 
     def is_of(self, suite: OpenSuite, case: CaseOutline | None) -> bool:
-        """Return whether the case as it is now asks and expects the same as it did for the run."""
+        """Return whether a case in its current state asks and expects the same as it did for the run."""
         now = None
         if case is not None:
             now = read_now(suite, case)
@@ -527,10 +527,7 @@ class RunRecord:
 
     @property
     def to_save(self) -> tuple[PlannedRun, RunResult | None]:
-        """The content of a recording: the run with its current grade.
-
-        If the case asks something different now, it is the original grade.
-        """
+        """The plan and result to save: the current ones, or the original ones if the case asks something else now."""
         if self.original is None or same_question(self.made, self.planned.suite, self.planned.case):
             return self.planned, self.result
         return self.original

@@ -1,4 +1,4 @@
-"""Finished runs that need a new grade because their cases now expect something else, and the moves of grades."""
+"""The finished runs to regrade because their cases were edited, and the changes of grades that result."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.record import RunRecord
 
 AT_ONCE_RUNS = 8
-"""Number of runs graded before the next key is read; each takes about a millisecond."""
+"""The number of runs that are graded before the next key is handled, about a millisecond each."""
 
 AT_ONCE_CALLS = 10
-"""Most calls of a run that is graded at once; runs with more take longer."""
+"""The largest number of calls of a run that is graded at once."""
 
 Pace = Literal["at once", "in background", "with Python"]
 """The way to grade a run: before the next key is handled, in the background, or by calling the suite's Python code."""
@@ -35,9 +35,10 @@ Pace = Literal["at once", "in background", "with Python"]
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A finished run, and its plan by the case as it is now.
+    """A finished run to regrade, with its plan by the current case (`now`).
 
-    `figures` are those of `result`. `known` is the new result, if the same case graded the run before.
+    `figures` and `result` are those of its present grade. `known` is the new result, if the current case is the one
+    that graded the run originally.
     """
 
     run: RunRecord
@@ -67,9 +68,9 @@ class DueCase:
 
 
 class Regrading:
-    """The cases whose runs may need regrading, as edits of suites change them.
+    """The cases whose runs may need regrading, found by following the edits of suites.
 
-    The cost of a change depends on its size instead of the number of cases.
+    The cost of an edit depends on the number of edited cases, not of all cases.
     """
 
     def __init__(self, book: RunBook) -> None:
@@ -86,9 +87,9 @@ class Regrading:
         return len(self._due)
 
     def follow(self, suite: OpenSuite, selected: CaseOutline | None = None) -> None:
-        """Take over the current state of a suite.
+        """Find the cases of an edited suite whose runs may need regrading.
 
-        While some of its cases have errors, only the `selected` case is checked.
+        While the suite has errors, only the `selected` case is checked.
         """
         file, before = suite.file, self._followed.get(suite.path)
         if file.suite is None:
@@ -145,7 +146,7 @@ class Regrading:
                 del self._due[case.key]
 
     def take_summary(self) -> str:
-        """Return the grades that moved since the last call, in words; empty if none did."""
+        """Return how grades changed since the last call, in words; empty if none did."""
         moves = []
         for run, before in self._moved.values():
             if run.figures is not None:

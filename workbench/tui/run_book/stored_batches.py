@@ -28,10 +28,10 @@ MAX_RUNS_OF_CASE = 1_000
 
 @dataclass(frozen=True)
 class ReadBatches:
-    """The newest batches, the newest first, with damaged ones.
+    """The latest batches, the newest first, damaged ones included.
 
-    `regraded` are the numbers of their regrades; `going` are the batches with runs in progress, here or elsewhere.
-    `older` is the number of further batches, and `older_forks` the number of forks among these.
+    `regraded` is the number of regrades by batch, `going` are the batches with runs in progress, in this program or
+    another. `older` and `older_forks` count the batches before these: all, and those of forks.
     """
 
     batches: tuple[BatchRow, ...] = ()
@@ -42,15 +42,15 @@ class ReadBatches:
 
 
 MAX_RUNS_READ = 20_000
-"""Most runs of a batch that is read as a whole; of a larger one, the first cases with as many runs are read."""
+"""The largest number of runs of a batch that are read; of a larger batch, only some cases are."""
 
 
 @dataclass(frozen=True)
 class ReadBatch:
-    """A batch and its runs, graded by `grading` or originally.
+    """A batch and its runs, with the grades of the regrade `grading` or, without one, of the batch itself.
 
-    `is_going` is true while it has runs in progress, here or elsewhere. Of a large batch, `runs` are those of its
-    first cases, or of the first cases that have all of `words`; `is_all` is true if there are no other such cases.
+    `is_going` is true while runs are in progress, in this program or another. Of a large batch, `runs` are those of its
+    first cases, or of the first cases with all of `words`; `is_all` is false if there are more such cases.
     """
 
     batch: BatchRow
@@ -58,7 +58,7 @@ class ReadBatch:
     grading: Regrade | None = None
     is_going: bool = False
     gates: Mapping[str, Gate] = field(default_factory=dict)
-    """The gate of each suite, by its key, as far as its text can be read; none if runs are omitted."""
+    """The gate of each suite whose text can be read, by its key; empty if runs are omitted."""
     words: str = ""
     is_all: bool = True
 
@@ -90,7 +90,7 @@ def read_batches(file: Path, most: int | None = None) -> ReadBatches:
 
 
 def read_trends(file: Path, batch: BatchRow) -> dict[TrendKey, list[tuple[int, float]]]:
-    """Return the latest results of each suite with each model of a batch, up to it, the oldest first."""
+    """Return the latest results of each suite with each model of a batch, up to that batch, the oldest first."""
     from workbench.analysis.trends import stored_trends
 
     with opened(file) as history:
@@ -115,9 +115,9 @@ def read_cases(
     words: str = "",
     is_wanted: Callable[[], bool] = lambda: True,
 ) -> ReadBatch:
-    """Return one batch, or of a large one the first cases that have all of `words`, as `case_text` writes them.
+    """Return one batch; of a large one, only the first cases whose `case_text` has all of `words`.
 
-    `grading` is the id of one of its regrades. Raises OutdatedError once the result is no longer wanted.
+    `grading` is the id of a regrade. Raises OutdatedError as soon as `is_wanted` returns false.
     """
     with opened(file) as history:
         return _batch(history, file, number, grading, words, MAX_RUNS_READ, is_wanted)

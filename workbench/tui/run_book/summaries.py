@@ -126,7 +126,7 @@ class RunsByModel:
 
 
 def _fewer_ended(runs: Sequence[RunRecord], before: Sequence[RunRecord]) -> bool:
-    """Return whether some runs are active or were stopped, and fewer ended by themselves than of the earlier runs."""
+    """Return whether runs are incomplete, with fewer results than the runs before them."""
     over = _verdicts(runs)
     return over < len(runs) and over < _verdicts(before)
 
@@ -167,7 +167,7 @@ NEVER_RUN = CaseSummary()
 
 
 class CaseTally(NamedTuple):
-    """Numbers of cases: passed or warned, graded, and with an error with some model."""
+    """The numbers of cases that passed or warned (`good`), that were graded, and that ended in an error on a model."""
 
     good: int = 0
     graded: int = 0
@@ -224,10 +224,7 @@ class Counts:
 
 
 def deciding_run(runs: Sequence[RunRecord]) -> int:
-    """Return the index of the run to show first.
-
-    That is, for the first model, the last repeat with the status of the case, or else the last repeat.
-    """
+    """Return the index of the run to show first: on the first model, the last with the combined status, or the last."""
     return next(_deciding_runs(runs), 0)
 
 

@@ -200,9 +200,9 @@ _ANSWERS: tuple[tuple[TrustAnswer, Option], ...] = (
 
 
 class TrustScreen(AskScreen[TrustAnswer]):
-    """Asks for trust: once, always or no, and with `mocks` also whether to use mocks.
+    """Asks for trust in a suite: once, always, no or, with `mocks`, to answer its tools by mocks.
 
-    `allowed` are the consequences of trust, one line each.
+    `allowed` are the things that trust would allow, one line each; `refusing` describes the answer no.
     """
 
     def __init__(

@@ -130,6 +130,7 @@ class Questions:
             self._runner.stop([run.run_id])
             self._stage.announce(f"Stopping {run.case_name}; what is finished is kept", "text", GLYPHS.stopped)
             return
+        # The engine knows no permission for a batch: `look` answers its other runs, each when it asks.
         leave: Leave = "run"
         if answer != "batch":
             leave = answer

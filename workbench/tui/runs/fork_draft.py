@@ -36,7 +36,7 @@ ForkKey = tuple[Path, str, bool, ForkPoint]
 
 @dataclass(frozen=True)
 class StepBack:
-    """One step back from the place where a run is held."""
+    """A fork of a held run at its previous hold (`to`), which takes the place of the run; `hold` is the present one."""
 
     run: RunRecord
     hold: int | None

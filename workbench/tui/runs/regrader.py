@@ -65,7 +65,7 @@ class Regrader:
         self._worker: Worker[object] | None = None
 
     def follow(self, change: SuitesChanged) -> None:
-        """Regrade the runs that a change affects: at once, reported as `OpenSuites.moved`, or soon."""
+        """Regrade the runs that a change affects: a few at once, described in `OpenSuites.moved`, many soon."""
         selected, outline = self._selection.suite, self._selection.outline
         for suite in change.suites:
             seen = None
@@ -113,6 +113,7 @@ class Regrader:
 
     async def _grade_waiting(self) -> None:
         state = self._state
+        # Another edit within this time cancels the work before it costs anything.
         await asyncio.sleep(REST_S)
         total, began_s, shown_s = state.waiting, self._clock(), 0.0
         refused: dict[Path, str] = {}

@@ -134,16 +134,16 @@ class Runner:
             self._runtime.allow(run_id, call_id, leave)
 
     def raise_cost_limit(self, batch: str, usd: float | None) -> None:
-        """Answer whether a batch may exceed its cost limit: the new limit, or `None`."""
+        """Set a new limit for a batch that has reached its cost limit; `None` makes no further runs of it."""
         if self._runtime is not None:
             self._runtime.raise_cost_limit(batch, usd)
 
     async def go_on(self, run_id: str, until: Until, hold: int | None) -> str | None:
-        """Let a run continue from the displayed hold, or hold an active run at its next stop; return why it cannot."""
+        """Let a run go on from the displayed hold, or hold a run in progress; return why that is impossible."""
         return await self._send(lambda runtime: runtime.go_on(run_id, until, hold))
 
     async def do(self, run_id: str, command: Command, hold: int) -> str | None:
-        """Apply a command to a run at the displayed hold; return why that is impossible."""
+        """Apply a command to a run at the displayed hold; return why that is impossible, if it is."""
         return await self._send(lambda runtime: runtime.do(run_id, command, hold))
 
     async def _send(self, tell: Callable[[AppRuntime], Future[str | None]]) -> str | None:
@@ -191,6 +191,7 @@ class Runner:
         runtime, self._runtime = self._runtime, None
         if runtime is not None:
             runtime.close()
+            # Kept, because the numbers of its batches are still asked for.
             self._closed = runtime
 
     def number_of(self, batch: str) -> int | None:

@@ -259,6 +259,7 @@ class Starter:
         Active runs are omitted.
         """
         async with self._alone():
+            # A case can run on several models at once, so the model counts as well.
             busy = {(run.path, run.case_id, run.model) for run in self._book.under_way()}
             of_suites: dict[Path, dict[RunOf, None]] = {}
             for each in wanted:
@@ -328,10 +329,8 @@ class Starter:
         return await self._fork(draft, self._book.branch)
 
     async def step_back(self, back: StepBack) -> str | None:
-        """Start a fork at the previous hold of a held run, which it replaces, and stop the run.
-
-        The fork is held there again. Returns why it is not started.
-        """
+        """Replace a held run by a fork that is held one hold earlier; return why that is impossible, if it is."""
+        # The run is stopped last, so that it stays if the fork cannot start.
         why = await self._fork(back, self._book.step_back, until="stop")
         if why is None:
             self._runner.stop([back.run.run_id])
@@ -461,8 +460,9 @@ class Starter:
     async def _approved(self, plan: Plan) -> tuple[Plan, Approval, str | None]:
         """Ask for trust in the suites of a plan; return the plan without untrusted suites, its approval, and a notice.
 
-        Asks if necessary. The needs of thousands of runs are collected in a thread.
+        The notice names the first suite that is not trusted; it is `None` if all are.
         """
+        # The needs of thousands of runs are collected in a thread.
         decision = await self._decided(await asyncio.to_thread(needs, plan), "do not run this suite")
         if not decision.refused:
             return plan, decision.approval(), None

@@ -90,7 +90,7 @@ def status_line(
 
 
 _MIN_MODELS_CELLS = 8
-"""Least room in which models are cut in their middle; in less, they are cut at their end, or not seen at all."""
+"""The smallest room in which the names of models are cut in the middle; with less, they are cut at the end."""
 
 _COUNTS, _LEFT, _TIME, _BAR, _TIME_LEFT, _MODELS, _TOKENS, _COST = range(8)
 """The rank of each part; the part with the highest rank is left out first."""
@@ -183,7 +183,7 @@ def progress_bar(progress: Progress, width: int = BAR_CELLS) -> Line:
 def progress_ends(progress: Progress, about: Line = EMPTY) -> tuple[Line, ...]:
     """Return possible ends of a title, the longest first and an empty one last.
 
-    Without active batches, only `about`.
+    An end is the progress of batches, followed by `about` if there is room; without batches, it is `about` alone.
     """
     if not progress.under_way:
         return (about, EMPTY)
@@ -202,6 +202,7 @@ def progress_ends(progress: Progress, about: Line = EMPTY) -> tuple[Line, ...]:
     took = (Span(f"{clock(progress.elapsed_s)}  ", "muted"),)
     going = (*numbers, *statuses, *running, *left)
     few_words = (*numbers, *statuses, *short_running, *left)
+    # Left out one after the other: `about`, the time taken, the long bar and some words, the time left, the bar.
     return (
         (*bar, *going, *time_left, *_GAP, *took, *about),
         (*bar, *going, *time_left, *_GAP, *took),

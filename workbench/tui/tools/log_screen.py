@@ -108,6 +108,7 @@ class LogScreen(SearchedScreen[None]):
         right: Line = (Span(f"{one_line(str(self._file))} ", "muted"),)
         self.query_one("#log-title", Bar).say(lambda width: title_line(left, (right, ()), width))
         self.set_interval(LOOK_EVERY_S, self._look)
+        # The first look is taken at once, as soon as the lines know their width.
         self.call_after_refresh(self._look)
 
     async def _look(self) -> None:

@@ -442,6 +442,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
             return
         key = (row.source.file.path, row.tool.name)
         form = self._forms.get(key)
+        # A tool that has changed needs a form with its new parameters.
         if form is None or form.tool != row.tool:
             form = self._forms[key] = CallForm(row.tool)
         screen = CallScreen(

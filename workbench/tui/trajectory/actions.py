@@ -120,6 +120,7 @@ class ShownRunActions(MainActions):
 
     def _choose_run(self, step: int) -> None:
         selection = self.app.selection
+        # After the last run comes the first.
         selection.choose_run((selection.chosen_run + step) % len(selection.runs))
 
     @action(

@@ -561,6 +561,7 @@ class FormFields(FormRows):
         """Apply an addition, and open a field if it has a value to fill in."""
         if self._apply(edit) is not None or (row := self.page.current) is None:
             return
+        # A message, server or tool has its first value on the row below.
         if edit.place[-2] in ("messages", "servers", "tools"):
             self.page.go(self.page.row + 1)
             self._open()

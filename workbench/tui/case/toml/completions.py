@@ -30,6 +30,7 @@ _TOOL = re.compile(r"\btool\s*=\s*\"([^\"]*)\"")
 TYPED_TOOL = re.compile(r"\btool\s*=\s*\"([^\"\\]*)$")
 """Matches a line up to the cursor inside the name of a tool."""
 _INLINE = re.compile(r"\b(args|when)\s*=\s*\{(.*)$")
+# A line is searched up to the cursor, so the patterns of typed parts match its end.
 _TYPED_KEY = re.compile(r"\s*([\w-]*)$")
 _TYPED_CHECK = re.compile(r"\s*([\w-]+)\s*=\s*\{\s*(\w*)$")
 _TYPED_VALUE = re.compile(r"\s*([\w-]+)\s*=\s*(\"?[^\",{}\[\]]*)$")
