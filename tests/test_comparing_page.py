@@ -85,7 +85,7 @@ def test_what_is_just_enough_is_no_more_than_even_odds_and_four_in_five_take_up_
 def test_the_examples_are_computed_rightly() -> None:
     assert round(z_of(LEVEL), 2) == 1.96
     low, high = share_interval(3, 3)
-    assert f"this one says {100 * low:.0f} to {100 * high:.0f}%" in TEXT
+    assert f"the interval is {100 * low:.0f} to {100 * high:.0f}%" in TEXT
     low, high = share_interval(24, 30)
     assert f"At 80%, the interval of each rate is {100 * (high - low):.0f} points wide there" in TEXT
     once, twice, *_ = passing([(3, 5)])

@@ -121,7 +121,7 @@ MAX_HEADER_BYTES = 64 << 10
 """One line of the head of a response. Gateways put long policies there; servers accept 8 to 32 KiB."""
 
 MAX_LISTING_BYTES = Limit(16 << 20, "sends more than {mib} as its list of models", "correct base_url")
-"""A body that is no model's answer. A listing of ten thousand models has a tenth of it."""
+"""A body that is not a model's answer. A listing of ten thousand models has a tenth of it."""
 
 MAX_HOLD_SECONDS = 60.0
 """The longest pause that an endpoint may ask all runs of a model to make: rate limits usually count per minute."""
@@ -158,7 +158,7 @@ MAX_OUTPUT_BYTES = Limit(
 """Standard output of a suite's own program. It is one run as JSON."""
 
 MAX_STRAY_LINES = 200
-"""Lines of a server's standard output that are no message and are logged. A server that logs there would fill it."""
+"""Lines of a server's standard output that are not messages and are logged. A server that logs there would fill it."""
 
 MAX_STRAY_LINE_CHARS = 2_000
 """Characters that are logged of such a line."""

@@ -154,7 +154,7 @@ ADVICE: Mapping[Cause, Advice] = {
 }
 
 BASELINE = "offline"
-"""The offline model, which matches words and is no language model."""
+"""The offline model, which matches words and is not a language model."""
 
 FOR_BASELINE = "this baseline matches words: choose another model"
 """The advice on failures of the offline model, which no better description prevents."""

@@ -2,7 +2,7 @@
 
 Results are counted in the order of the plan, which is random, not in the order in which runs end. So a decision depends
 on the results alone, and is the same when a stored batch is read again. In the order of their ends, quick runs would
-come first, and these are no random sample.
+come first, and these are not a random sample.
 """
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ def _environment_at(folder: Path, program: Program) -> _Environment:
 
 
 def _changed_variables(before: _Environment, now: _Environment) -> list[str]:
-    # A `.env` file that cannot be read is an error, which is no change as long as it is the same error.
+    # A `.env` file that cannot be read is an error, which is not a change as long as it is the same error.
     if isinstance(before, ConfigError) or isinstance(now, ConfigError):
         if str(before) == str(now):
             return []

@@ -45,7 +45,7 @@ MODEL_NAME = "given calls"
 def call(tool: str, arguments: Mapping[str, JsonValue] | str | None = None, /, **named: JsonValue) -> ToolCall:
     """Make a tool call, for `grade` or as the answer of an agent.
 
-    Arguments are named, or given as one mapping, or as the JSON text that a model wrote. Text that is no JSON object
+    Arguments are named, or given as one mapping, or as the JSON text that a model wrote. Text that is not a JSON object
     makes a call with broken arguments, which is graded as such. Raises TypeError for values that JSON cannot hold.
 
     >>> import workbench

@@ -355,7 +355,7 @@ class Document:
             yield gap
 
     def _head_written(self, parts: SuiteText, line_end: str) -> str:
-        # The byte order mark and the blank lines before the first case are no part of the edited text.
+        # The byte order mark and the blank lines before the first case are not part of the edited text.
         before = parts.between[0]
         mark = before[: before.startswith(_BYTE_ORDER_MARK)]
         ending = before[len(before.rstrip()) :] if parts.blocks else line_end

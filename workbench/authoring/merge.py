@@ -292,7 +292,7 @@ def _partners(old: _Units, new: _Units) -> dict[Key, Key] | None:
 
 def _nameless(case: Table) -> str:
     """Return a case without its name as text, the same one for the same values."""
-    # Dates and times of TOML are no JSON, hence their `repr`.
+    # Dates and times of TOML are not JSON, hence their `repr`.
     return json.dumps(without_keys(case, "name", "id"), sort_keys=True, default=repr)
 
 

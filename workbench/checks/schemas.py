@@ -184,7 +184,7 @@ _VALUES: Mapping[str, Callable[[object], bool]] = {
         ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains"), _is_count
     ),
 }
-"""The keywords whose values are no schemas, each with a test of its value."""
+"""The keywords whose values are not schemas, each with a test of its value."""
 
 # The keywords whose values are a schema, a list of schemas, or a table of schemas.
 _SCHEMAS = frozenset({"items", "additionalProperties", "contains", "propertyNames", "not", "if", "then", "else"})

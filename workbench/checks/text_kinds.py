@@ -327,7 +327,7 @@ class Pattern(CheckBase):
 
 
 class OfType(CheckBase):
-    """A value of a JSON type: as in JSON Schema, 5.0 is an integer, and a boolean is no number."""
+    """A value of a JSON type: as in JSON Schema, 5.0 is an integer, and a boolean is not a number."""
 
     kind = "type"
     written = 'type = "integer"'

@@ -180,7 +180,7 @@ def _show(suites: Sequence[CapturedSuite], form: str | None, code: int) -> None:
 
 def _written(file: SuiteFile, suite: CapturedSuite) -> bool:
     """Write the proposals into a suite; returns whether it was written, and reports the result."""
-    # A proposal that is no valid suite must not replace one.
+    # A proposal that is not a valid suite must not replace one.
     broken = parse_suite(suite.after, file.path).errors
     if broken:
         warn(f"{suite.path} was not written: {broken[0]}")

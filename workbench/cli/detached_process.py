@@ -53,7 +53,7 @@ _ERRORS = 2
 
 def main(descriptor: int) -> None:
     """Do the job that the command at the other end of the socket hands over."""
-    # The process leads a session without a terminal, so a terminal that hangs up is no reason to stop.
+    # The process leads a session without a terminal, so a terminal that hangs up is not a reason to stop.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     connection = socket.socket(fileno=descriptor)
     os.set_inheritable(descriptor, False)

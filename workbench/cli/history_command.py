@@ -102,7 +102,7 @@ def run_history_command(word: Callable[[HistoryCommand], int], file: Path, judge
 
 
 def newest(history: History) -> BatchRow:
-    """Return the newest batch that is no fork.
+    """Return the newest batch that is not a fork.
 
     Raises HistoryError if there is none.
     """

@@ -129,7 +129,7 @@ def _shards(options: Options, command: HistoryCommand) -> tuple[list[StoredShard
     for file in _histories(options.files or (command.file,)):
         try:
             itself = file.resolve() == command.file.resolve()
-            # The target history also has batches that are no shards, such as earlier merges.
+            # The target history also has batches that are not shards, such as earlier merges.
             found += [shard for shard in shards_in(file) if shard.ref is not None or not itself]
         except HistoryError as error:
             # A named file is never the user's own history, so advice on that would mislead.

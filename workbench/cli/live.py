@@ -388,7 +388,7 @@ def signals_interrupt() -> Iterator[None]:
 def _handled() -> list[signal.Signals]:
     """Return the signals to handle: those that the parent process does not ignore.
 
-    Under nohup, for example, a hang-up is no reason to stop.
+    Under nohup, for example, a hang-up is not a reason to stop.
     """
     return [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
 

@@ -275,7 +275,7 @@ async def until_signalled(pool: ServerPool, work: Coroutine[Any, Any, int]) -> i
             working.cancel()
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # Under nohup, a hang-up is no reason to stop.
+        # Under nohup, a hang-up is not a reason to stop.
         if signal.getsignal(number) is not signal.SIG_IGN:
             loop.add_signal_handler(number, end)
     try:

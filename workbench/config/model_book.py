@@ -116,7 +116,7 @@ class ModelBook:
             spec = named.get(name)
             if spec is None and options.base_url is None:
                 known = list(named)
-                # The offline model is no language model and cannot judge.
+                # The offline model is not a language model and cannot judge.
                 if not judges:
                     known.insert(0, "offline")
                 raise UnknownModelError(_unknown(name, known))

@@ -207,7 +207,7 @@ def checked_params(params: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
 def checked_judge(name: str) -> str:
     """Return the name of a judge.
 
-    Raises ValueError for a built-in model, which is no language model."""
+    Raises ValueError for a built-in model, which is not a language model."""
     if not name:
         raise ValueError(f"must name a model: write one as for --model, such as openai:{OPENAI_MODEL}")
     if name == "offline" or name.startswith(("offline:", "replay:")):

@@ -92,7 +92,7 @@ class Environment:
 def _variables_in(text: str) -> tuple[Mapping[str, str], list[int]]:
     """Return the variables of a `.env`, and the numbers of invalid lines, from 1.
 
-    Raises ValueError for bytes that are no text."""
+    Raises ValueError for bytes that are not text."""
     if "\0" in text:
         raise ValueError("binary")
     # Imported on use: most folders have no such file.

@@ -669,7 +669,7 @@ def _may_hold(value: Any, finder: Finder) -> bool:
 def _searched(value: Any) -> dict[str, Any]:
     """Return the fields of a record that need a search.
 
-    Raises TypeError for an object that is no record."""
+    Raises TypeError for an object that is not a record."""
     kind: Any = type(value)
     names = _text_fields(kind)
     if names is not None:
@@ -688,7 +688,7 @@ def _are_same(items: Any, others: Any) -> bool:
 
 @cache
 def _text_fields(kind: Any) -> tuple[str, ...] | None:
-    """Return the fields of a record that may hold texts from elsewhere, `None` for a type that is no record."""
+    """Return the fields of a record that may hold texts from elsewhere, `None` for a type that is not a record."""
     if is_dataclass(kind):
         names = [field.name for field in fields(kind) if field.init]
     elif hasattr(kind, "_fields"):

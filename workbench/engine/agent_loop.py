@@ -352,7 +352,7 @@ class Executor:
         audited = self._audit.log.begin(self._audit.caller, call, server, allowed)
         self._recorder.emit(ExecutionStarted(call.id, server))
         began = self._recorder.clock()
-        # Stays so when the task is cancelled, which is no ToolsError.
+        # Stays so when the task is cancelled, which is not a ToolsError.
         outcome: Outcome = "stopped"
         reports = ProgressReports(call.id, self._recorder)
         try:
@@ -512,7 +512,7 @@ class AgentLoop:
         """Return the end of a chain that stops on failure when its latest step, the one of `done`, has failed."""
         if not self._case.stop_on_failure or done is None or done.step is None:
             return None
-        # Grading may ask a judge, which is no time of the run.
+        # Grading may ask a judge, which does not count as time of the run.
         async with self._limit.suspended():
             failed = await self._step_failed(self._recorder.trajectory, done.step.step)
         return RunFinished("step failed") if failed else None

@@ -260,7 +260,7 @@ def _is_about(each: Breakpoint, point: HoldPoint) -> bool:
         return False
     if each.on == "error":
         result = call.result
-        # An answer of the person who steps through the run is no error of the tool.
+        # An answer of the person who steps through the run is not an error of the tool.
         return result is not None and result.is_error and result.source not in ("edited", "skipped")
     return each.on != "not-read-only" or point.tool is None or point.tool.annotations.get("readOnlyHint") is not True
 
@@ -305,7 +305,7 @@ def doubt_about(point: Breakpoint, tools: Iterable[ToolDefinition]) -> str | Non
         if arguments and all(given is not None and name not in given for given in arguments):
             return _with_hint(f"{quoted(point.tool)} has no argument {quoted(name)}", _other_names(name, arguments))
         if not any(_is_object((given or {}).get(name)) for given in arguments):
-            # A misspelt check is no error in TOML: it is a table with which the argument is compared.
+            # A misspelt check is not an error in TOML: it is a table with which the argument is compared.
             misspelt = _misspelt(check.bare_value)
             if misspelt is not None:
                 return misspelt

@@ -147,7 +147,7 @@ class PastHold:
 def past_holds(events: Sequence[Event]) -> tuple[PastHold, ...]:
     """Return the places where a run was held, the present hold included.
 
-    Waiting for a permission is no hold: nothing can be changed then."""
+    Waiting for a permission is not a hold: nothing can be changed then."""
     holds = []
     for index, each in enumerate(events):
         if isinstance(each.payload, Paused) and each.payload.at != "permission":

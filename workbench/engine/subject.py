@@ -130,7 +130,7 @@ class _Collected:
 
 async def _write(process: asyncio.subprocess.Process, content: bytes) -> None:
     assert process.stdin is not None
-    # A program that does not read its input closes the pipe, which is no error.
+    # A program that does not read its input closes the pipe, which is not an error.
     with suppress(OSError):
         process.stdin.write(content)
         await process.stdin.drain()

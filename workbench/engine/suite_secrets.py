@@ -80,7 +80,7 @@ def learn_secrets_of_runs(program: Program, runs: Iterable[PlannedRun], specs: S
 def written_out(file: SuiteFile, secrets: Secrets) -> Iterator[str]:
     """Yield a message for each place of a suite that holds a secret instead of a variable.
 
-    The places are values, otherwise lines: of a comment, or of a text that is no TOML. No message quotes the secret."""
+    The places are values, otherwise lines: of a comment, or of a text that is not TOML. Messages omit the secret."""
     text, found = file.text, False
     # An escaped secret is not seen in the text, only in the parsed values.
     if secrets.redact(text) is text and "\\" not in text:

@@ -68,7 +68,7 @@ def server_name(command: Sequence[str]) -> str:
         if not word.startswith("-"):
             words.append(re.split(r"[/\\]", word))
     words = words or [[command[0]]]
-    # The first word that is no starter such as `npx` or `python`; if all are, the first word of all.
+    # The first word that is not a starter such as `npx` or `python`; if all are, the first word of all.
     program = words[0]
     for path in words:
         if not _STARTER.fullmatch(path[-1]):
@@ -696,6 +696,6 @@ def _plain_json(text: str) -> str:
     def blank(match: re.Match[str]) -> str:
         return match[1] or re.sub(r"[^\n]", " ", match[0])
 
-    # Strings are matched first, so that `//` inside of an address is no comment. Blanks keep the columns of errors.
+    # Strings are matched first, so that `//` inside of an address is not a comment. Blanks keep the columns of errors.
     without_comments = re.sub(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', blank, text, flags=re.DOTALL)
     return re.sub(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])', blank, without_comments, flags=re.DOTALL)

@@ -102,7 +102,7 @@ class RerunCourse:
         place = self._reruns.place_of[result.run_id]
         if is_cost_limited(result):
             self.cost_limit = result.reason
-        # A skipped or a stopped run tells nothing about the case, and is no rerun.
+        # A skipped or a stopped run tells nothing about the case, and is not a rerun.
         if result.status in (Status.SKIPPED, Status.STOPPED):
             return
         self.over[place] += 1

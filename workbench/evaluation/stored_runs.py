@@ -300,7 +300,7 @@ def stored_report(
     files = _suites(history, batch, damaged)
     suites = suites_of(files)
     cases = {path: cases_by_id(suite) for path, suite in suites.items()}
-    # Runs that the cost limit skipped are missing too, but that is no interruption of the batch.
+    # Runs that the cost limit skipped are missing too, but that is not an interruption of the batch.
     cost_limited = sum(run.figures is not None and is_cost_limited(run.figures) for run in runs)
     return Report(
         runs=StoredRuns(history, runs, grading, cases, damaged),

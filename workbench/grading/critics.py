@@ -248,7 +248,7 @@ def by_casting(check: Equals, value: JsonValue) -> bool:
 
     A boolean equals the texts true and false in any case; an integer its JSON text and 5.0, but not 5.9; a number its
     JSON text; a text what Python writes for a number or a boolean. Everything else is compared as JSON: null equals
-    only null, a boolean is no number, and containers are not cast.
+    only null, a boolean is not a number, and containers are not cast.
     """
     # Arcade's own casts take any non-empty text for true, and cut 5.9 down to 5: see `by_arcade_casting`.
     expected = check.equals

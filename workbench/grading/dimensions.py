@@ -331,7 +331,7 @@ def _compared(expected: ExpectedCall, record: CallRecord, context: CheckContext)
 
 
 def _without_object(expected: ExpectedCall, record: CallRecord, context: CheckContext) -> _Compared:
-    """Compare an expected call with a call whose arguments are no JSON object: each expected argument earns 0."""
+    """Compare an expected call with a call whose arguments are not a JSON object: each expected argument earns 0."""
     verdict = CheckVerdict(0.0, False, NO_OBJECT)
     found: list[tuple[str, Check | None, CheckVerdict, int | None]] = []
     for name, check in (expected.args or {}).items():

@@ -251,7 +251,7 @@ class _Reader:
         name = _NAME.match(text, at)
         if name is None:
             return []
-        # `name.call(…)` is the notation of some templates: the dot and `call` are no part of the name.
+        # `name.call(…)` is the notation of some templates: the dot and `call` are not part of the name.
         if text[name.end() : name.end() + 1] == "(":
             return self._python(rest)
         return self._valid([(name.group().removesuffix(".call"), self._arguments(text, name.end(), rest))])
@@ -294,7 +294,7 @@ class _Reader:
     def _body(self, text: str, *, printed: bool) -> list[TextCall]:
         values, end = _json_values(text, 0)
         if values and end == len(text):
-            # One value that is no call makes the whole answer something else.
+            # One value that is not a call makes the whole answer something else.
             named = _named_in(values)
             calls = self._valid(named)
             if len(calls) == len(named):
@@ -418,7 +418,7 @@ def _literal(text: str) -> list[JsonValue]:
 
 
 def _named_in(values: Iterable[JsonValue]) -> list[tuple[object, object]]:
-    """Return name and arguments of each value; both are `None` where a value is no call."""
+    """Return name and arguments of each value; both are `None` where a value is not a call."""
     found: list[tuple[object, object]] = []
     for value in values:
         inner = value
@@ -548,7 +548,7 @@ MIN_TOOL_TOKENS = 40
 # bound, so that a complete prompt is never taken for one without tools.
 _CHARACTERS_PER_TOKEN = 6
 
-# The shortest message takes more tokens in the chat templates in use: a smaller number is no count of tokens.
+# The shortest message takes more tokens in the chat templates in use: a smaller number is not a count of tokens.
 _MIN_PROMPT = 16
 
 

@@ -186,7 +186,7 @@ class Cases(Lazy[CaseResult]):
         return self._statuses
 
 
-# A batch may have a million runs, so groups are no lists of runs, but three arrays of numbers. Each pair of a case and
+# A batch may have a million runs, so groups are not lists of runs, but three arrays of numbers. Each pair of a case and
 # a model is a cell of a table; `newest` holds the last run of each cell so far, `starts` the first one, and `following`
 # chains every run to the next one of its cell. Walking the chains gives the runs of each case behind each other.
 def _grouped(results: Sequence[RunResult], suite_of: Callable[[RunResult], str]) -> tuple[Sequence[int], Sequence[int]]:

@@ -149,7 +149,7 @@ def outcome_from_json(data: Mapping[str, JsonValue]) -> Outcome:
 
 
 def _check_quantities(grade: Grade | PublishedGrade, grader: str) -> None:
-    """Raise ValueError if a quantity of a grade is no number."""
+    """Raise ValueError if a quantity of a grade is not a number."""
     for quantities in (grade.numbers, *(pairing.parts for pairing in grade.pairings)):
         for name, value in quantities.items():
             try:

@@ -158,7 +158,7 @@ def _status(grade: Grade, issues: tuple[Issue, ...]) -> Status:
 def grade_steps(
     by: GraderName, case: Case, settings: CaseSettings, trajectory: Trajectory, context: CheckContext
 ) -> tuple[StepGrade, ...]:
-    """Grade every step of a chain by one grader; empty for a case that is no chain.
+    """Grade every step of a chain by one grader; empty for a case that is not a chain.
 
     Raises as `grade_run` does; the error names the step.
     """

@@ -188,7 +188,7 @@ def argument_issues(
 ) -> Iterator[Issue]:
     """Yield the issues of invalid calls; those of calls that were not corrected decide if `decides` is "fail".
 
-    Arguments that are no JSON object decide whatever the suite says, because they cannot meet any expectation.
+    Arguments that are not a JSON object decide whatever the suite says, because they cannot meet any expectation.
     """
     cut_off = {}
     for each in trajectory.rounds:

@@ -294,7 +294,7 @@ def as_history_errors(file: Path) -> Iterator[None]:
             raise DamagedError(text) from error
         raise HistoryError(text) from error
     except UnicodeDecodeError as error:
-        # Some messages of SQLite quote the bytes of a damaged schema, which then are no text.
+        # Some messages of SQLite quote the bytes of a damaged schema, which then are not text.
         raise DamagedError(_damaged(file, error)) from error
     except OSError as error:
         raise HistoryError(_system_error_text(file, error)) from error
@@ -398,7 +398,7 @@ def _refuse_what_is_no_file(file: Path) -> None:
 
 
 def _refuse_what_is_no_history(file: Path) -> None:
-    """Refuse a file that is no history, before anything is written to it or next to it."""
+    """Refuse a file that is not a history, before anything is written to it or next to it."""
     _refuse_what_is_no_file(file)
     if not _is_there(file):
         return
@@ -432,7 +432,7 @@ def _for_its_owner_only(file: Path) -> None:
 def _sound(file: Path, how: str, checks: Sequence[str]) -> sqlite3.Connection | None:
     """Open a file and return the connection, or `None` if SQLite finds damage in one of the `checks`.
 
-    Raises OtherFileError for another kind of database, and errors of SQLite that are no damage."""
+    Raises OtherFileError for another kind of database, and errors of SQLite that are not damage."""
     connection = None
     sound = False
     try:

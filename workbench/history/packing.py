@@ -72,7 +72,7 @@ def packed(text: str) -> bytes:
 def unpacked(data: bytes, sample: bytes = b"") -> str:
     """Decompress a text; `sample` is the one with which it was compressed.
 
-    Raises ValueError for bytes that are no compressed text."""
+    Raises ValueError for bytes that are not compressed text."""
     return unpacked_bytes(data, sample).decode("utf-8", "surrogatepass")
 
 
@@ -104,7 +104,7 @@ def packed_outcome(result: RunResult) -> bytes:
 def unpacked_outcome(data: bytes, sample: bytes = b"") -> dict[str, Any]:
     """Decompress the outcome of a run and return it as parsed JSON.
 
-    Raises ValueError for damaged bytes and for JSON that is no object."""
+    Raises ValueError for damaged bytes and for JSON that is not an object."""
     outcome = parsed_json(unpacked(data, sample))
     if not isinstance(outcome, dict):
         raise ValueError("must be an object")

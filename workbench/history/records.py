@@ -28,7 +28,7 @@ class HistoryError(Exception):
 
 
 class OtherFileError(HistoryError):
-    """A file is no history; `what` is the message without the advice."""
+    """A file is not a history; `what` is the message without the advice."""
 
     def __init__(self, what: str, way_out: str = "name another with --history") -> None:
         super().__init__(f"{what}: {way_out}")
@@ -176,7 +176,7 @@ class ShardRef:
 
     @classmethod
     def of_batch(cls, settings: Mapping[str, JsonValue]) -> ShardRef | None:
-        """Read the shard from the settings of a batch; `None` if the batch is no shard."""
+        """Read the shard from the settings of a batch; `None` if the batch is not a shard."""
         match settings.get("shard"):
             case {"index": int(index), "of": int(of), "planned": int(planned), "plan": str() | None as plan_id}:
                 if 1 <= index <= of and planned >= 0:

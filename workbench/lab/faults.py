@@ -107,7 +107,7 @@ KINDS: Final[Mapping[FaultName, FaultKind]] = {
     "wrong type": FaultKind(
         _always("[null, 0, false]"), _by(r"unexpected|malformed|invalid|\bnull\b|strange" + _ANY_FAILURE)
     ),
-    # An answer from old data is no failure, so only words about its age disclose it.
+    # An answer from old data is not a failure, so only words about its age disclose it.
     "stale": FaultKind(
         lambda content: Faulty(f"(cached copy, last updated 2019-03-01) {content}"),
         _by(r"2019|stale|outdated|out of date|cached|\bold\b"),

@@ -58,7 +58,7 @@ class AgentRequest:
 
     @property
     def results(self) -> tuple[Message, ...]:
-        """The results of the agent's last calls; empty if the newest message is no result."""
+        """The results of the agent's last calls; empty if the newest message is not a result."""
         newest = list(self.messages)
         while newest and newest[-1].role == "tool":
             newest.pop()
@@ -170,7 +170,7 @@ class FunctionModel:
 def answer_of(reply: object) -> AgentAnswer:
     """Return the reply of a function as an answer.
 
-    Raises TypeError for a value that is no reply."""
+    Raises TypeError for a value that is not a reply."""
     match reply:
         case AgentAnswer():
             answer = reply
@@ -190,7 +190,7 @@ def answer_of(reply: object) -> AgentAnswer:
 def checked_call(call: object) -> ToolCall:
     """Return a copy of a call whose arguments are plain JSON, with lists in place of tuples.
 
-    Raises TypeError for a value that is no call, and for arguments that JSON cannot express."""
+    Raises TypeError for a value that is not a call, and for arguments that JSON cannot express."""
     if not isinstance(call, ToolCall):
         raise TypeError(f"calls are made with workbench.call(TOOL, …), not {_kind(call)}")
     arguments = {}

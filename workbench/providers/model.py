@@ -55,7 +55,7 @@ class AnswerFinished:
 
     def response(self, round_number: int, first_token_ms: float | None, latency_ms: float) -> ResponseFinished:
         """Return the event of a run, from both times in milliseconds since the request was sent."""
-        # Waiting for other requests is no property of the model, so its times are without it.
+        # Waiting for other requests is not a property of the model, so its times are without it.
         first_ms: float | None = None
         if first_token_ms is not None:
             first_ms = round(max(first_token_ms - self.waited_ms, 0.0), 3)

@@ -43,7 +43,7 @@ def packed(**message: object) -> bytes:
 def unpacked(line: bytes) -> Mapping[str, Any]:
     """Return the message in a line of JSON.
 
-    Raises WireError for a line that is no JSON object."""
+    Raises WireError for a line that is not a JSON object."""
     try:
         message = parsed_json(line.decode())
     except ValueError as error:
@@ -77,7 +77,7 @@ def done_line(place: int, line: str, done: RunDone) -> bytes:
 
 
 def news_line(event: BatchEvent, place: int | None, redact: Any) -> bytes | None:
-    """Return the line of an event that is no event of a run, `None` if viewers do not show it.
+    """Return the line of an event that is not an event of a run, `None` if viewers do not show it.
 
     `redact` redacts a value."""
     match event:
@@ -239,7 +239,7 @@ def socket_folder(folders: Folders) -> Path:
 def own_folder(folder: Path) -> Path:
     """Return a folder that only its owner can open, making it if necessary.
 
-    Raises OSError if the path is no folder, belongs to another user, or could be replaced by another user."""
+    Raises OSError if the path is not a folder, belongs to another user, or could be replaced by another user."""
     # Whoever can write to the socket can stop the batch, and a replaced socket could pose as it.
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -54,7 +54,7 @@ class Form(NamedTuple):
         name = file.name.lower()
         longest = 0
         for ending in self.endings:
-            # A name such as `.json` is no ending: nothing stands before it.
+            # A name such as `.json` is not an ending: nothing stands before it.
             if name.endswith(ending) and len(name) > len(ending):
                 longest = max(longest, len(ending))
         return longest

@@ -174,7 +174,7 @@ def _toml_line(text: str, delimiter: str | None, depth: int) -> tuple[Line, str 
 
 def toml_value(text: str) -> Line:
     """Return an inline list or table of TOML in colour."""
-    # At depth 1 a `[` opens a list, and is no header.
+    # At depth 1 a `[` opens a list, and is not a header.
     return _toml_line(text, None, 1)[0]
 
 

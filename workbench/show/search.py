@@ -51,7 +51,7 @@ def _placed(match: re.Match[str], starts: Sequence[int]) -> Found:
     column = match.start() - starts[line]
     pieces: list[tuple[int, int, int]] = []
     for text in match[0].split("\n"):
-        # The indent of a further line is no part of the match.
+        # The indent of a further line is not part of the match.
         blank = 0
         if pieces:
             blank = len(text) - len(text.lstrip(" "))
@@ -98,7 +98,7 @@ def fuzzy_match(query: str, title: str) -> FuzzyMatch | None:
     """Return the match of every word of a query in a title, in any order; `None` if a word is missing.
 
     A word may be in pieces: `rs` and `runsu` find "Run the whole suite". Each piece begins at the start of a word or
-    continues the word in which the piece before it ended, so that scattered letters are no match.
+    continues the word in which the piece before it ended, so that scattered letters are not a match.
     """
     text = title.lower()
     score, positions = 0, set[int]()

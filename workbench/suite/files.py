@@ -229,7 +229,7 @@ def _replaced(
         with contextlib.suppress(FileNotFoundError):
             temporary.unlink()
         raise
-    # The new file is in place already, so failing to flush is no failure to save.
+    # The new file is in place already, so failing to flush is not a failure to save.
     with contextlib.suppress(OSError):
         flush_folder(target.parent)
     return _state(content, target.stat())

@@ -567,7 +567,7 @@ class Case(Frozen):
     def expects_nothing_yet(self) -> bool:
         """Whether runs are not graded: the case has `expect_nothing_yet` and no expectation.
 
-        In such a chain, a step without a tool is no expectation either."""
+        In such a chain, a step without a tool is not an expectation either."""
         if not self.expect_nothing_yet or any(getattr(self, key) for key in EXPECTATIONS):
             return False
         return all(step.tool is None for step in self.steps)
@@ -592,7 +592,7 @@ EXPECTATIONS = (
     *("ordered", "unordered", "disallowed", "extra_calls", "expect_no_calls"),
     *("response_contains", "response"),
 )
-"""The keys of expectations in a case that is no chain."""
+"""The keys of expectations in a case that is not a chain."""
 
 
 def _all_expected_calls(case: Case) -> tuple[ExpectedCall, ...]:

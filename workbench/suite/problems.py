@@ -151,7 +151,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def tables(value: object) -> Iterator[tuple[int, dict[str, object]]]:
-    """Yield the tables of an array, each with its index; none if the value is no array."""
+    """Yield the tables of an array, each with its index; none if the value is not an array."""
     if isinstance(value, list):
         for index, element in enumerate(value):
             if isinstance(element, dict):

@@ -235,7 +235,7 @@ def _finding(raw: dict[str, object], detail: ErrorDetails) -> Finding:
 
 def _place_of(raw: dict[str, object], location: tuple[int | str, ...]) -> tuple[Place, object]:
     """Return the place in the file for a pydantic location, and the value there."""
-    # A location also has the tags of unions, which are no keys of the file. The last part may be a key that is missing.
+    # A location also has the tags of unions, which are not keys of the file. Its last part may be a missing key.
     place: Place = ()
     value: object = raw
     previous: tuple[int | str, ...] = ()

@@ -210,7 +210,7 @@ def _parsed(text: str) -> dict[str, object] | None:
 
 def _read(raw: dict[str, object]) -> tuple[Suite | None, list[Finding]]:
     format_problem = _format_problem(raw)
-    # Another format, or a file that is no suite at all, would only give misleading problems.
+    # Another format, or a file that is not a suite at all, would only give misleading problems.
     if format_problem is not None and ("format" in raw or not {"name", "cases"} & raw.keys()):
         return None, [format_problem]
     findings = []

@@ -356,7 +356,7 @@ class TrustStore:
     def _load(self) -> dict[str, _Entry]:
         """Read the store.
 
-        Raises ValueError for a file that is no trust store."""
+        Raises ValueError for a file that is not a trust store."""
         try:
             content = self._file.read_bytes()
         except FileNotFoundError:
@@ -424,7 +424,7 @@ def _document(entries: Mapping[str, _Entry]) -> str:
 def _trusted_in(document: object) -> dict[str, _Entry]:
     """Return the entries of a parsed store by path.
 
-    Raises ValueError if the document is no store."""
+    Raises ValueError if the document is not a store."""
     if isinstance(document, dict) and document.get("format") == _STORE_FORMAT:
         trusted, files = document.get("trusted"), document.get("files", {})
         if _is_texts(trusted) and isinstance(files, dict) and all(map(_is_texts, files.values())):

@@ -487,7 +487,7 @@ def signal_group(process: asyncio.subprocess.Process, *, hard: bool) -> None:
 def message_in(line: bytes) -> JSONRPCMessage | None:
     """Return the MCP message on a line, `None` if the line has none.
 
-    Bytes that are no UTF-8 and lone surrogates become �."""
+    Bytes that are not UTF-8 and lone surrogates become �."""
     # Without that repair, a flaw in an answer would leave its call waiting until the time limit.
     from mcp_types import jsonrpc_message_adapter
 

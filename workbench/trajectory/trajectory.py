@@ -71,7 +71,7 @@ class CallRecord:
 
     @property
     def is_broken(self) -> bool:
-        """Whether the model wrote arguments that are no JSON object, or never completed them."""
+        """Whether the model wrote arguments that are not a JSON object, or never completed them."""
         return self.call.problem is not None or not self.complete
 
     @property

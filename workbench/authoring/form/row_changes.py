@@ -419,7 +419,7 @@ def _argument(source: FormSource, place: Place) -> Adding:
 
         name = _unused(_name(answer), used)
         info = argument_of(tool, name)
-        # Calls in messages were made already, and their values are no expectation.
+        # Calls in messages were made already, and their values are not expectations.
         value: object = ""
         if "tool_calls" not in place:
             schema = None if info is None else info.schema

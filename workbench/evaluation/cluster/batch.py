@@ -158,7 +158,7 @@ class WorkerGroup:
                     problems.append(f"worker {worker}: {why}")
             else:
                 enlisted.append(worker)
-        # A worker that ended meanwhile is no problem if others can make the runs.
+        # A worker that ended meanwhile is not a problem if others can make the runs.
         if not problems and not enlisted:
             problems = unreachable or ["no worker of the cluster is left: each ended before it could be asked"]
         if problems:

@@ -202,7 +202,7 @@ def _messages(table: Node) -> list[Node]:
 
 
 def _message(node: Node) -> Node | None:
-    """Return a message as OpenAI has it; `None` for a value that is no message."""
+    """Return a message as OpenAI has it; `None` for a value that is not a message."""
     if is_message(node):
         return node
     kind, inner = node.text_of("type"), node

@@ -50,7 +50,7 @@ class Expectations:
     def take(self, node: Node) -> None:
         """Add one assertion. A part of it without a counterpart becomes a note.
 
-        Raises RefusedError for a node that is no assertion.
+        Raises RefusedError for a node that is not an assertion.
         """
         kind = node.need("type").text()
         try:

@@ -134,7 +134,7 @@ class Node:
     place: str = ""
 
     def get(self, key: str) -> Node | None:
-        """Return a table's value under a key; `None` for no value, for null, and where this is no table."""
+        """Return a table's value under a key; `None` for no value, for null, and where this is not a table."""
         if not isinstance(self.value, dict) or self.value.get(key) is None:
             return None
         return Node(self.value[key], self._place_of(key))
@@ -221,7 +221,7 @@ class Node:
         return ""
 
     def parsed(self) -> Node:
-        """Return the value of a JSON text; a value that is no text stays as it is."""
+        """Return the value of a JSON text; a value that is not text stays as it is."""
         if not isinstance(self.value, str):
             return self
         try:
@@ -383,7 +383,7 @@ def source_of(path: Path, content: bytes, fields: dict[str, str] | None = None) 
         try:
             values.append(_checked(few.parsed(each)))
         except ValueError as problem:
-            # Where already the first line is no JSON, the file is meant as one value.
+            # Where already the first line is not JSON, the file is meant as one value.
             place = f"line {at if values else _error_line(text)}"
             raise RefusedError(f"is not JSON: {problem}", place) from problem
     return Source(path, "lines", Node(values), fields, line_numbers=tuple(lines))

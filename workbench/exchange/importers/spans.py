@@ -81,7 +81,7 @@ class Attributes:
         self.place = place
 
     def node(self, key: str) -> Node | None:
-        """Return the value of an attribute, parsed if it is a text. Raises RefusedError for a text that is no JSON."""
+        """Return the value of an attribute, parsed if it is a text. Raises RefusedError for a text that is not JSON."""
         value = self.values.get(key)
         if value is None:
             return None

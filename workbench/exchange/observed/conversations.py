@@ -101,7 +101,7 @@ class Step:
 
     messages: list[JsonValue]
     head: dict[str, JsonValue]
-    """All of the request that is no message: tools, system prompt, model."""
+    """All of the request that is not a message: tools, system prompt, model."""
     conversation: Conversation
     keys: list[Key]
     reading: AnswerReading

@@ -495,7 +495,7 @@ class Suites:
     # First, because pytest-xdist waits here for its workers, which wait for verdicts.
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Stop the runs that are still going on, as after `-x`, and fail a session that is no success.
+        """Stop the runs that are still going on, as after `-x`, and fail a session that is not a success.
 
         A session fails, even if all its tests passed, when a report was not written, nothing was graded, or a case
         broke since the baseline.

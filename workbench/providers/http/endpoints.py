@@ -158,7 +158,7 @@ def _listing(spec: ModelSpec) -> tuple[str, str]:
 
 
 def _names(body: bytes) -> list[str] | None:
-    """Return the ids in a listing of models; `None` for a body that is no listing."""
+    """Return the ids in a listing of models; `None` for a body that is not a listing."""
     try:
         listed = as_dict(json.loads(body)).get("data")
     except (ValueError, RecursionError):
@@ -243,7 +243,7 @@ _HOSTED = frozenset(urlsplit(preset.base_url).hostname for preset in PRESETS if 
 
 
 def _may_report_slots(spec: ModelSpec, client: Client) -> bool:
-    # Hosted APIs and servers behind a proxy are no llama.cpp servers, and get no requests to unknown addresses.
+    # Hosted APIs and servers behind a proxy are not llama.cpp servers, and get no requests to unknown addresses.
     return client.proxy is None and urlsplit(spec.base_url).hostname not in _HOSTED
 
 

@@ -389,7 +389,7 @@ class EndpointErrors:
 
     def of_garbage(self, body: bytes) -> ModelError:
         """Return the error for a body that is neither a stream of events nor JSON."""
-        # Bytes that are no text were probably damaged on the way, and a retry may help.
+        # Bytes that are not text were probably damaged on the way, and a retry may help.
         text = body.decode("utf-8", "replace")
         sentence = f"answers with something that is not a model's answer ({self.quoted(text, 80)})"
         return self.error(f"{sentence}: correct base_url or provider", retryable="\0" in text or "\ufffd" in text)

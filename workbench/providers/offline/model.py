@@ -167,7 +167,7 @@ def _request_for(tool: ToolDefinition, missing: tuple[str, ...]) -> str:
 
 
 def _goes_on(message: str, index: ToolIndex) -> bool:
-    """Return whether a message only asks to continue, as "go on" does, and is no request to a tool."""
+    """Return whether a message only asks to continue, as "go on" does, and is not a request to a tool."""
     match = _GO_ON.match(message)
     if match is None or not _OF_ANY_TASK.issuperset(stems_of(message[match.end() :])):
         return False

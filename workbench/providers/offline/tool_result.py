@@ -57,7 +57,7 @@ class ToolResult:
 
 
 def _finite(data: JsonValue) -> JsonValue:
-    # Python reads NaN and Infinity, which are no JSON: an argument with one could not be sent. This raises ValueError.
+    # Python reads NaN and Infinity, which are not JSON: an argument with one could not be sent. This raises ValueError.
     json.dumps(data, allow_nan=False)
     return data
 

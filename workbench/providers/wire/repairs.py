@@ -49,7 +49,7 @@ class Repaired(NamedTuple):
 
 
 def repaired(pieces: Sequence[str]) -> Repaired | None:
-    """Return the arguments in pieces of text that are no JSON object when joined; `None` if they are not certain."""
+    """Return the arguments in pieces of text that are not a JSON object when joined; `None` if they are not certain."""
     # The order matters: `{}{"a": 1}` is an empty object beside the arguments; pieces that each repeat the one before
     # also make several objects when they are joined, but different ones.
     text = "".join(pieces)

@@ -430,7 +430,7 @@ class CallAssembly:
 
 
 def _repair(call: OpenCall, given: object) -> Repaired | None:
-    """Return the repair of `given`, arguments that are no JSON object; `None` if there is no certain one."""
+    """Return the repair of `given`, arguments that are not a JSON object; `None` if there is no certain one."""
     if not isinstance(given, str):
         return None
     if call.whole is None and given == call.text:
@@ -451,7 +451,7 @@ def _repaired_by_end(call: OpenCall, arguments: object, read: Mapping[str, Any])
 
 
 def read_arguments(given: object) -> tuple[Mapping[str, Any], str | None]:
-    """Return the arguments, and the reason if they are no JSON object."""
+    """Return the arguments, and the reason if they are not a JSON object."""
     # Many endpoints send an empty text or `null` for a call without arguments.
     value = given
     if isinstance(given, str):

@@ -179,7 +179,7 @@ def state_of(message: Message, wire: str) -> dict[str, Any]:
 def text_part(pieces: list[str], written: list[str]) -> Part | None:
     """Return a part for a text; `None` for an empty one.
 
-    `written` are its pieces with the thoughts that are no part of the answer."""
+    `written` are its pieces with the thoughts that are not part of the answer."""
     text, whole = "".join(pieces), "".join(written)
     if not whole:
         return None

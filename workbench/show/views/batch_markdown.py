@@ -28,7 +28,7 @@ from workbench.show.visible import after, one_line
 from workbench.suite.files import from_repository
 
 COMMENT_MAX = 65_536
-"""Most characters of a comment or a description on GitHub, counted here in bytes, which are no fewer."""
+"""Most characters of a comment or a description on GitHub, counted here in bytes, which are never fewer."""
 SUMMARY_MAX = 900_000
 """Most bytes of a job summary, below the 1 MiB above which GitHub shows nothing of it."""
 

@@ -90,7 +90,7 @@ _MESSAGE_ROLES: Mapping[str, Role] = {"system": "muted", "tool": "muted"}
 _LABEL_ROLES: Mapping[str, Role] = {"system": "muted"}
 
 _RESULT_ROWS, _BROKEN_ROWS = 3, 2
-"""Rows of a long result, and of arguments that are no JSON, before they are expanded."""
+"""Rows of a long result, and of arguments that are not JSON, before they are expanded."""
 
 MAX_RESULT_CHARS = 8_000_000
 """Characters of an expanded result that are shown."""
@@ -791,7 +791,7 @@ def _shown(item: Item) -> str:
 
 
 def _as_written(item: CallItem) -> str:
-    """Return the arguments as JSON; if they are no JSON or incomplete, as the model wrote them."""
+    """Return the arguments as JSON; if they are not JSON or incomplete, as the model wrote them."""
     if item.problem is None and item.arguments is not None:
         return _json(item.arguments)
     if item.raw is None:

@@ -50,7 +50,7 @@ def row_sides(row: Row, width: int, *, whole: bool) -> list[Sides]:
         return _call(row, width, whole=whole)
     if row.part.kind != "round":
         return [_text(row, width, whole=whole)]
-    # Latency and tokens differ between any two runs, which is no difference worth a sign.
+    # Latency and tokens differ between any two runs, which is not a difference worth a sign.
     how = row.how
     if how == "differs":
         how = "same"

@@ -98,7 +98,7 @@ def finding_lines(suites: Sequence[SuiteTools], paint: Paint) -> Iterator[str]:
             if finding.severity == "error":
                 role = "failed"
             yield f"    {paint(finding.severity, role)}: {lint_text(finding)}"
-        # Lint has two severities: a finding that is no error is a warning.
+        # Lint has two severities: a finding that is not an error is a warning.
         errors = sum(finding.severity == "error" for finding in findings)
         tools = counted(sum(len(source.tools) for source in suite.sources), "tool")
         yield f"  {tools}: {counted(errors, 'error')}, {counted(len(findings) - errors, 'warning')}"

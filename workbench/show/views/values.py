@@ -69,7 +69,7 @@ def percentiles_text(times: Latency) -> str:
 def estimate_text(estimate: Estimate) -> str:
     """Return the estimate of runs: `about 1,200 tokens and $0.0034, cost unknown for 2 runs`.
 
-    Runs that cost nothing are no estimate for runs of unknown cost.
+    Runs that cost nothing are not an estimate for runs of unknown cost.
     """
     runs, unpriced = estimate.runs, estimate.without_cost
     known: list[str] = []

@@ -122,7 +122,7 @@ class Memory:
             return
         try:
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # Escaped, because the path of a project may hold bytes that are no UTF-8.
+            # Escaped, because the path of a project may hold bytes that are not UTF-8.
             content = json.dumps(_document(after), ensure_ascii=True, indent=1)
             write_atomically(self._file, content.encode("utf-8"))
         except OSError as error:

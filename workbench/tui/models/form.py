@@ -143,7 +143,7 @@ MAX_LISTED = 5
 """The maximum number of an endpoint's models that are named."""
 
 _MIN_KEY_CHARS = 20
-"""The length from which a text that is no name of a variable counts as a key; a shorter one may be typed further."""
+"""The length from which a text that is not a name of a variable counts as a key; a shorter one may be typed further."""
 
 
 class ChoiceField(Bar, can_focus=True):

@@ -494,7 +494,7 @@ class RunRecord:
 
     @property
     def difference(self) -> Difference | None:
-        """The first difference to the origin, once the run ended; `None` if there is none or the run is no fork."""
+        """The first difference to the origin, once the run ended; `None` if there is none or the run is not a fork."""
         if self.origin is None or self.result is None:
             return None
         # Imported on use: only forks are compared.

@@ -158,7 +158,7 @@ class Leaving:
         if self._signals is not None:
             self._signals.close()
         if not self._app.return_code:
-            # Results may be printed now, which takes a while and is no hanging.
+            # Results may be printed now, which takes a while and is not a hang.
             self._has_ended.set()
 
     def _begin_closing(self) -> Future[None]:

@@ -112,7 +112,7 @@ class Search:
     def _with_word(self, suites: Sequence[SuiteRows], left: list[_Texts], word: str) -> list[_Texts]:
         """Keep the texts that contain a word or, if no text of the tree has it, a similar word."""
         exact = _kept(left, lambda text: word in text)
-        # A word that stands somewhere in the tree is no typing error, even if the other words exclude its cases.
+        # A word that stands somewhere in the tree is not a typing error, even if the other words exclude its cases.
         if any(exact) or any(word in text for text in self._all(suites)):
             return exact
         similar = self._similar(suites, word)

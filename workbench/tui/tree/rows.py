@@ -39,7 +39,7 @@ class Row(NamedTuple):
 
     @property
     def step(self) -> int | None:
-        """The number of the row's step, from 1; `None` if the row is no step."""
+        """The number of the row's step, from 1; `None` if the row is not a step."""
         if self.key.kind != "step":
             return None
         return int(self.key.part.rpartition("#")[2])

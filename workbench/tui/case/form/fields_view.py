@@ -206,7 +206,7 @@ class FormFields(FormRows):
         if self.typing and (other or source is None or (changed and self.page.adding is not None)):
             self._report_invalid_text()
             self._close()
-        # The row of an open question is no part of the form: it stays until the question is answered.
+        # The row of an open question is not part of the form: it stays until the question is answered.
         if self.page.adding is not None:
             return
         if source is not None:
