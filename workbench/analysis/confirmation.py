@@ -18,7 +18,7 @@ Confirmation = Literal["confirmed", "recovered", "perhaps by chance"]
 """The verdict on a case that failed after it had passed: it broke, it passes again, or neither is certain."""
 
 WRONG = 0.025
-"""The probability of confirming any case although each passes its typical share of runs.
+"""The probability of confirming any case when each passes its typical share of runs.
 
 It is half of 5%: the regression gate's test of all cases together takes the other half."""
 

@@ -265,7 +265,7 @@ def by_casting(check: Equals, value: JsonValue) -> bool:
 def by_arcade_casting(check: Equals, value: JsonValue) -> bool:
     """Return whether a value equals the expected one by Arcade's binary critic, with all its surprises.
 
-    Raises OverflowError where Arcade's critic fails with an error.
+    Raises OverflowError if Arcade's critic fails with an error.
     """
     # As published, in this order: the text "None" counts as null only to decide whether to cast. The expected value
     # itself is never cast, so "None" expected matches nothing, while an expected null matches "None".

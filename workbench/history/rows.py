@@ -454,7 +454,7 @@ class StoredRows:
 
     @contextmanager
     def _at_one_moment(self) -> Iterator[None]:
-        """Read the state of one moment within it, although other programs may begin and remove batches meanwhile."""
+        """Read the state of one moment within the block, even if other programs begin and remove batches meanwhile."""
         connection = self._connection
         if connection is None or connection.in_transaction:
             yield

@@ -363,7 +363,7 @@ def _headers(text: str, secrets: Secrets) -> dict[str, str]:
 
 
 def must_be_installed() -> None:
-    """Raise ExportError where the packages for protobuf are not installed."""
+    """Raise ExportError if the packages for protobuf are not installed."""
     try:
         _request_of([])
     except ImportError as error:
@@ -452,7 +452,7 @@ def _wait_s(error: Exception, attempt: int, retries: RetryPolicy) -> float | Non
 
 
 def _must_be_whole(answer: bytes, collector: Collector) -> None:
-    """Raise ExportError where a collector accepted only a part of the spans."""
+    """Raise ExportError if a collector accepted only a part of the spans."""
     from google.protobuf.message import DecodeError
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 

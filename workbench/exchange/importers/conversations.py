@@ -199,7 +199,7 @@ def gathered(
 
 
 def imported_of(nodes: Iterable[Node], make: Callable[[Node], ImportedCase], what: str) -> Imported:
-    """Make a case of each node. Raises RefusedError where none can be made."""
+    """Make a case of each node. Raises RefusedError if none can be made."""
     cases, notes = gathered(partial(make, node) for node in nodes)
     if not cases:
         raise first_refusal(notes, f"holds no {what}")

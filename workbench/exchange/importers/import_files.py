@@ -72,7 +72,7 @@ class MadeSuite:
 def made_suite(imported: Imported, name: str, path: Path, secrets: Secrets) -> MadeSuite:
     """Make a suite of all cases that format 1 can express; the others are among the notes.
 
-    Raises RefusedError where no case is left.
+    Raises RefusedError if no case is left.
     """
     shared = table_without_secrets(dict(imported.suite), {}, secrets)
     top: Table = {"format": 1, "name": name} | shared
@@ -412,7 +412,7 @@ class ImportReport:
 def import_file(options: ImportOptions, secrets: Secrets) -> ImportReport:
     """Import a file, or the files of a folder into one suite.
 
-    Raises RefusedError where that cannot be done, and writes nothing then.
+    Raises RefusedError if that cannot be done, and writes nothing then.
     """
     if not (options.force or options.dry):
         must_be_free(options.output, options.runs, "-o")
@@ -463,7 +463,7 @@ class _Read:
 def _read_folder(options: ImportOptions) -> _Read:
     """Read the visible files of a folder as one file. Folders in it are left out.
 
-    Notes give the reasons of files that are left out. Raises RefusedError where none can be read, or they have several
+    Notes give the reasons of files that are left out. Raises RefusedError if none can be read, or they have several
     forms and `options` name none.
     """
     read: dict[Path, tuple[str, Imported, JsonValue]] = {}

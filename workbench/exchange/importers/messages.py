@@ -241,7 +241,7 @@ def read_conversations(
     more: Callable[[Node], tuple[str, ...]] | None = None,
     read: Callable[[Node], Conversation] = conversation_of,
 ) -> Imported:
-    """Make a case of each conversation. Raises RefusedError where there is none. `more` returns tags."""
+    """Make a case of each conversation. Raises RefusedError if there is none. `more` returns tags."""
 
     def make(node: Node) -> ImportedCase:
         conversation = read(node)

@@ -360,7 +360,7 @@ def _of_openinference(span: Attributes) -> list[JsonValue]:
 def _numbered(span: Attributes, match_of: Callable[[str], Match[str] | None], last: str) -> list[JsonValue]:
     """Return the messages that a span has in numbered attributes, those of `last` after the others.
 
-    Raises RefusedError where one in between is missing: SDKs silently drop attributes beyond their limit.
+    Raises RefusedError if one in between is missing: SDKs silently drop attributes beyond their limit.
     """
     messages: dict[tuple[bool, int], dict[str, JsonValue]] = {}
     calls: dict[tuple[bool, int], dict[int, dict[str, JsonValue]]] = {}

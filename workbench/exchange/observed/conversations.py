@@ -134,7 +134,7 @@ class ObservedConversation:
         return f"conversation {self.number}"
 
     def conversation(self) -> Conversation:
-        """Return the readable part of the conversation. Raises RefusedError where it has no whole answer."""
+        """Return the readable part of the conversation. Raises RefusedError if it has no whole answer."""
         answers: list[tuple[Step, Answer]] = []
         sound: list[tuple[Step, Answer]] = []
         for step in self.steps:
@@ -193,7 +193,7 @@ class ObservedConversation:
         )
 
     def case(self) -> ImportedCase:
-        """Return the case made of the conversation, with its run. Raises RefusedError where none can be made."""
+        """Return the case made of the conversation, with its run. Raises RefusedError if none can be made."""
         return case_of(self.conversation())
 
 
@@ -721,7 +721,7 @@ class Destination:
         return beside.with_name(beside.name + SUFFIX)
 
     def check(self) -> None:
-        """Raise RefusedError where the suite or recordings exist, without `force`."""
+        """Raise RefusedError if the suite or recordings exist, without `force`."""
         if not self.force:
             must_be_free(self.suite, self.recordings, "--suite")
 
@@ -740,7 +740,7 @@ def save_observed(
 ) -> Saved:
     """Write all conversations that can be used, with the results of their calls from the logs of servers.
 
-    The report names each conversation, with the reason if it could not be used. Raises RefusedError where nothing can
+    The report names each conversation, with the reason if it could not be used. Raises RefusedError if nothing can
     be written.
     """
     values: list[JsonValue] = []

@@ -42,7 +42,7 @@ class ServerLogWriter:
     """
 
     def __init__(self, path: Path, secrets: Secrets, complain: Callable[[str], object]) -> None:
-        """Raise OSError where the file cannot be written."""
+        """Raise OSError if the file cannot be written."""
         self._path = path
         self._secrets = secrets
         self._complain = complain
