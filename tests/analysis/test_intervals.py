@@ -106,7 +106,7 @@ def test_it_covers_the_true_share_in_95_of_100_suites(of: int) -> None:
 
 @pytest.mark.parametrize(("good", "of"), [(0, 0), (-1, 3), (4, 3)])
 def test_what_is_no_share_has_none(good: int, of: int) -> None:
-    with pytest.raises(ValueError, match="is no share"):
+    with pytest.raises(ValueError, match="is not a share"):
         share_interval(good, of)
 
 

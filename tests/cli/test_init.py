@@ -141,7 +141,7 @@ def test_what_cannot_be_done_is_said_and_nothing_written(program: Program) -> No
         (["--from-config", "a.json", "--trust"], 3, "nothing was written"),
         (["--from-config", "none.json"], 2, "none.json: cannot be read"),
         (["--from-config", "a.json", "--server", "sop"], 2, "there is no server 'sop'"),
-        (["--command", "'x"], 2, "this is no command"),
+        (["--command", "'x"], 2, "this is not a command"),
         (["--url", "ftp://x"], 2, "begins with http"),
         (["--module", "gone.py:mcp"], 2, "there is no file"),
         (["--example", "slak"], 2, "there is no sample 'slak'"),

@@ -43,7 +43,7 @@ def test_lines_that_cannot_be_read_are_passed_over_and_logged(tmp_path: Path, ca
     cache = JudgementCache(file, NO_SECRETS)
     with caplog.at_level(logging.WARNING):
         assert cache.find(SPEC, "polite", '"hi"') is None
-    assert "3 lines are no judgements" in caplog.text
+    assert "3 lines are not judgements" in caplog.text
     file.write_bytes(b"")
     cache.keep(SPEC, "polite", '"hi"', True, "It greets.")
     assert JudgementCache(file, NO_SECRETS).find(SPEC, "polite", '"hi"') == (True, "It greets.")
@@ -69,7 +69,7 @@ def test_a_line_that_was_written_in_part_does_not_swallow_the_next(
     file.write_bytes(b'{"half a li')
     JudgementCache(file, NO_SECRETS).keep(SPEC, "polite", '"hi"', True, "It greets.")
     assert JudgementCache(file, NO_SECRETS).find(SPEC, "polite", '"hi"') == (True, "It greets.")
-    assert "1 line is no judgement and was passed over" in caplog.text
+    assert "1 line is not a judgement and was passed over" in caplog.text
 
 
 def test_a_place_that_cannot_be_written_costs_only_the_memory(tmp_path: Path) -> None:

@@ -249,7 +249,7 @@ def test_the_folder_of_the_workspace_is_named_from_the_suite(tmp_path: Path) -> 
     ("text", "said"),
     [
         ('{\n"mcpServers": {\n"a": }}', "client.json:3: is not JSON"),
-        ("[]", "is no configuration of an MCP client"),
+        ("[]", "is not a configuration of an MCP client"),
         ('{"mcpServers": []}', "mcpServers must be an object"),
         ('{"mcpServers": {}}', "mcpServers is empty"),
         ('{"mcpServers": {"a": 1}}', "mcpServers.a must be an object"),

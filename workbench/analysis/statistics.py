@@ -55,7 +55,7 @@ def share_interval(good: int, of: int) -> Interval:
 
     Raises ValueError unless 0 <= good <= of and of > 0."""
     if not 0 <= good <= of or not of:
-        raise ValueError(f"{good} of {of} is no share")
+        raise ValueError(f"{good} of {of} is not a share")
     # Of values that are 0 or 1, the mean of the squares is the mean itself.
     return _beta_mid(float(of), good / of, good / of)
 

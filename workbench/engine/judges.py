@@ -268,7 +268,7 @@ def _verdict_in(answer: Round, mark: str, written: _WrittenArguments, scale: Sca
             return _verdict_of(json_alone(answer.text), mark, scale)
         except ValueError as error:
             raise _NoVerdictError(
-                f"its answer is no verdict ({_quoted(answer.text)}): {error}; choose a model that calls tools"
+                f"its answer is not a verdict ({_quoted(answer.text)}): {error}; choose a model that calls tools"
             ) from None
     made = []
     for record in answer.calls:
@@ -502,7 +502,7 @@ class JudgementCache:
             if line and not self._take(line):
                 unreadable += 1
         if unreadable:
-            what = "line is no judgement and was" if unreadable == 1 else "lines are no judgements and were"
+            what = "line is not a judgement and was" if unreadable == 1 else "lines are not judgements and were"
             _logger.warning("%d %s passed over in %s", unreadable, what, self._file)
 
     def _take(self, line: bytes) -> bool:

@@ -52,7 +52,7 @@ def words_of(command: str) -> list[str]:
     try:
         words = shlex.split(command)
     except ValueError as error:
-        raise ValueError(f"this is no command: {str(error).lower()}") from None
+        raise ValueError(f"this is not a command: {str(error).lower()}") from None
     if not words:
         raise ValueError("a command or a URL is needed")
     return words
@@ -616,7 +616,7 @@ def _servers_in(
     if of_project and project is not None:
         return f"projects.{project}.mcpServers", of_project, project
     raise ClientConfigError(
-        f"{file}: is no configuration of an MCP client: it has no mcpServers (Claude, Cursor), servers (VS Code) or "
+        f"{file}: is not a configuration of an MCP client: it has no mcpServers (Claude, Cursor), servers (VS Code) or "
         "mcp_servers (Codex)"
     )
 

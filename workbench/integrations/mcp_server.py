@@ -35,7 +35,7 @@ MAX_REPORTS = 50
 
 INSTRUCTIONS = """Checks whether language models call tools correctly, by suites of cases in TOML files.
 After a change to a tool, its description or its schema: `run`, then `failures` for what to do about what failed.
-Without another model, `offline` is used: a deterministic baseline that is no language model."""
+Without another model, `offline` is used: a deterministic baseline that is not a language model."""
 
 _READ_ONLY = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 

@@ -270,7 +270,7 @@ class Visitor(AppService):
                 kind = await stdout.readexactly(1)
                 size = int.from_bytes(await stdout.readexactly(4), "big")
                 if size > MAX_PIPED_BYTES:
-                    _log.error("the app of a visitor wrote what is no packet")
+                    _log.error("the app of a visitor wrote something that is not a packet")
                     self.why = self.why or _FAILED
                     return
                 content = await stdout.readexactly(size)

@@ -36,7 +36,7 @@ def test_each_turn_of_an_adk_set_is_a_case() -> None:
     assert [message.role for message in second.messages] == ["user", "assistant", "tool", "assistant"]
     assert second.expect_no_calls and not second.messages[2].content.startswith("$")
     assert third.expects_nothing_yet and third.user == "And in Rome?"
-    assert "a part that is no text: left out" in str([*map(str, made.cases[2].notes)])
+    assert "a part that is not text: left out" in str([*map(str, made.cases[2].notes)])
     assert [str(note) for note in made.notes] == [
         "eval_cases[0]: not imported: session_input",
         "eval_cases[1]: not imported: its requests come from a simulated user, not from the file",

@@ -252,7 +252,7 @@ def test_an_archive_of_inspect_is_the_same_log() -> None:
         packed = mark.join([parts[0], *(part[: at - 4] + b"\x5d\x00" + part[at - 2 :] for part in parts[1:])])
     with pytest.raises(RefusedError, match=r"inspect log convert --to json --output-dir \. log\.eval"):
         source_of(Path("log.eval"), packed)
-    with pytest.raises(RefusedError, match="no log of Inspect"):
+    with pytest.raises(RefusedError, match="not a log of Inspect"):
         source_of(Path("log.eval"), packed.replace(b"header.json", b"reader.json"))
     with pytest.raises(RefusedError, match="cannot be unpacked"):
         source_of(Path("log.eval"), eval_file(INSPECT)[:99])

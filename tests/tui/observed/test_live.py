@@ -143,7 +143,7 @@ async def test_what_is_under_way_is_asked_about_and_what_breaks_off_is_said(tmp_
         assert "Second" not in app.screen
         await app.press("escape")
         await app.pilot.press("escape")
-        await app.until(lambda: "1 conversation is no case yet" in app.screen)
+        await app.until(lambda: "1 conversation is not a case yet" in app.screen)
         await app.pilot.press("1")
         await app.until(lambda: app.app.shows_main)
 

@@ -206,7 +206,7 @@ async def test_an_empty_folder_offers_a_suite_from_a_server_and_the_samples(tmp_
         await app.press("enter", "2", *"git", "enter")
         assert "The MCP server of git.toml" in app.screen
         await app.press(*"'uvx", "enter")
-        assert "this is no command: no closing quotation" in app.screen
+        assert "this is not a command: no closing quotation" in app.screen
         await app.press("home", "delete", "end", *" mcp-server-git", "enter")
         await app.until(lambda: "run the command: uvx mcp-server-git" in app.screen)
         await app.press("escape")

@@ -345,7 +345,7 @@ def _nested(value: JsonValue, schema: Schema | None, root: Schema, place: Place)
     for key, each, of_key in inner:
         at = (*place, key)
         if isinstance(each, dict) and _is_check(each) and _takes_object(of_key, root) is not True:
-            message = f"`{check_names_in(each)[0]}` inside a value is no check: the table is compared as a value"
+            message = f"`{check_names_in(each)[0]}` inside a value is not a check: the table is compared as a value"
             yield warning(at, message, "check the argument as a whole, with `python` for instance; " + _AS_VALUE)
         else:
             yield from _nested(each, of_key, root, at)

@@ -341,7 +341,7 @@ def collector_of(asked: str, environment: Mapping[str, str], secrets: Secrets, *
     except ValueError:
         usable = False
     if not usable:
-        raise ExportError(f"{shown_url(base)} is no address of a collector, such as http://localhost:4318")
+        raise ExportError(f"{shown_url(base)} is not the address of a collector, such as http://localhost:4318")
     url = base
     if not parts.path.endswith(_PATH):
         url = parts._replace(path=parts.path.rstrip("/") + _PATH).geturl()

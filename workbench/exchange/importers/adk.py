@@ -189,7 +189,7 @@ def _text(content: Node, notes: list[Note]) -> str:
     texts: list[str] = []
     for part in _elements(content, "parts"):
         if isinstance(part.value, dict) and not isinstance(part.value.get("text"), str):
-            notes.append(Note(part.place, "a part that is no text: left out"))
+            notes.append(Note(part.place, "a part that is not text: left out"))
         texts.append(part.text_of("text"))
     return "\n".join(filter(None, texts))
 

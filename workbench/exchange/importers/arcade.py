@@ -254,7 +254,7 @@ def _check(name: str, critic: Node | None, value: Node, notes: list[Note]) -> Ta
     if kind == "NumericCritic":
         near = _finite(value.value)
         if near is None:
-            return refused("its expected value is no number")
+            return refused("its expected value is not a number")
         exact = value.value if isinstance(value.value, int) and not isinstance(value.value, bool) else near
         bounds = bare_values(critic.need("value_range").items())
         return {"near": exact, "value_range": bounds, **_option(critic, "match_threshold"), "weight": weight}

@@ -592,7 +592,7 @@ def _with_mocks(
             table = case_with_mock(table, call.tool, call.arguments, ToolAnswer(result.content, result.is_error))
             mocks += 1
         except ValueError as error:
-            notes.append(Note(place, f"the result of {call.tool} is no mock: {error}", "no mock"))
+            notes.append(Note(place, f"the result of {call.tool} cannot become a mock: {error}", "no mock"))
     if mocks:
         mapped.append(Mapped(counted(mocks, "result"), "mocks"))
     return table

@@ -76,7 +76,7 @@ def _case(sample: Node, evaluation: Node) -> ImportedCase:
         if (number := _number(value)) is not None:
             own.append(SourceScore(f"{name} of Inspect", number, number >= 1, place))
         else:
-            notes.append(Note(place, f"Inspect scored {name} = {as_text(value)}, which is no number from 0 to 1"))
+            notes.append(Note(place, f"Inspect scored {name} = {as_text(value)}, which is not a number from 0 to 1"))
     if target := sample.value_of("target"):
         notes.append(Note(place, f"its target is {as_text(target)}, which no check asks for"))
     if sample.has("error"):

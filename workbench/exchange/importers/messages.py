@@ -227,7 +227,7 @@ def _text(node: Node | None, reading: _Reading) -> str:
     if (kind in _TEXTS or not kind) and text is not None and isinstance(text.value, str):
         return text.value
     if isinstance(node.value, dict) and kind:
-        reading.note(node, f"a part of the type {kind!r} is no text: left out")
+        reading.note(node, f"a part of the type {kind!r} is not text: left out")
         return ""
     return json_text(node.value)
 

@@ -82,7 +82,7 @@ def log_of_archive(path: Path, content: bytes) -> JsonValue:
             # A log that was cut off has no header yet, only the journal.
             head = parts.get("header.json") or parts.get("_journal/start.json")
             if head is None:
-                raise ValueError("it has no header.json, so it is no log of Inspect")
+                raise ValueError("it has no header.json, so it is not a log of Inspect")
             samples = []
             for name in sorted(parts):
                 if name.startswith("samples/") and name.endswith(".json"):

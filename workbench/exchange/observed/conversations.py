@@ -586,7 +586,7 @@ def read_server_log(path: Path) -> ServerLog:
                 pass
             case _:
                 raise line.refused(
-                    f"is no line of a server's log: {path} must be a file that --server --to has written"
+                    f"is not a line of a server's log: {path} must be a file that --server --to has written"
                 )
     return ServerLog(path, tools, tuple(calls))
 

@@ -516,7 +516,7 @@ class Suites:
         """Print a line for each model, the comparison with the baseline, and where the results are stored."""
         if self._why_failed is not None:
             terminalreporter.section("workbench: nothing graded", red=True)
-            terminalreporter.line(f"{self._why_failed}; the session fails, because that is no success")
+            terminalreporter.line(f"{self._why_failed}; the session fails, because that is not a success")
         batch = self._batch
         if batch is None or (batch.report is None and not batch.unwritten):
             return

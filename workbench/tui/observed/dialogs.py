@@ -126,9 +126,9 @@ class EndScreen(AskScreen[Literal["end", "no"]]):
             texts.append(f"In {counted(under_way, 'conversation')} the model is being asked; that request is dropped.")
         if unused:
             if unused == 1:
-                lost = "1 conversation is no case yet"
+                lost = "1 conversation is not a case yet"
             else:
-                lost = f"{count_text(unused)} conversations are no cases yet"
+                lost = f"{count_text(unused)} conversations are not cases yet"
             texts.append(f"{lost}, and will be forgotten.")
 
         def lines(width: int) -> list[Line]:

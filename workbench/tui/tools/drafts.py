@@ -94,7 +94,7 @@ class ToolDrafter:
             raise NotDraftedError(f"no model is chosen; {key_for('models')} chooses one")
         model = models[0]
         if is_built_in(model):
-            raise NotDraftedError(f"{model} is no language model; {key_for('models')} chooses one")
+            raise NotDraftedError(f"{model} is not a language model; {key_for('models')} chooses one")
         options, by_name = DraftOptions(model, model), draftable(tools)
         if tool.name not in by_name:
             raise NotDraftedError(f"a suite cannot hold the definition of {tool.name}")

@@ -166,7 +166,7 @@ def _with_variant(suite: OpenSuite, variant: Table) -> Document:
     """
     present = suite.document.table(HEAD).get("variants")
     if present is not None and not isinstance(present, list):
-        raise ValueError("the suite's `variants` are no list: correct them first")
+        raise ValueError("the suite's `variants` are not a list: correct them first")
     document = suite.document.with_header("variants", [*(present or ()), variant])
     read = parse_suite(document.text, suite.path)
     if read.suite is None:
