@@ -81,7 +81,7 @@ async def test_a_model_without_tools_may_answer_with_nothing_but_json(text: str)
     ],
 )
 async def test_anything_else_is_no_verdict(answer: Answer) -> None:
-    assert "its answer is no verdict" in await why_not(answer)
+    assert "its answer is not a verdict" in await why_not(answer)
 
 
 @pytest.mark.parametrize(
