@@ -14,7 +14,6 @@ from pathlib import Path
 
 from workbench.cli.parser import add_exit_codes, add_history_options, add_report_option, history_to_read
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, USAGE
-from workbench.grading.run_summary import finished_figures
 from workbench.show.forms import endings_of, forms_of
 from workbench.startup import executes
 
@@ -35,6 +34,7 @@ if executes(__name__):
     from workbench.evaluation.progress import BatchProgress
     from workbench.evaluation.resume import CompleteBatch
     from workbench.evaluation.stored_runs import result_of_row, stored_report
+    from workbench.grading.run_summary import finished_figures
     from workbench.history.history import History
     from workbench.history.records import BatchRow, HistoryError, RunRow
     from workbench.numerals import counted, counted_of
