@@ -66,6 +66,7 @@ def test_equal_models_are_rarely_told_apart_however_often_one_looks(
     assert found <= LEVEL + 3 * math.sqrt(LEVEL * (1 - LEVEL) / TRIALS)
 
 
+@pytest.mark.slow
 def test_a_clear_difference_is_decided_early_and_a_small_one_less_surely() -> None:
     assert share(decided_by_e, 0.9, 0.6) > (0.999, 0)
     assert share(decided_by_e, 0.9, 0.6)[1] < 50

@@ -104,6 +104,7 @@ def test_only_a_contender_that_is_decided_is_spared_and_the_first_when_all_are()
     assert (one.saved, other.saved) == (40 - one.cases, 40 - other.cases)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("until", [E, LOOKS])
 @pytest.mark.parametrize("models", [2, 4])
 def test_equal_models_are_rarely_decided(until: Until, models: int) -> None:

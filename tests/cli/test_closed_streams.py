@@ -68,7 +68,12 @@ def test_a_command_ends_as_it_does_with_all_streams(program: Program, command: s
     assert done.returncode != USAGE or stream == 2 or done.stderr
 
 
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&-", "<&- 2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+PAIRS = ("<&- >&-", "<&- 2>&-", ">&- 2>&-")
+
+
+@pytest.mark.parametrize(
+    "closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-", *(pytest.param(pair, marks=pytest.mark.slow) for pair in PAIRS)]
+)
 def test_a_run_leaves_its_report(program: Program, closed: str) -> None:
     program.write("one.toml", SUITE)
     done = subprocess.run(

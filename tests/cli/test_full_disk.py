@@ -104,6 +104,7 @@ def test_exports_that_are_not_written_are_a_failure_and_leave_nothing(program: P
         assert not left_in(program.folder / "out") and not [*program.folder.glob("*out*.*")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("words", "code"), [(RUN, 0), (("validate", "none.toml"), 2), (("no-command",), 2)])
 def test_standard_error_that_cannot_be_written_changes_no_exit_code(
     program: Program, words: tuple[str, ...], code: int

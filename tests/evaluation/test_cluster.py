@@ -438,6 +438,7 @@ async def test_stopping_stops_the_runs_of_all_workers_and_of_portions_that_are_o
     assert [result.status for result in report.results] == ["stopped"] * 6
 
 
+@pytest.mark.slow
 def test_the_command_line_starts_workers_of_its_own_and_says_what_does_not_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

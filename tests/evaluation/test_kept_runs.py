@@ -29,6 +29,7 @@ REPEATS = 4
 KEPT = 2
 
 
+@pytest.mark.slow
 def test_a_report_read_from_the_history_is_that_of_runs_in_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

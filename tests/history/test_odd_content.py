@@ -112,6 +112,7 @@ def test_what_no_column_can_hold_is_damage_and_nothing_else(history: Path, tmp_p
     assert {("batches", "settings"), ("runs", "score"), ("runs", "latency_ms"), ("suites", "path")} <= said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["events", "outcome", "settings", "regrade"])
 def test_what_no_packed_value_can_be_is_damage_and_nothing_else(history: Path, tmp_path: Path, column: str) -> None:
     _, *events, last = recording_lines()

@@ -100,6 +100,7 @@ async def test_a_tool_error_comes_back_as_it_is(open_server: OpenServer) -> None
     assert "bad token s3cret-value" in answer.content
 
 
+@pytest.mark.slow
 async def test_the_published_time_server_answers(open_server: OpenServer) -> None:
     server = open_server("python", "-m", "mcp_server_time", "--local-timezone", "UTC")
     await server.start()

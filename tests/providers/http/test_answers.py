@@ -217,6 +217,7 @@ def self_signed(folder: Path) -> Path:
     return folder / "own.pem"
 
 
+@pytest.mark.slow
 async def test_a_self_signed_certificate_is_accepted_when_its_file_is_named(
     api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

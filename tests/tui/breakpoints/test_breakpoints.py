@@ -127,6 +127,7 @@ async def test_completions_stand_next_to_the_line_that_is_typed(tmp_path: Path) 
         assert completions.region.bottom == said.region.y
 
 
+@pytest.mark.slow
 async def test_what_may_never_hold_is_set_with_a_warning(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, home=SMART_HOME.replace('tool = "set_tv"', 'tool = "set_radio"'))
     async with opened(suites, size=(160, 40)) as app:

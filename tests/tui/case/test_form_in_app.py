@@ -118,6 +118,7 @@ async def test_undo_goes_to_the_row_that_it_changes(tmp_path: Path) -> None:
         assert current is not None and current.place == ("repeats",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["ctrl+z", "ctrl+y"])
 async def test_undo_and_redo_close_a_field_that_refuses_and_change_nothing_behind_it(tmp_path: Path, key: str) -> None:
     async with opened(suites_in(tmp_path, smart_home=HOME), size=(160, 36)) as app:

@@ -43,6 +43,7 @@ async def begin_schema(app: Opened) -> FormView:
     return form
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("typed", "place"),
     [("evening", ("tags",)), ("status:never", ("id",)), ("movie", ("name",))],
@@ -76,6 +77,7 @@ async def test_a_problem_is_mended_in_the_form_from_its_row_of_the_tree(tmp_path
         assert main.selection.suite is not None and "repeats = 15" in main.selection.suite.document.text
 
 
+@pytest.mark.slow
 async def test_undo_takes_back_what_is_typed_as_toml_when_the_filter_no_longer_finds_it(tmp_path: Path) -> None:
     other = SMART_HOME.replace("Smart home", "Another").replace("evening", "evensong")
     suites = suites_in(tmp_path, home=SMART_HOME, xother=other)
@@ -226,6 +228,7 @@ async def test_a_text_that_a_cell_refuses_follows_its_cell_and_goes_with_it(tmp_
         await app.until(lambda: app.app._exit)
 
 
+@pytest.mark.slow
 async def test_quitting_asks_about_a_text_that_a_cell_refuses(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, home=SCHEMA), size=(160, 48)) as app:
         await begin_schema(app)
@@ -238,6 +241,7 @@ async def test_quitting_asks_about_a_text_that_a_cell_refuses(tmp_path: Path) ->
         await app.until(lambda: app.app._exit)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_dirty", [False, True])
 async def test_saving_says_which_invalid_text_is_not_saved(tmp_path: Path, is_dirty: bool) -> None:
     suites = suites_in(tmp_path, home=SCHEMA)

@@ -128,6 +128,7 @@ async def test_r_runs_the_cell_alone_and_what_it_was_on_other_models_stays(tmp_p
         assert row(app, "Movie night") == ["✓", "1.00", "713", "ms"] * 2
 
 
+@pytest.mark.slow
 async def test_all_that_has_not_run_is_run_first_and_then_all_again(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME), models=("one", "two")) as app:
         await comparing(app)
@@ -220,6 +221,7 @@ async def test_the_paired_test_says_in_a_sentence_whether_the_difference_is_real
         assert app.app.screen is screen
 
 
+@pytest.mark.slow
 async def test_only_differences_sorting_and_the_base_change_what_is_shown(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME), models=("one", "two")) as app:
         screen = await compared(app)
@@ -234,6 +236,7 @@ async def test_only_differences_sorting_and_the_base_change_what_is_shown(tmp_pa
         assert "-✗ 0.00" in app.screen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -259,6 +262,7 @@ async def test_several_suites_stand_under_their_names(tmp_path: Path) -> None:
         assert "Garden › Watering" in app.screen
 
 
+@pytest.mark.slow
 async def test_a_click_goes_to_a_cell_another_opens_it_and_one_on_a_head_sorts(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME), models=("one", "two")) as app:
         screen = await compared(app)

@@ -55,6 +55,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workbench.tui.comparison.batch_screen.GOING_S", 0.0)
 
 
+@pytest.mark.slow
 async def test_a_batch_of_this_program_fills_in_as_its_runs_end(tmp_path: Path) -> None:
     gate = Signal()
 
@@ -115,6 +116,7 @@ def other_program(folder: Path) -> Iterator[tuple[Path, Path, Other]]:
         yield suites, history, other
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [80, 160])
 async def test_a_batch_of_another_program_is_as_of_then_until_f5_reads_it_again(tmp_path: Path, width: int) -> None:
     with other_program(tmp_path) as (suites, history, other):
@@ -235,6 +237,7 @@ args = {{ colour = "red" }}
 )
 
 
+@pytest.mark.slow
 async def test_a_batch_that_was_stopped_early_is_tested_by_what_stopped_it(tmp_path: Path) -> None:
     suites, history = suites_in(tmp_path, colours=COLOURS), tmp_path / "history.sqlite3"
     options = RunOptions(

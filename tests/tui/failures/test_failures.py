@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Call, Opened, assert_golden, conversation, opened, suites_in
 from workbench.tui.failures.screen import FailuresScreen
 from workbench.tui.kit.help import HelpScreen
@@ -99,6 +101,7 @@ async def test_the_filter_and_folding_narrow_the_list(tmp_path: Path) -> None:
         assert "▾ wrong tool" in app.screen
 
 
+@pytest.mark.slow
 async def test_what_is_folded_is_folded_for_its_suite_only(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, garden=GARDEN, home=SMART_HOME)) as app:
         await failing(app, "home", "R")
@@ -118,6 +121,7 @@ async def test_where_nothing_failed_the_key_says_where_something_did(tmp_path: P
         assert "Nothing has failed in home.toml, but in garden.toml" in app.screen
 
 
+@pytest.mark.slow
 async def test_while_the_filter_is_typed_only_its_own_keys_are_offered(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME)) as app:
         await failing(app, "R")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Call, Opened, assert_golden, conversation, opened, suites_in
 from workbench.engine.events import RunDone
 from workbench.grading.grade import RunResult
@@ -124,6 +126,7 @@ async def test_a_grade_is_copied_with_everything_behind_it(tmp_path: Path) -> No
         await app.until(lambda: "Copied the grade of critics" in app.screen)
 
 
+@pytest.mark.slow
 async def test_a_recorded_run_has_grades_too(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         await graded(app)
@@ -152,6 +155,7 @@ async def test_disagreement_is_marked_in_the_tree_found_by_the_filter_and_said_i
         assert names == ["Lights off"]
 
 
+@pytest.mark.slow
 async def test_hostile_arguments_are_only_shown(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(80, 60)) as app:
         calls: list[Call] = [("set_lights", {HOSTILE: HOSTILE, "room": [HOSTILE]}), (HOSTILE, {HOSTILE: {}})]

@@ -85,6 +85,7 @@ async def test_two_marked_batches_show_what_changed_and_enter_puts_both_runs_sid
         assert "1 #1 offline" in app.screen and "2 #2 offline" in app.screen
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("utc")
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_a_case_is_seen_over_time_from_the_tree_and_two_of_its_runs_stand_side_by_side(
@@ -140,6 +141,7 @@ async def test_a_number_is_no_name(tmp_path: Path) -> None:
         assert "every batch already has a number" in app.screen
 
 
+@pytest.mark.slow
 async def test_a_batch_is_removed_only_after_somebody_said_so(tmp_path: Path) -> None:
     suites, history = history_of(tmp_path)
     async with opened(suites, live=True, history=history) as app:
@@ -188,6 +190,7 @@ async def test_before_a_batch_goes_on_with_a_suite_of_then_that_is_asked(tmp_pat
         await app.until(lambda: screen.state.batches[0].missing == 0 and not screen.state.going)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["offline", "openai:gpt@http://127.0.0.1:9/v1"])
 async def test_what_a_history_says_of_a_bundled_suite_is_asked_about(tmp_path: Path, model: str) -> None:
     samples, history = bundled("sample_suites"), tmp_path / "theirs" / "history.sqlite3"
@@ -331,6 +334,7 @@ async def test_runs_of_a_batch_are_saved_as_recordings(tmp_path: Path, monkeypat
         assert len(list((tmp_path / "recordings" / "batch-5").glob("*.run.jsonl"))) == 1
 
 
+@pytest.mark.slow
 async def test_runs_of_a_batch_are_saved_in_another_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     suites, history = history_of(tmp_path)
@@ -401,6 +405,7 @@ async def test_without_a_history_the_screen_says_how_one_comes_about(tmp_path: P
         assert "There is no batch here" in app.screen
 
 
+@pytest.mark.slow
 async def test_a_history_that_cannot_be_read_is_no_reason_to_break(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, home=SMART_HOME)
     newer = tmp_path / "newer.sqlite3"
@@ -416,6 +421,7 @@ async def test_a_history_that_cannot_be_read_is_no_reason_to_break(tmp_path: Pat
         assert "is not a history: name another" in " ".join(app.screen.split())
 
 
+@pytest.mark.slow
 async def test_everything_can_be_reached_on_a_low_and_narrow_terminal(tmp_path: Path) -> None:
     suites, history = history_of(tmp_path)
     async with opened(suites, size=(40, 10), live=True, history=history) as app:
@@ -431,6 +437,7 @@ async def test_everything_can_be_reached_on_a_low_and_narrow_terminal(tmp_path: 
         assert app.app.screen_stack == [app.app.main]
 
 
+@pytest.mark.slow
 async def test_of_many_batches_older_ones_are_read_as_they_are_wanted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,6 +51,7 @@ async def shown(app: Opened, *keys: str) -> HistoryScreen:
     return screen
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("utc")
 async def test_a_damaged_batch_is_listed_as_that_and_can_only_be_removed(suites: Path, history: Path) -> None:
     change(history, "UPDATE batches SET settings = '{' WHERE id = 3")

@@ -104,6 +104,7 @@ async def test_what_was_typed_survives_leaving_and_a_start_that_is_refused(
         assert "New" not in app.screen
 
 
+@pytest.mark.slow
 async def test_why_a_run_cannot_be_forked_is_said(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         await app.press("3", "Y")
@@ -148,6 +149,7 @@ async def test_forks_stand_as_branches_with_their_first_difference(tmp_path: Pat
         assert [run.is_fork for run in app.app.main.selection.runs] == [False, True, True]
 
 
+@pytest.mark.slow
 async def test_c_on_another_run_says_which_run_of_the_case_is_held_and_how_to_get_there(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(200, 40)) as app:
         await made(app)

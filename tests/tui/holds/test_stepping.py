@@ -387,6 +387,7 @@ async def test_a_real_run_is_stepped_through_its_call_changed_and_the_model_read
         assert (first.sent.arguments, first.result and first.result.content) == ({"room": "attic"}, "dark")
 
 
+@pytest.mark.slow
 async def test_a_held_run_is_saved_as_far_as_it_is_and_opens(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     async with opened(suites, live=True, size=(160, 36)) as app:

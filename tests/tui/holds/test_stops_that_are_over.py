@@ -39,6 +39,7 @@ async def asked_again(app: Opened, run: PlannedRun) -> None:
     await app.settle()
 
 
+@pytest.mark.slow
 async def test_what_was_typed_for_a_call_is_shown_with_the_reason_and_never_sent_to_another(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(160, 36)) as app:
         run = await stepped(app)

@@ -23,6 +23,7 @@ async def paste(app: Opened, text: str) -> str:
     return app.screen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", [["slash"], ["f2", "ctrl+u"], ["ctrl+p"], ["question_mark", "slash"], ["B", "a"]])
 async def test_a_field_of_one_line_says_which_line_it_took(tmp_path: Path, keys: list[str]) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME), size=(120, 36)) as app:

@@ -107,6 +107,7 @@ async def test_a_listed_model_runs_without_being_added(tmp_path: Path, monkeypat
             assert f"[✓] openai:two@{server.url}/v1" in app.screen
 
 
+@pytest.mark.slow
 async def test_an_endpoint_with_a_key_is_asked_when_its_row_is_chosen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,6 +138,7 @@ async def test_an_endpoint_with_a_key_is_asked_when_its_row_is_chosen(
     assert written["models"]["big"]["api_key_env"] == "FAR_KEY"
 
 
+@pytest.mark.slow
 async def test_a_filter_finds_models_that_are_folded_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     many = [f"model-{number}" for number in range(40)]
     with serve(models=document(models_document(*many, "small-one"))) as server:

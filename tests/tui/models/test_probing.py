@@ -61,6 +61,7 @@ async def test_leaving_stops_the_probes(tmp_path: Path) -> None:
         assert len(server.requests) == 1
 
 
+@pytest.mark.slow
 async def test_a_projects_model_is_probed_once_a_run_was_allowed(tmp_path: Path) -> None:
     with Server(endpoint("openai")) as server:
         suites = suites_in(tmp_path, talk=TALK.replace("MODEL", "near"))

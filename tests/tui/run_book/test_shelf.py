@@ -76,6 +76,7 @@ def test_what_is_unpacked_equals_what_was_packed(made: list[Made]) -> None:
         assert len(data) < 8_000
 
 
+@pytest.mark.slow
 def test_a_run_that_was_packed_is_shown_as_before(made: list[Made]) -> None:
     shelf = Shelf(1)
     whole = [recorded(each) for each in made]

@@ -258,6 +258,7 @@ async def test_a_held_run_is_marked_and_goes_on_where_it_stood(tmp_path: Path) -
         assert "part 4" not in app.screen
 
 
+@pytest.mark.slow
 async def test_a_question_waits_until_the_filter_is_closed(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         (run,) = await app.run("r")

@@ -134,6 +134,7 @@ async def test_a_recording_is_known_by_its_first_line_whatever_its_name(tmp_path
         assert "✗ Movie night" in app.screen
 
 
+@pytest.mark.slow
 async def test_a_folder_of_recordings_without_suites_opens_on_them(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         file = await saved(app)
@@ -152,6 +153,7 @@ async def test_on_a_narrow_screen_a_recording_opens_on_its_run(tmp_path: Path, s
         assert "recorded" in app.screen
 
 
+@pytest.mark.slow
 async def test_a_recorded_case_runs_on_the_model_on_which_it_was_recorded(tmp_path: Path) -> None:
     settings = tmp_path / "suites" / "workbench.toml"
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
@@ -164,6 +166,7 @@ async def test_a_recorded_case_runs_on_the_model_on_which_it_was_recorded(tmp_pa
         assert (run.model, run.model_of_suite) == ("local", True)
 
 
+@pytest.mark.slow
 async def test_a_recorded_model_that_is_not_known_here_is_said_and_listed_but_not_asked(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), models=["openai:x@http://a.example/v1"]) as app:
         file = await saved(app)
@@ -175,6 +178,7 @@ async def test_a_recorded_model_that_is_not_known_here_is_said_and_listed_but_no
         assert "recorded on" in app.screen
 
 
+@pytest.mark.slow
 async def test_a_recording_of_a_suite_with_local_servers_is_not_run_and_says_which_file_to_open(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, needy=NEEDY), trust=True) as app:
         file = await saved(app)
@@ -185,6 +189,7 @@ async def test_a_recording_of_a_suite_with_local_servers_is_not_run_and_says_whi
         assert "is a recording, which does not contain the servers of its suite: open needy.toml itself" in said
 
 
+@pytest.mark.slow
 async def test_a_recording_whose_suite_needs_trust_asks_for_it_before_it_is_run_anew(tmp_path: Path) -> None:
     remote = NEEDY.replace('command = ["python", "server.py"]', 'url = "http://localhost:1/mcp"')
     async with opened(suites_in(tmp_path, needy=remote), trust=True) as app:

@@ -150,6 +150,7 @@ async def test_a_change_of_settings_grades_everything_beside_what_is_done(
         assert len(on_threads) == CASES, "former grades are known"
 
 
+@pytest.mark.slow
 async def test_a_filter_for_failures_follows(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         await ran(app, RIGHT, "R")

@@ -136,6 +136,7 @@ async def test_stopping_asks_the_session(tmp_path: Path) -> None:
         assert set(app.session.stopped) >= {run.run_id for run in others}
 
 
+@pytest.mark.slow
 async def test_a_case_that_runs_is_not_started_twice(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         await app.run("r")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.tui.apps import NEEDY, SMART_HOME, conversation, opened, suites_in
 from workbench.suite.suite_file import load_suite
 from workbench.tools.listings import Listings
@@ -79,6 +81,7 @@ async def test_what_is_shown_whole_needs_no_scrolling(tmp_path: Path) -> None:
 ASKING = SMART_HOME.replace("system =", 'models = ["openai:gpt@http://localhost:1/v1"]\nsystem =', 1)
 
 
+@pytest.mark.slow
 async def test_a_suite_that_only_names_models_is_asked_about_only_when_they_are_used(tmp_path: Path) -> None:
     folder = suites_in(tmp_path, asking=ASKING)
     async with opened(folder, models=["offline"]) as app:

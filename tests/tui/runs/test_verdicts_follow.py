@@ -119,6 +119,7 @@ async def test_two_runs_below_another_screen_are_compared_again_once_they_are_se
         assert "no difference" in app.screen
 
 
+@pytest.mark.slow
 async def test_a_comparison_below_another_screen_is_right_when_it_is_seen_again(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME), models=("one", "two")) as app:
         screen = await both_compared(app)

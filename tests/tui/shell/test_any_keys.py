@@ -80,6 +80,7 @@ def undone_and_done_again(suite: OpenSuite) -> list[str]:
     return texts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 async def test_any_keys_do_no_harm(tmp_path: Path, seed: int) -> None:
     chosen = random.Random(seed)

@@ -90,6 +90,7 @@ async def test_what_is_worked_out_for_the_comparison_comes_up_only_there(tmp_pat
         assert isinstance(app.app.screen, PairedScreen)
 
 
+@pytest.mark.slow
 async def test_two_runs_come_up_side_by_side_only_where_that_was_asked_for(tmp_path: Path, held: Held) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME), models=("one", "two")) as app:
         screen = await compared(app)
@@ -142,6 +143,7 @@ async def all_drawn(app: Opened) -> None:
     await app.until(lambda: not (shown._repaint_required or shown._layout_required or shown._dirty_widgets))
 
 
+@pytest.mark.slow
 async def test_a_history_below_another_screen_draws_nothing_and_is_right_when_it_is_seen_again(
     tmp_path: Path, drawn: list[str]
 ) -> None:

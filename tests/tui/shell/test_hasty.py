@@ -12,6 +12,7 @@ from workbench.tui.case.form.view import FormView
 from workbench.tui.kit.search_bar import SearchBar
 
 
+@pytest.mark.slow
 async def test_a_move_that_comes_when_a_field_of_the_form_is_open_leaves_it(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         await app.press("2", "home", *["down"] * 6, "right", "e")

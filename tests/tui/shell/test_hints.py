@@ -34,6 +34,7 @@ async def test_in_the_comparison_it_names_what_stops_a_cell_and_how_one_leaves(t
         assert await hint(app) == ON_MAIN
 
 
+@pytest.mark.slow
 async def test_the_screens_over_the_comparison_name_their_own(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME), models=("one", "two")) as app:
         await compared(app)

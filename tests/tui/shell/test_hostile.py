@@ -57,7 +57,11 @@ def test_ordinary_text_stays_what_it_is(text: str) -> None:
     assert visible(text) == text or max(text) >= "\u115f"
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+@pytest.mark.parametrize(
+    "text",
+    [*HOSTILE[:4], *(pytest.param(text, marks=pytest.mark.slow) for text in HOSTILE[4:])],
+    ids=range(len(HOSTILE)),
+)
 async def test_hostile_text_of_models_and_tools_is_only_shown(tmp_path: Path, text: str) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(80, 24)) as app:
         (run,) = await app.run("r")
@@ -227,6 +231,7 @@ def test_what_textual_draws_is_made_safe_and_keeps_its_width(text: str) -> None:
         assert cell_len(made.text) == strip.cell_length
 
 
+@pytest.mark.slow
 async def test_a_text_that_is_too_long_to_be_typed_in_is_left_to_the_users_editor(tmp_path: Path) -> None:
     text = "# " + "s\n" * 100_000
     suite = SMART_HOME.replace('"Start movie night."', f"'''{text}'''")

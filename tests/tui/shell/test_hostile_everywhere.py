@@ -94,6 +94,7 @@ async def hostile_app(tmp_path: Path, text: str) -> AsyncIterator[HostileWalk]:
         yield HostileWalk(app)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [MARKUP, COMMANDS + MARKED_UP, BROKEN_UP], ids=["markup", "commands", "line breaks"])
 async def test_every_screen_shows_text_as_text(tmp_path: Path, text: str) -> None:
     async with hostile_app(tmp_path, text) as walk:

@@ -68,6 +68,7 @@ async def test_without_a_shell_nothing_is_suspended(tmp_path: Path) -> None:
         assert "no shell here" in app.screen
 
 
+@pytest.mark.slow
 async def test_in_ascii_there_is_nothing_else_on_any_screen(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, smart_home=SMART_HOME, broken="format = 1\n[[cases]]\nusr = 1\n")
     async with opened(suites, environment={"WORKBENCH_ASCII": "1"}, size=(100, 24)) as app:

@@ -60,6 +60,7 @@ async def test_the_models_of_the_command_line_are_for_that_start_only(tmp_path: 
         assert app.app.main.selection.models == chosen
 
 
+@pytest.mark.slow
 async def test_models_that_are_chosen_instead_of_those_of_the_command_line_are_remembered(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, one=SMART_HOME)
     async with opened(suites, models=("offline",)) as app:

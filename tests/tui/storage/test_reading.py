@@ -116,6 +116,7 @@ async def _paused(app: Opened) -> None:
     await app.pilot.pause()
 
 
+@pytest.mark.slow
 async def test_nothing_is_asked_in_the_middle_of_a_word(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, home=SMART_HOME)
     async with opened(suites) as app:

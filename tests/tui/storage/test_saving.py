@@ -82,6 +82,7 @@ async def test_text_that_is_not_toml_is_refused_with_its_line_and_stays_a_draft(
         assert len(drafts(tmp_path)) == 1
 
 
+@pytest.mark.slow
 async def test_what_could_not_be_kept_is_shown_before_it_is_written(tmp_path: Path) -> None:
     cases = '[\n  {name = "A", user = "Hi"},  # first\n  {name = "B", user = "Ho"},\n]\n'
     inline = f'format = 1\nname = "S"\n# by hand\ncases = {cases}'
@@ -160,6 +161,7 @@ async def test_mine_is_saved_beside_the_disks(tmp_path: Path) -> None:
         assert drafts(tmp_path) == []
 
 
+@pytest.mark.slow
 async def test_what_is_put_off_is_not_looked_into_at_each_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     async with opened(suites) as app:
@@ -186,6 +188,7 @@ def is_asking(app: Opened) -> bool:
     return asking and not isinstance(app.app.screen, ChangedScreen)
 
 
+@pytest.mark.slow
 async def test_what_is_put_off_is_asked_about_again_when_it_is_saved(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     async with opened(suites) as app:
@@ -242,6 +245,7 @@ async def test_an_untouched_suite_that_changed_is_read_again_at_the_next_key(tmp
         assert "smart_home.toml changed on disk: 1 case changed" in app.screen
 
 
+@pytest.mark.slow
 async def test_coming_back_to_the_terminal_looks_at_all_suites(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, a=SMART_HOME, b=SMART_HOME)
     async with opened(suites) as app:

@@ -50,6 +50,7 @@ async def test_an_unedited_suite_follows_its_file_and_the_cursor_stays(tmp_path:
         assert "Rain" in app.screen
 
 
+@pytest.mark.slow
 async def test_files_that_come_and_go_are_seen(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, home=SMART_HOME)
     async with opened(suites, watches=True) as app:
@@ -96,6 +97,7 @@ async def test_saving_merges_what_was_not_noticed_yet(tmp_path: Path) -> None:
         assert (suites / "home.toml").read_text() == OFF.replace("Movie night", "Film night")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("key", "user"), [("1", "Mine."), ("2", "Theirs.")])
 async def test_only_what_both_changed_is_asked_about(tmp_path: Path, key: str, user: str) -> None:
     suites = suites_in(tmp_path, home=SMART_HOME)
@@ -144,6 +146,7 @@ async def test_each_conflict_is_asked_about_and_later_leaves_everything_as_it_is
         assert (suites / "home.toml").read_text() == theirs.replace("Good day.", "Sleep.")
 
 
+@pytest.mark.slow
 async def test_mine_is_saved_elsewhere_instead_of_a_merge(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, home=SMART_HOME)
     async with opened(suites, watches=True) as app:
@@ -171,6 +174,7 @@ async def test_a_file_that_is_broken_for_a_while_mends_itself(tmp_path: Path) ->
         assert "Lights out!" in app.screen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("broken", "said"),
     [(SMART_HOME.replace('"Lights off"', '"Lights'), "line 30 there is not TOML"), ("", "is empty on disk")],

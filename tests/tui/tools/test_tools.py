@@ -183,6 +183,7 @@ async def test_what_servers_say_is_shown_safely(tmp_path: Path) -> None:
             assert not {"\x1b", "\u202e", "\0", "\r"} & set(seen)
 
 
+@pytest.mark.slow
 async def test_all_commands_of_the_screen_are_offered_there_too(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, shop=SHOP), size=(120, 60)) as app:
         tools = await tools_of(app)

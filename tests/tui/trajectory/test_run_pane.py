@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Opened, assert_golden, conversation, opened, suites_in
 from workbench.show.spans import Line, Span, cells, plain
 from workbench.trajectory.events import Event, JsonValue
@@ -164,6 +166,7 @@ async def test_everything_that_the_filter_shows_is_run(tmp_path: Path) -> None:
         assert [run.case.name for run in await app.run("E")] == ["Lights off", "Lights off"]
 
 
+@pytest.mark.slow
 async def test_only_what_failed_is_run_again(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         await app.press("F")

@@ -168,6 +168,7 @@ async def test_what_is_no_toml_cannot_be_restructured_and_says_so(tmp_path: Path
             assert "broken.toml is not TOML: correct its text first" in app.screen
 
 
+@pytest.mark.slow
 async def test_where_keys_do_nothing_they_say_why(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, chains=CHAINS)) as app:
         await app.press("home")
@@ -288,6 +289,7 @@ async def test_what_is_renamed_is_the_case_that_was_asked_about_or_nothing(
         assert [case.name for case in app.app.main.open_suites.suites[0].cases] == names
 
 
+@pytest.mark.slow
 async def test_a_move_is_undone_in_both_suites_at_once_also_after_one_was_saved(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, home=SMART_HOME, other=SMART_HOME)
     async with opened(suites) as app:

@@ -76,6 +76,7 @@ async def test_what_another_program_has_run_since_is_shown_when_everything_is_re
         await app.until(lambda: "0.00" in rows(app)["Lights off"])
 
 
+@pytest.mark.slow
 async def test_the_last_run_of_before_and_its_grades_are_opened_from_the_run_pane(tmp_path: Path) -> None:
     suites, history = before(tmp_path)
     async with opened(suites, size=(160, 24), live=True, history=history) as app:
@@ -186,6 +187,7 @@ async def test_a_damaged_or_locked_history_leaves_the_tree_plain_and_is_told(
         assert "damaged" in app.screen and rows(app)["Movie night"] == "·"
 
 
+@pytest.mark.slow
 async def test_the_filter_and_rerunning_know_results_of_before_and_messages_and_tags(tmp_path: Path) -> None:
     suites, history = before(tmp_path)
     async with opened(suites, live=True, history=history, size=(120, 30)) as app:

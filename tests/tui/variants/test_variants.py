@@ -48,6 +48,7 @@ async def made(app: Opened, key: str, text: str, name: str) -> VariantScreen:
     return screen
 
 
+@pytest.mark.slow
 async def test_another_prompt_is_written_run_beside_the_suite_compared_and_taken_back(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME), models=("one", "two")) as app:
         await made(app, "V", "You switch lights. Be terse.", "terse")
