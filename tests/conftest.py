@@ -28,6 +28,9 @@ for number in (signal.SIGINT, signal.SIGQUIT):
 # Without bytecode, each worker would rewrite the asserts of every test file in every run: most of a collection.
 sys.dont_write_bytecode = False
 
+# Almost everything that is made while tests are collected stays: looking for garbage among it finds none.
+gc.disable()
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """In a tree whose tests never ran, has each test file compiled once, before several workers all compile all."""
@@ -48,4 +51,5 @@ def pytest_collection_finish() -> None:
     through less often."""
     gc.collect()
     gc.freeze()
+    gc.enable()
     gc.set_threshold(50_000, 20, 20)
