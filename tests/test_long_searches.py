@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
+from tests.quick import first_of
 from tests.tui.apps import SMART_HOME, suites_in
 from tests.tui.in_terminal import Terminal, assert_restored
 from workbench.evaluation.exit_codes import INTERRUPTED, OK
@@ -41,7 +42,7 @@ def installed(tmp_path: Path) -> Path:
     return suites
 
 
-@pytest.mark.parametrize("words", WORDS.values(), ids=WORDS)
+@pytest.mark.parametrize("words", first_of(WORDS.values(), 1), ids=WORDS)
 def test_ctrl_c_ends_a_long_search_of_a_command(installed: Path, tmp_path: Path, words: list[str]) -> None:
     (endless := tmp_path / "endless.py").write_text(ENDLESS)
     with Terminal([*words, str(installed)], tmp_path, columns=200, rows=24, first=endless) as terminal:
@@ -71,6 +72,7 @@ def test_quiet_commands_do_not(installed: Path, tmp_path: Path) -> None:
     assert Program(tmp_path).run("run", "--model", "offline", "--quiet", str(installed)).stderr == ""
 
 
+@pytest.mark.slow
 def test_the_app_stops_a_long_search_at_esc_and_does_not_begin_it_again(installed: Path, tmp_path: Path) -> None:
     (endless := tmp_path / "endless.py").write_text(ENDLESS)
     with Terminal([str(installed)], tmp_path, columns=200, rows=24, first=endless) as terminal:
@@ -86,6 +88,7 @@ def test_the_app_stops_a_long_search_at_esc_and_does_not_begin_it_again(installe
         assert_restored(terminal)
 
 
+@pytest.mark.slow
 def test_the_app_opens_the_samples_if_a_search_is_stopped_before_any_suite(tmp_path: Path) -> None:
     (endless := tmp_path / "endless.py").write_text(ENDLESS)
     (folder := tmp_path / "none").mkdir()
@@ -109,6 +112,7 @@ def test_the_app_says_which_folders_were_skipped(installed: Path, tmp_path: Path
         terminal.wait_for(f"1 folder of installed packages not searched: {installed / 'venv'}")
 
 
+@pytest.mark.slow
 def test_a_reload_whose_search_is_stopped_leaves_everything_as_it_is(installed: Path, tmp_path: Path) -> None:
     slow = tmp_path / "slow"
     (first := tmp_path / "first.py").write_text(LONG.replace("CONDITION", f"os.path.exists({str(slow)!r})"))

@@ -194,6 +194,7 @@ server.run()
 """
 
 
+@pytest.mark.slow
 def test_no_case_is_made_again_that_changed_something_unless_that_is_allowed(program: Program) -> None:
     from tests.cli.test_tools import SERVERS
 
@@ -357,6 +358,7 @@ def test_a_batch_without_a_terminal_makes_sure_as_well(program: Program) -> None
     assert json.loads((program.folder / "r.json").read_text())["baseline"]["confirmed"][0]["failed"] == 3
 
 
+@pytest.mark.slow
 def test_a_merge_confirms_by_repeats_or_says_that_it_cannot(program: Program) -> None:
     with rooms(program, lambda room, asked: asked <= 5 or room != 3, 6, "--repeats", "5") as booked:
         for which in ("1/2", "2/2"):

@@ -185,6 +185,7 @@ def test_what_cannot_go_on_without_a_terminal_is_said_before(
     assert records(folders_of(program)) == []
 
 
+@pytest.mark.slow
 def test_a_viewer_that_was_let_go_attaches_again_and_shows_each_thing_once(program: Program) -> None:
     suite = program.write("weather.toml", WEATHER + WRONG)
     with closing(ToldBatch(folders_of(program), program.folder / "history.sqlite3", suite, both)) as batch:
@@ -241,6 +242,7 @@ def test_a_batch_that_nobody_could_attach_to_is_given_up(program: Program) -> No
     assert not [*file.parent.glob("*.sock")]
 
 
+@pytest.mark.slow
 def test_a_comparison_in_processes_goes_on_and_is_reported_as_one(program: Program) -> None:
     program.write("weather.toml", WEATHER + WRONG)
     models = ("--model", "offline", "--model", "offline:careless")

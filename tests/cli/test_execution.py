@@ -42,6 +42,7 @@ def copy(program: Program) -> Path:
     return Path(shutil.copy(OFFICE, program.folder))
 
 
+@pytest.mark.slow
 def test_the_samples_own_server_is_exempt(program: Program) -> None:
     done = program.run("run", str(OFFICE), "--case", sending_case())
     assert done.returncode == 0, done.stdout

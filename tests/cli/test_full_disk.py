@@ -50,6 +50,7 @@ def test_a_history_that_was_named_and_is_not_written_is_a_failure(program: Progr
     assert "mine.sqlite3" in done.stderr and "20 runs are not in the history" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_usual_history_that_is_not_written_is_a_warning(program: Program) -> None:
     done = on_full_disk(program, *RUN)
     assert (done.returncode, "20 runs are not in the history" in done.stderr) == (0, True)

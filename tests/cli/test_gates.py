@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import jsonschema
+import pytest
 
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER
@@ -25,6 +26,7 @@ at_least = {{ mean = 0.6 }}
 [[tools]]"""
 
 
+@pytest.mark.slow
 def test_each_model_must_meet_the_gates_of_a_suite(program: Program) -> None:
     """One model is right on both cases, the other on one of them: 0.75 together."""
     suite = program.folder / "weather.toml"

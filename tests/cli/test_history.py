@@ -388,6 +388,7 @@ runtime.SETTLING_TIMEOUT_S = 0.05
 """To begin a program with that waits a moment only until what it made is stored."""
 
 
+@pytest.mark.slow
 def test_what_is_no_history_is_left_as_it_is(program: Program) -> None:
     notes = program.write("notes.txt", "no database")
     assert f"{notes.name} is not a history: name another" in complaint(program, "list", "--history", "notes.txt")

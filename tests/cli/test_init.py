@@ -74,6 +74,7 @@ def test_the_settings_can_be_used_once_their_marks_are_removed(program: Program)
     assert "local" in settings.read_text()
 
 
+@pytest.mark.slow
 def test_nothing_starts_without_trust_and_an_answer_is_remembered(program: Program) -> None:
     refused = program.run("init", "--command", TIME, "-o", "time.toml")
     assert refused.returncode == 2

@@ -186,6 +186,7 @@ def test_what_cannot_be_recorded_is_said_before_anything_runs(program: Program, 
     assert done.stdout == ""
 
 
+@pytest.mark.slow
 def test_a_disk_without_room_costs_the_recording_and_not_the_report(program: Program) -> None:
     program.write("weather.toml", WEATHER)
     limited = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))"  # as if that were all there is

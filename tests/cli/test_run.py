@@ -15,6 +15,7 @@ import pytest
 from tests.cli.forking import ForkedProgram
 from tests.cli.program import COMMAND, Program, read_until
 from tests.cli.suites import SLOW, TOO_LATE, WEATHER, WRONG
+from tests.quick import first_of
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "report.schema.json").read_text(encoding="utf-8"))
 SERVED = """
@@ -231,7 +232,7 @@ def test_what_the_caller_ignores_stays_ignored(program: Program) -> None:
     assert "2 runs: 2 passed" in rest
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", first_of([signal.SIGINT, signal.SIGTERM], 1))
 def test_a_signal_while_servers_are_closed_costs_no_report_and_leaves_no_server(
     program: Program, number: signal.Signals
 ) -> None:

@@ -130,6 +130,7 @@ def test_its_time_limit_ends_it_with_all_that_it_started(agent: Program) -> None
     assert _ends(int((agent.folder / "pid").read_text()))
 
 
+@pytest.mark.slow
 def test_a_child_that_holds_the_output_open_delays_nothing(agent: Program) -> None:
     agent.write(
         "agent.py",

@@ -75,6 +75,7 @@ server.run()
 """
 
 
+@pytest.mark.slow
 def test_a_tool_that_demands_tasks_is_named_and_not_offered(program: Program) -> None:
     program.write("tasks.py", TASKS)
     program.write(

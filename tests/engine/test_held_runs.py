@@ -68,6 +68,7 @@ def person(program: Program) -> Iterator[Person]:
     assert "engine" not in {thread.name for thread in threading.enumerate()}
 
 
+@pytest.mark.slow
 def test_time_in_which_a_run_is_held_counts_nowhere(person: Person) -> None:
     held_s, limit_s = 1.6, 1.5
     with serve(said("openai", calls=[OSLO]), said("openai", "Rain.")) as server:

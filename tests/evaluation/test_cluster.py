@@ -377,6 +377,7 @@ async def test_a_worker_of_this_machine_that_nobody_watches_is_started_again(
         await dask.DaskCluster(cluster_address("local:1")).open()
 
 
+@pytest.mark.slow
 def test_a_program_that_is_killed_leaves_no_folder_of_its_workers(tmp_path: Path) -> None:
     (tmp_path / "weather.toml").write_text(HEAD + SLOW, encoding="utf-8")
     (temporary := tmp_path / "tmp").mkdir()

@@ -37,7 +37,7 @@ MOST_BYTES = 1600
 ASKED_OF_ALL = [name for name, value in vars(RunResult).items() if isinstance(value, property) and name != "small"]
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(st.lists(runs_made_up, min_size=1, max_size=3), scripts())
 def test_a_packed_result_is_the_one_that_was_packed(runs: list[RunResult], others: list[Event]) -> None:
     in_common = InCommon()

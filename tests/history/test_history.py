@@ -239,6 +239,7 @@ def test_a_damaged_history_is_set_aside_and_a_new_one_begins(tmp_path: Path, fil
         assert [batch.number for batch in history.batches()] == [1]
 
 
+@pytest.mark.slow
 def test_a_database_of_something_else_is_left_alone(tmp_path: Path, file: Path) -> None:
     file.parent.mkdir()
     with closing(sqlite3.connect(file)) as connection:

@@ -308,6 +308,7 @@ def test_a_batch_that_is_not_there_cannot_go_on(file: Path) -> None:
     assert writer.close()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("impatient")
 def test_a_batch_does_not_go_on_while_nothing_can_be_written(file: Path) -> None:
     said: list[str] = []

@@ -127,6 +127,7 @@ async def test_nothing_is_shown_without_the_token_or_its_cookie(server: Served) 
         assert not server.apps()
 
 
+@pytest.mark.slow
 async def test_of_a_hundred_at_once_as_many_get_in_as_there_are_places(server: Served) -> None:
     async with browser() as session:
         page = await enter(session, server)
@@ -153,6 +154,7 @@ async def test_of_a_hundred_at_once_as_many_get_in_as_there_are_places(server: S
         await none_left(server)
 
 
+@pytest.mark.slow
 async def test_connections_that_say_nothing_keep_nobody_out(server: Served) -> None:
     host, port = server.address.removeprefix("http://").split(":")
     silent = [await asyncio.open_connection(host, int(port)) for _ in range(100)]

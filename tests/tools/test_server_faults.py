@@ -176,6 +176,7 @@ async def test_a_call_that_takes_too_long_names_the_tool_and_the_seconds(open_se
     assert await server.call("add", ADD) == ToolAnswer("3")
 
 
+@pytest.mark.slow
 async def test_a_server_that_ignores_its_end_is_killed_with_its_children(open_server: OpenServer) -> None:
     server = open_server("python", "workshop.py", "stubborn")
     await server.start()

@@ -121,6 +121,7 @@ async def test_a_process_that_inherited_everything_from_workbench_keeps_no_serve
     os.kill(child, signal.SIGKILL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("killed", [False, True])
 async def test_what_a_server_started_in_sessions_of_their_own_ends_with_it_and_is_named(
     open_server: OpenServer, tmp_path: Path, log_file: Path, killed: bool

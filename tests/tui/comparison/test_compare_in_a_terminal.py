@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
+
 from tests.providers.server import Answer, Request, Server, Signal, document, said
 from tests.tui.apps import SMART_HOME, suites_in
 from tests.tui.in_terminal import Terminal
@@ -43,6 +45,7 @@ def figures_in(history: Path) -> dict[str, list[RunSummary]]:
     return {model: [each for each in over if each.model == model] for model in batch.models}
 
 
+@pytest.mark.slow
 def test_a_slow_endpoint_holds_up_no_other_and_waiting_after_a_429_is_no_latency(tmp_path: Path) -> None:
     gate, answers = Signal(), refuses_first()
 
@@ -79,6 +82,7 @@ def test_a_slow_endpoint_holds_up_no_other_and_waiting_after_a_429_is_no_latency
     assert max(run.latency_ms for run in runs["limited"]) < RETRY_AFTER_S * 1000
 
 
+@pytest.mark.slow
 def test_the_time_runs_on_where_models_are_compared_and_in_the_history(tmp_path: Path) -> None:
     gate = Signal()
     with Server(lambda _: Answer((gate, *HELLO.pieces))) as server, ExitStack() as stack:

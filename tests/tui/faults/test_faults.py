@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from tests.tui.apps import Opened, conversation, opened, suites_in
 from workbench.engine.plan import PlannedRun
 from workbench.tui.faults.screen import FaultsScreen
@@ -41,6 +43,7 @@ async def asked(app: Opened) -> None:
     await app.until(lambda: isinstance(app.app.screen, FaultsDialog))
 
 
+@pytest.mark.slow
 async def test_runs_are_made_and_forked_and_a_cell_leads_to_its_run(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, mail=MAIL), models=("one", "two"), size=(120, 40)) as app:
         app.app.selection.select(app.app.open_suites.suites[0].path, "look")

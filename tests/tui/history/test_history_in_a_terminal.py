@@ -52,6 +52,7 @@ def test_an_idle_screen_that_shows_last_results_of_a_history_writes_nothing(tmp_
         assert terminal.falls_silent(1.5)
 
 
+@pytest.mark.slow
 def test_a_history_that_cannot_be_written_is_said_once_and_the_runs_go_on(tmp_path: Path) -> None:
     suite, state = suite_in(tmp_path), tmp_path / "state"
     said = "directory;"  # of "Not a directory; what is not stored yet is tried again": no line ends within it

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
+from tests.quick import first_of
 from tests.tools.processes import becomes_true, is_running, servers_of
 from tests.tui.in_terminal import Terminal, assert_restored
 from workbench.config.folders import bundled
@@ -64,7 +65,7 @@ WAYS: dict[str, tuple[Callable[[Terminal], object], int]] = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", first_of(WAYS, 2))
 def test_the_program_ends_while_a_run_is_held(tmp_path: Path, way: str) -> None:
     end, exit_code = WAYS[way]
     folder = tmp_path / "recorded"
@@ -82,6 +83,7 @@ def test_the_program_ends_while_a_run_is_held(tmp_path: Path, way: str) -> None:
     assert_nothing_half(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_run_that_the_command_line_had_held_ends_like_every_other(tmp_path: Path) -> None:
     folder = tmp_path / "recorded"
     held = ["--case", "vacation-policy", "--break", "tool search_docs", "--record", str(folder)]

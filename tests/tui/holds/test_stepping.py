@@ -160,6 +160,7 @@ async def test_what_is_offered_where_a_run_is_held_can_be_clicked(tmp_path: Path
         assert app.session.gone_on == [(run.run_id, "stop"), (run.run_id, "end")]
 
 
+@pytest.mark.slow
 async def test_a_run_that_waits_behind_held_ones_says_so(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(240, 24)) as app:
         (first, *_) = await app.run("R")

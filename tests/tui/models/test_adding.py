@@ -210,6 +210,7 @@ async def test_what_is_wrong_is_told_in_the_form_and_what_is_not_confirmed_needs
             assert app.app.main.selection.models == ()
 
 
+@pytest.mark.slow
 async def test_of_two_dialogs_only_the_upper_one_is_seen(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, talk=TALK), size=(160, 48)) as app:
         await app.press("m")

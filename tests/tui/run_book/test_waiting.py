@@ -6,6 +6,8 @@ import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+
 from tests.providers.server import HANG, Answer, Server
 from tests.providers.server.formats import blocks_of, sse
 from tests.tui.in_terminal import Terminal
@@ -85,6 +87,7 @@ def test_a_retry_counts_anew_and_stands_still_until_it_is_sent() -> None:
     assert run.at(17.0).endswith("waiting for the model … · 3 s")
 
 
+@pytest.mark.slow
 def test_a_second_of_waiting_costs_few_bytes_and_the_end_of_the_wait_none(tmp_path: Path) -> None:
     (tmp_path / "rain.toml").write_text(SUITE, encoding="utf-8")
     reading = {"total": 2048, "cache": 0, "processed": 512, "time_ms": 9}

@@ -109,6 +109,7 @@ async def test_a_pane_that_cannot_be_drawn_says_so_and_is_tried_again_at_the_nex
         await still_works(app)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "plants"),
     [
@@ -134,6 +135,7 @@ async def test_a_screen_over_the_main_one_that_cannot_be_drawn_is_closed(
         await still_works(app)
 
 
+@pytest.mark.slow
 async def test_the_same_error_three_times_in_a_row_ends_the_app_and_drafts_are_kept(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

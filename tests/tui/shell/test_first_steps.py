@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.tui.pages import FENCE, ROOT, blocks_of, clone_in, follow, page, pressed, shell_in
 
 PAGE = page("first-steps.md").partition("\n## Go on\n")[0]
@@ -19,6 +21,7 @@ BLOCKS = blocks_of(PAGE)[1:]
 """All but the first, which shows what such a box looks like."""
 
 
+@pytest.mark.slow
 def test_what_the_page_says_is_what_one_sees(tmp_path: Path) -> None:
     clone = clone_in(tmp_path)
     installed = BLOCKS[0]._replace(text=BLOCKS[0].text.removeprefix(INSTALLS))

@@ -14,6 +14,7 @@ from rich.segment import Segment
 from textual.color import Color
 from textual.strip import Strip
 
+from tests.quick import first_of
 from tests.tui.apps import SMART_HOME, Opened, conversation, opened, suites_in
 from tests.tui.in_terminal import Terminal
 from workbench.show.visible import one_line, visible
@@ -59,7 +60,7 @@ def test_ordinary_text_stays_what_it_is(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [*HOSTILE[:4], *(pytest.param(text, marks=pytest.mark.slow) for text in HOSTILE[4:])],
+    first_of(HOSTILE, 4),
     ids=range(len(HOSTILE)),
 )
 async def test_hostile_text_of_models_and_tools_is_only_shown(tmp_path: Path, text: str) -> None:
@@ -166,7 +167,7 @@ def assert_safe(app: Opened) -> None:
         assert cell_len(strip.text) == strip.cell_length == app.app.size.width
 
 
-@pytest.mark.parametrize("text", [COMMANDS + MARKED_UP, BROKEN_UP], ids=["commands", "line breaks"])
+@pytest.mark.parametrize("text", first_of([COMMANDS + MARKED_UP, BROKEN_UP], 1), ids=["commands", "line breaks"])
 async def test_every_screen_shows_any_text_and_keeps_it(tmp_path: Path, text: str) -> None:
     folder = suites_in(tmp_path) / text.replace("/", "_").replace("\0", "")
     folder.mkdir()
@@ -205,6 +206,7 @@ async def test_every_screen_shows_any_text_and_keeps_it(tmp_path: Path, text: st
         assert_safe(app)  # what was not saved
 
 
+@pytest.mark.slow
 def test_no_command_in_a_text_reaches_the_terminal(tmp_path: Path) -> None:
     (tmp_path / COMMANDS.replace("/", "_")).mkdir()
     (tmp_path / COMMANDS.replace("/", "_") / "some.toml").write_text(suite_saying(COMMANDS), encoding="utf-8")

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.quick import first_of
 from tests.tui.apps import SMART_HOME, assert_golden, suites_in
 from tests.tui.in_terminal import Terminal
 
-SIZES = ((60, 20), (80, 24), (120, 36), (200, 60))
+SIZES = ((80, 24), (60, 20), (120, 36), (200, 60))
 ENTER, ESC, DOWN = "\r", "\x1b", "\x1b[B"
 HOME, END = "\x1b[H", "\x1b[F"
 TOOLS_ROW = 7
@@ -60,7 +61,7 @@ def quit_from(terminal: Terminal) -> None:
     assert terminal.end() == 0
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: "x".join(map(str, size)))
+@pytest.mark.parametrize("size", first_of(SIZES, 2), ids=lambda size: "x".join(map(str, size)))
 def test_from_an_empty_folder_to_a_case_that_passes(tmp_path: Path, size: tuple[int, int]) -> None:
     columns, rows = size
     folder = tmp_path / "home"
@@ -117,6 +118,7 @@ def test_from_an_empty_folder_to_a_case_that_passes(tmp_path: Path, size: tuple[
         quit_from(terminal)
 
 
+@pytest.mark.slow
 def test_a_suite_that_was_never_saved_outlives_a_kill_while_typing(tmp_path: Path) -> None:
     folder = suites_in(tmp_path, lights=LIGHTS)
     with Terminal(["."], tmp_path, folder=folder, columns=80, rows=24) as terminal:

@@ -67,6 +67,7 @@ def test_ctrl_z_in_the_editor_does_not_stop_a_program_that_no_shell_resumes(tmp_
         assert terminal.end() == 0
 
 
+@pytest.mark.slow
 def test_after_a_storm_of_resizes_the_picture_is_right(tmp_path: Path) -> None:
     sizes = random.Random(4)
     with Terminal([str(suites_in(tmp_path, smart_home=SMART_HOME))], tmp_path, columns=120, rows=36) as terminal:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
+import pytest
+
 from tests.tui.apps import SMART_HOME, suites_in
 from tests.tui.in_terminal import Terminal
 
@@ -50,6 +52,7 @@ def test_a_kill_while_typing_loses_nothing(tmp_path: Path) -> None:
     taken_over_and_saved(suites, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_dropped_connection_loses_nothing_and_asks_nothing(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     with Terminal([str(suites)], tmp_path) as terminal:
@@ -59,6 +62,7 @@ def test_a_dropped_connection_loses_nothing_and_asks_nothing(tmp_path: Path) -> 
     taken_over_and_saved(suites, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_file_that_changed_under_the_typing_is_not_overwritten(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     file = suites / "smart_home.toml"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.tui.apps import SMART_HOME, suites_in
 from tests.tui.in_terminal import Terminal, assert_restored
 from tests.tui.storage.test_watching import NEW, replace
@@ -12,6 +14,7 @@ IDLE_S = 3.0
 """Several looks at the files."""
 
 
+@pytest.mark.slow
 def test_what_others_write_appears_without_a_key_and_an_idle_screen_writes_nothing(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, home=SMART_HOME)
     with Terminal([str(suites)], tmp_path, columns=80, rows=24) as terminal:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.quick import first_of
 from tests.tui.apps import SMART_HOME, suites_in
 from tests.tui.in_terminal import LEAVES, Terminal, assert_restored
 from workbench.config.folders import bundled
@@ -101,7 +102,7 @@ HelpScreen.compose = lambda self: Path({str(folder / "asked")!r}).touch() or com
 """
 
 
-@pytest.mark.parametrize("hang", HANGS)
+@pytest.mark.parametrize("hang", first_of(HANGS, 1))
 def test_a_signal_ends_the_program_and_gives_the_terminal_back_whatever_hangs(tmp_path: Path, hang: str) -> None:
     limits = "shutdown.MAX_ENDING_SECONDS, shutdown.ENDING_S, shutdown.ANSWER_S = 3, 1, 1"
     plant = "import asyncio, time\nfrom contextlib import suppress\nfrom workbench.tui.kit.help import HelpScreen\n"
@@ -229,6 +230,7 @@ def _bytes_of(terminal: Terminal, key: str) -> int:
     return len(terminal.output) - before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("term", "used", "unknown"),
     [("xterm-256color", rb"\b48;5;\d", rb"\b[34]8;2;"), ("xterm", rb"\b9[1-6][;m]", rb"\b[34]8;[25];")],

@@ -69,6 +69,7 @@ def cost_of_a_frame(lines: RunLines, view: RunView, number: int) -> int:
     return lines.laid_out - before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounds", [250, 2_500])
 def test_a_frame_lays_out_only_what_changed(rounds: int) -> None:
     view = long_run(rounds)
