@@ -53,6 +53,7 @@ def test_ctrl_c_ends_a_long_search_of_a_command(installed: Path, tmp_path: Path,
         assert "searching" not in terminal.screen and "Traceback" not in terminal.screen
 
 
+@pytest.mark.slow
 def test_without_a_terminal_a_long_search_writes_one_line(installed: Path, tmp_path: Path) -> None:
     said = Program(tmp_path).run(
         "validate", str(installed), first=LONG.replace("CONDITION", "time.monotonic() < begun + 1.5")

@@ -247,6 +247,7 @@ def test_a_model_object_and_several_suites_make_one_report(folder: Path) -> None
     assert "Clock › Time in Bergen" in text
 
 
+@pytest.mark.slow
 def test_runs_are_recorded_only_where_that_is_wanted(folder: Path, tmp_path: Path) -> None:
     workbench.evaluate("clock.toml", model=clock_agent)
     assert not [*tmp_path.rglob("*.sqlite3")]

@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from tests.cli.program import COMMAND, Program
+from tests.quick import first_of
 from workbench.cli.main import COMMANDS, WORDS
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, QUALITY_MISSED, USAGE
 
@@ -71,9 +72,7 @@ def test_a_command_ends_as_it_does_with_all_streams(program: Program, command: s
 PAIRS = ("<&- >&-", "<&- 2>&-", ">&- 2>&-")
 
 
-@pytest.mark.parametrize(
-    "closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-", *(pytest.param(pair, marks=pytest.mark.slow) for pair in PAIRS)]
-)
+@pytest.mark.parametrize("closed", first_of(["<&-", ">&-", "2>&-", "<&- >&- 2>&-", *PAIRS], 4))
 def test_a_run_leaves_its_report(program: Program, closed: str) -> None:
     program.write("one.toml", SUITE)
     done = subprocess.run(

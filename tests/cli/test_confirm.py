@@ -154,6 +154,7 @@ def test_enough_repeats_confirm_without_reruns(program: Program) -> None:
     assert "✗ Room 3  broke: failed 5 of 5 repeats\n" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("repeats", ["1", "3"])
 def test_an_agent_that_is_right_in_most_of_its_runs_has_no_regression(program: Program, repeats: str) -> None:
     program.write("rooms.toml", suite(30))

@@ -44,6 +44,7 @@ def left_in(folder: Path) -> list[str]:
     return [path.name for path in folder.rglob("*") if path.is_file()]
 
 
+@pytest.mark.slow
 def test_a_history_that_was_named_and_is_not_written_is_a_failure(program: Program) -> None:
     done = on_full_disk(program, *RUN, "--history", "mine.sqlite3")
     assert done.returncode == 2

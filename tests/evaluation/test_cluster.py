@@ -161,6 +161,7 @@ async def test_a_cluster_comes_to_the_same_report_and_history_as_one_process(
     assert "noise, $CITY_TOKEN" in log.read_text(encoding="utf-8") and SECRET not in log.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 async def test_no_key_travels_limits_hold_over_workers_and_a_pause_is_everybodys(
     scheduler: str, tmp_path: Path
 ) -> None:

@@ -146,6 +146,7 @@ api_key_env = "FAST_KEY"
 """
 
 
+@pytest.mark.slow
 async def test_trust_covers_what_stood_there_at_the_start_and_no_edit_of_any_file(project: Path) -> None:
     secret = "sk-planted-in-a-file-1234567890"
     with (

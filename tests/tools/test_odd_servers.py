@@ -59,6 +59,7 @@ async def test_half_characters_and_nul_are_replaced(open_server: OpenServer, sai
     assert await say(server, f'{{"content": [{{"type": "text", "text": "{said}"}}]}}') == ToolAnswer(kept)
 
 
+@pytest.mark.slow
 async def test_an_answer_that_is_no_message_is_hinted_at_when_the_call_is_given_up(open_server: OpenServer) -> None:
     server = open_server("python", "antique.py", "mute", limits=replace(QUICK, call_s=1))
     await server.start()

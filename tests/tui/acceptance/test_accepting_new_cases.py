@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.quick import first_of
 from tests.tui.apps import SMART_HOME, opened, suites_in
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=["80x24", "120x36"])
+@pytest.mark.parametrize("size", first_of([(80, 24), (120, 36)], 1), ids=["80x24", "120x36"])
 async def test_a_new_case_is_run_and_accepted_and_passes(tmp_path: Path, size: tuple[int, int]) -> None:
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     async with opened(suites, size=size, live=True) as app:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.tui.apps import Call, Opened, conversation, opened, suites_in
 from workbench.tui.acceptance.capture import CaptureScreen
 from workbench.tui.kit.dialogs import PreviewScreen
@@ -56,6 +58,7 @@ async def asked(app: Opened) -> None:
     await app.until(lambda: isinstance(app.app.screen, CaptureScreen))
 
 
+@pytest.mark.slow
 async def test_runs_are_made_shown_and_taken_in_one_step(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, lights=LIGHTS), size=(120, 50)) as app:
         await asked(app)

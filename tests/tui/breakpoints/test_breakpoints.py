@@ -74,6 +74,7 @@ async def test_b_in_the_tree_says_where_it_does_something_and_among_tools_it_doe
         assert f"Breakpoint set: {LIGHTS}" in app.screen
 
 
+@pytest.mark.slow
 async def test_breakpoints_are_kept_hold_every_run_and_are_there_again(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, home=SMART_HOME)
     async with opened(suites) as app:

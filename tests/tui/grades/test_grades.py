@@ -142,6 +142,7 @@ async def test_a_recorded_run_has_grades_too(tmp_path: Path) -> None:
         assert "Decided before that: fail_on_tool_call_quantity" in app.screen
 
 
+@pytest.mark.slow
 async def test_disagreement_is_marked_in_the_tree_found_by_the_filter_and_said_in_the_run(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(140, 36)) as app:
         await graded(app, down=3, calls=TWICE)

@@ -44,6 +44,7 @@ def test_runs_are_kept_whatever_way_the_program_ends_and_what_was_under_way_can_
         assert [run.case.name for run in resumable(kept, held, program_of(tmp_path)).runs] == ["Paris"]
 
 
+@pytest.mark.slow
 def test_an_idle_screen_that_shows_last_results_of_a_history_writes_nothing(tmp_path: Path) -> None:
     history = tmp_path / "history.sqlite3"
     run_kept(tmp_path, history)

@@ -90,6 +90,7 @@ async def test_the_hint_at_ctrl_c_names_the_keys_there_are(tmp_path: Path) -> No
         assert app.screen.splitlines()[-1].strip() == "x stops the case, F1 shows all keys"
 
 
+@pytest.mark.slow
 async def test_keys_of_two_letters_and_half_pages_move_in_every_list_and_are_text_in_fields(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         tree = app.app.main.suite_tree

@@ -15,6 +15,7 @@ import pytest
 
 from tests.exchange.observed.test_proxy import KEY, body_of, exchanged, talk
 from tests.providers.server import APIS, HANG, Answer, Api, Call, Server, Signal, Tell, said
+from tests.quick import first_of
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from workbench.api.evaluate import evaluate_async
 from workbench.tui.observed.screen import LiveScreen
@@ -52,7 +53,7 @@ async def refuses(url: str) -> bool:
         return True
 
 
-@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("api", first_of(APIS, 1))
 async def test_a_conversation_appears_step_by_step_and_becomes_a_case_that_passes(api: Api, tmp_path: Path) -> None:
     first, last = Signal(), Signal()
     called, told = said(api, calls=[CITY]), said(api, f"It rains, {KEY} \x1b[31m.")

@@ -93,6 +93,7 @@ async def test_a_file_name_that_is_no_text_can_be_shown(tmp_path: Path) -> None:
         app.screen.encode("utf-8")
 
 
+@pytest.mark.slow
 async def test_a_hostile_suite_is_only_shown_and_can_be_typed_in(tmp_path: Path) -> None:
     suites = suites_in(tmp_path)
     lines = [text.encode("utf-8", "surrogatepass") for text in HOSTILE if len(text) < 1_000]

@@ -181,6 +181,7 @@ async def test_discarding_leaves_nothing_behind(tmp_path: Path) -> None:
     assert (suites / "smart_home.toml").read_text() == SMART_HOME
 
 
+@pytest.mark.slow
 async def test_drafts_that_cannot_be_kept_are_said_once_and_typing_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

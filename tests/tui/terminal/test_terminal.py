@@ -56,6 +56,7 @@ def test_a_signal_gives_the_terminal_back(tmp_path: Path, number: signal.Signals
         assert_restored(terminal)
 
 
+@pytest.mark.slow
 def test_a_signal_during_a_run_leaves_no_server_behind(tmp_path: Path) -> None:
     server = bundled("sample_suites") / "office_server.py"
     with Terminal([str(bundled("sample_suites") / "office.toml")], tmp_path, columns=80, rows=24) as terminal:

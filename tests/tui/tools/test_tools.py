@@ -77,6 +77,7 @@ def audited(folder: Path) -> list[tuple[str, str, str]]:
     return [(line["tool"], line["allowed"], line["outcome"]) for line in said if line["event"] == "ended"]
 
 
+@pytest.mark.slow
 async def test_a_server_is_started_by_a_key_after_trust_called_and_what_it_answers_is_used(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, shop=SHOP)) as app:
         screen = await tools_of(app)

@@ -201,6 +201,7 @@ async def test_editing_does_not_change_what_runs_already(tmp_path: Path) -> None
         ]["equals"] == 60
 
 
+@pytest.mark.slow
 async def test_a_prompt_for_a_coding_agent_is_copied_from_a_failed_run_alone(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), models=("offline", "other")) as app:
         failed, passed = await app.run("r")
