@@ -29,6 +29,7 @@ from workbench.grading.grade import (
 )
 from workbench.grading.pairing import StepRound, rounds_of_steps
 from workbench.grading.pairing_issues import describe_call, describe_expected
+from workbench.grading.required_arguments import with_required
 from workbench.grading.requirements import (
     graded_without_free_calls,
     issues_of_any_grader,
@@ -36,7 +37,6 @@ from workbench.grading.requirements import (
     metrics_of,
     requirement_issues,
     rule_of,
-    with_required,
     with_way_out,
 )
 from workbench.grading.status import NOT_APPLICABLE, Status

@@ -23,8 +23,8 @@ from tests.tui.run_book.showing import (
 )
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue
 from workbench.grading.status import Status
+from workbench.show.views.copied_text import copied_text
 from workbench.show.views.run_items import CallItem, ResultItem, RoundItem, SetAsideItem
-from workbench.show.views.run_lines import copied_text
 from workbench.show.views.run_view import RunPlace, RunView
 from workbench.trajectory.events import (
     CallEdited,

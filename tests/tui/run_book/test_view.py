@@ -13,9 +13,9 @@ from tests.trajectory.scripts import events_of, scripts, stamped
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, RunResult
 from workbench.grading.status import Status
 from workbench.show.spans import cells, plain
+from workbench.show.views.copied_text import copied_text
 from workbench.show.views.run_grade import PlacedCall
 from workbench.show.views.run_items import CallItem, MissingItem, OutcomeItem, ResultItem, RoundItem, TextItem
-from workbench.show.views.run_lines import copied_text
 from workbench.show.views.run_view import RunView
 from workbench.suite.model import ExpectedCall
 from workbench.trajectory.events import (

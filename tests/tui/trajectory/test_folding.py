@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from workbench.show.spans import plain
+from workbench.show.views.copied_text import copied_text
 from workbench.show.views.run_items import CallItem, ResultItem
-from workbench.show.views.run_lines import copied_text, lines_of
+from workbench.show.views.run_lines import lines_of
 from workbench.trajectory.events import ResultReceived
 
 

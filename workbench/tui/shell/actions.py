@@ -77,7 +77,7 @@ class ViewActions(MainActions):
     def _text_to_copy(self) -> tuple[str, str]:
         main = self.app.main
         if main.pane == "run":
-            from workbench.show.views.run_lines import copied_text
+            from workbench.show.views.copied_text import copied_text
 
             item = main.run_pane.run_list.item
             if item is None:

@@ -13,8 +13,8 @@ from workbench.authoring.workspace import is_recording
 from workbench.dataclasses import dataclass
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Span, title_line
+from workbench.show.views.copied_text import copied_text
 from workbench.show.views.grades import why_not_graded
-from workbench.show.views.run_lines import copied_text
 from workbench.show.visible import one_line
 from workbench.tui.kit.actions import MOVING, Shown, Situation, action, bindings_for, key_for
 from workbench.tui.kit.bars import KeyBar

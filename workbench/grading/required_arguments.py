@@ -1,0 +1,53 @@
+"""Required arguments of expected calls: they must hold, whatever the score of the run is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from workbench.grading.grade import CallPairing, Grade, Issue
+from workbench.suite.model import Case
+
+
+def with_required(case: Case, grade: Grade) -> tuple[Issue, ...]:
+    """Return the issues of a grade, with those about required arguments that do not hold marked as deciding."""
+    # Without numbers, a rule of `critics` decided before scoring: the run has failed anyway.
+    if not grade.issues or not grade.numbers:
+        return grade.issues
+    broken = _broken(case, grade)
+    if broken:
+        return tuple(_deciding(issue, broken) for issue in grade.issues)
+    return grade.issues
+
+
+def _broken(case: Case, grade: Grade) -> Mapping[int, frozenset[str]]:
+    """Return the names of the required arguments that do not hold, by the index of their expected call."""
+    broken: dict[int, frozenset[str]] = {}
+    for line in grade.pairings:
+        if line.expected_call is None:
+            continue
+        names = frozenset(_broken_arguments(line))
+        # A call that was not made meets none of its arguments, and its one issue names none.
+        if line.call is None and (names or _requires_some(case, line.expected_call)):
+            broken[line.expected_call] = frozenset()
+        elif names:
+            broken[line.expected_call] = names
+    return broken
+
+
+def _broken_arguments(line: CallPairing) -> Iterator[str]:
+    for verdict in line.arguments:
+        if verdict.required and not verdict.holds:
+            yield verdict.argument
+
+
+def _requires_some(case: Case, expected_call: int) -> bool:
+    checks = case.expected_calls()[expected_call].args or {}
+    return any(check.required and not check.optional for check in checks.values())
+
+
+def _deciding(issue: Issue, broken: Mapping[int, frozenset[str]]) -> Issue:
+    if issue.expected_call is None or issue.expected_call not in broken:
+        return issue
+    if issue.argument is not None and issue.argument not in broken[issue.expected_call]:
+        return issue
+    return issue._replace(decides=True)
