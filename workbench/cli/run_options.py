@@ -246,8 +246,11 @@ def run_options(arguments: argparse.Namespace, *, compares: bool, command: str |
     paths = paths_of(arguments)
     until, without_until = _stop_of(arguments)
     problems: Sequence[str]
+    resumption = None
     if resume is not None:
         problems = _settled_options(arguments)
+        # `--resume` without a batch gives an empty text, which stands for the latest batch.
+        resumption = Resume(resume or None, arguments.anyway)
     else:
         problems = _problems_of_new_batch(arguments, paths, without_until, command, compares=compares)
     try:
@@ -282,8 +285,7 @@ def run_options(arguments: argparse.Namespace, *, compares: bool, command: str |
                 compares=compares,
                 until=until,
                 shard=_shard_of(arguments, paths),
-                # `--resume` without a batch gives an empty text, which stands for the latest batch.
-                resume=Resume(resume or None, arguments.anyway) if resume is not None else None,
+                resume=resumption,
                 history=history_of(arguments, paths),
                 history_named=arguments.history is not None,
             )
