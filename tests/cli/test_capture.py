@@ -200,7 +200,7 @@ def test_what_is_interrupted_captures_nothing(program: Program) -> None:
 
 def test_samples_are_not_written_and_a_suite_is_needed(program: Program, capsys: pytest.CaptureFixture[str]) -> None:
     done = program.run("capture", "--samples", "--model", "offline", "--write")
-    assert done.returncode == 2 and "came with Workbench and is not written" in done.stderr
+    assert done.returncode == 2 and "came with Workbench and stays as it is" in done.stderr
     assert main(["capture"]) == 2
     assert "say what to run: workbench capture PATH …" in capsys.readouterr().err
 

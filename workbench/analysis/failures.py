@@ -393,7 +393,7 @@ def _of_another_tool(calls: Iterable[Symptom], symptom: Symptom) -> Symptom | No
 def _without_given_up(
     trajectory: Trajectory, expected: Sequence[ExpectedCall], found: Sequence[Symptom]
 ) -> list[Symptom]:
-    """Return the symptoms with those that follow from an early end of the run replaced by "gave up"."""
+    """Return the symptoms; if the run ended early, "gave up" stands for those that follow from that."""
     how = _end(trajectory, calls_expected=bool(expected))
     causes = causes_of(found)
     if how is None or not set(causes).isdisjoint(("cut off", "refused")):

@@ -68,7 +68,7 @@ class Differences(NamedTuple):
 
     @property
     def units(self) -> int:
-        """The number of independent observations: of clusters, or of pairs without clusters."""
+        """The number of independent observations: the clusters, or the pairs if there are no clusters."""
         return len(self.values if self.clusters is None else set(self.clusters))
 
     @property

@@ -18,7 +18,7 @@ from workbench.numerals import setting_text
 BEYOND = 0.05
 """The probability that a 95% interval misses the true value."""
 
-# Halving a width of 1 this often leaves an error below 1e-15.
+# After so many halvings, a width of 1 is below 1e-15.
 _BISECTIONS = 50
 
 _NORMAL_FROM = 2_000

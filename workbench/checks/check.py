@@ -548,7 +548,8 @@ def _beyond(low: float, high: float, schema: Schema) -> str | None:
 def check_names_in(table: Mapping[str, Any]) -> list[str]:
     """Return the names of checks among a table's keys, in the order written.
 
-    `type` counts only with the name of a JSON type, and beside options: `{ type = "circle", radius = 3 }` is a value.
+    `type` counts only if its value is the name of a JSON type and every other key is an option of that check:
+    `{ type = "circle", radius = 3 }` is a value.
     """
     names = [name for name in table if name in CHECK_CLASSES]
     if "type" in names and not (table["type"] in JSON_TYPES and table.keys() <= _OPTIONS_OF_TYPE):

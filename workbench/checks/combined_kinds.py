@@ -308,7 +308,9 @@ class PythonCheck(CheckBase):
         score, holds = returned, None
         if isinstance(returned, dict):
             if not returned or returned.keys() - {"score", "holds", "reason"}:
-                raise ValueError(f"must return a dict of `score`, `holds` and `reason`, not {returned!r}")
+                raise ValueError(
+                    f"must return a dict with `score`, `holds` or both, and optionally `reason`, not {returned!r}"
+                )
             score, holds, reason = returned.get("score"), returned.get("holds"), returned.get("reason")
             if not isinstance(reason, str | None) or not isinstance(holds, bool | None) or score is holds is None:
                 raise ValueError(f"must return `holds` (a bool), `score` (0..1) or both, not {returned!r}")

@@ -101,7 +101,7 @@ def capture(options: RunOptions, asked: CaptureOptions, *, trust: bool) -> int:
     exempt = trust_store(program.folders).is_exempt
     # Checked before any run is paid for.
     if asked.write and (bundled := [file.path for file in plan.files if exempt(file)]):
-        warn(f"nothing was run: {bundled[0]} came with Workbench and is not written; capture a copy of it")
+        warn(f"nothing was run: {bundled[0]} came with Workbench and stays as it is; capture a copy of it")
         return USAGE
     output = Output(asked.form, quiet=asked.quiet)
     live = make_runs(plan, show_of(output, program), output, trust=trust, record=None, command="run")

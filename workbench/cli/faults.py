@@ -98,12 +98,15 @@ def try_faults(options: RunOptions, faults: FaultOptions, output: Output, *, tru
     if first is None:
         return INTERRUPTED
     trials = plan_faults(trying.plan, first, faults)
-    # No run called a chosen tool, or every run failed without a fault: there is nothing to fork.
+    # There is nothing to fork if no run called a chosen tool, or every run failed without a fault.
     if not trials.plan.runs:
         for each in trials.untried:
             warn(f"{each.case_name} with {each.model}: {each.why}", program.secrets)
-        warn("no fault was tried: no run called a tool that is meant")
-        return INFRASTRUCTURE if trials.untried else USAGE
+        if trials.untried:
+            warn("no fault was tried: no run was fit for one, see above")
+            return INFRASTRUCTURE
+        warn("no fault was tried: no run called a tool that faults were asked for")
+        return USAGE
     if not output.quiet:
         warn(f"trying {counted(len(trials.plan.runs), 'fault')}, each forked from a run at the result of a call")
     second = trying.run(trials.plan, "not every fault was tried")

@@ -315,7 +315,7 @@ async def _list(
             for line in output_lines(source.output, Paint(enabled=False), 2):
                 warn(line, program.secrets)
     if failed:
-        warn("nothing was written: a suite is made of the tools that its servers list now")
+        warn("nothing was written: a new suite needs the tools of all its servers, and not all could be listed")
         return INFRASTRUCTURE
     for source in suite.sources:
         listed.append([program.secrets.redacted(tool) for tool in source.tools])

@@ -177,7 +177,8 @@ def forms_of(value: str) -> set[str]:
     forms |= {repr(form)[1:-1] for form in forms}
     deeper = forms
     for level in range(JSON_LEVELS):
-        # Other languages' JSON counts on the first level only, or the number of forms would explode.
+        # Escapes that only JSON of other languages has (`\/`, `\u003c`) are tried on the first level only: on all
+        # levels, the number of forms would explode.
         escape = _in_json if level else _in_any_json
         deeper = set().union(*map(escape, deeper))
         forms |= deeper

@@ -265,7 +265,9 @@ def run_document(value: object) -> RunDocument:
     Raises RunDocumentError, also for an empty document."""
     run = document(RunDocument, value)
     if not run.model_fields_set & {"calls", "answer", "error"}:
-        raise RunDocumentError('$: says nothing: write {"calls": […], "answer": "…"}, with "calls": [] for no calls')
+        raise RunDocumentError(
+            '$: has neither calls nor an answer: write {"calls": […], "answer": "…"}, with "calls": [] for no calls'
+        )
     return run
 
 

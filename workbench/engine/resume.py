@@ -245,7 +245,8 @@ def _differences(
 ) -> Iterator[str]:
     asked_now = {run.model for run in runs}
     brought = {run.model: brought_settings(run) for run in runs}
-    # The batch has stored the settings of a model as they were for its first run, missing or not.
+    # The batch stored the settings of a model by the suite of the model's first run. They are looked up there again,
+    # even if that run is not one of the missing ones.
     models: dict[str, JsonValue] = {}
     for suite, model, of_suite in used:
         if model in asked_now and model not in models:

@@ -100,8 +100,8 @@ class _Reading:
     def in_any_order(self) -> tuple[CallPairing, ...]:
         """Compare calls wherever they stand: the flexible mode.
 
-        Pairs are exact ones, as many as possible, then pairs by name, earlier calls first. Expected calls of any tool
-        get the rest.
+        Exactly equal calls are paired first, as many as possible, then the rest by tool name, earlier calls first.
+        Expectations of any tool (`"*"`) are paired last.
         """
         expected = [(wanted.tool, wanted.args) for wanted in self._expected]
         made = [(record.tool, record.arguments) for record in self._calls]

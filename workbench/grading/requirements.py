@@ -630,7 +630,7 @@ def _extra_calls(
     accounted: set[int | None] = set()
     met: set[int] = set()
     for pairing in pairings:
-        # `dimensions` as published compares several expected calls with one: it meets only the first of them.
+        # `dimensions` as published may pair one call with several expected calls: it meets only the first of those.
         if pairing.same_tool and pairing.expected_call is not None and pairing.call not in accounted:
             accounted.add(pairing.call)
             met.add(pairing.expected_call)

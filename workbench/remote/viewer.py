@@ -98,7 +98,7 @@ class Connection:
             self.close()
             raise AttachError(f"the batch sent a line of more than {MAX_PIPED_BYTES >> 20} MiB")
         if not line.endswith(b"\n"):
-            raise GoneError("its process has closed the connection")
+            raise GoneError("the process of the batch has closed the connection")
         try:
             message = unpacked(line)
         except WireError as error:
@@ -116,7 +116,7 @@ class Connection:
         try:
             self._socket.sendall(packed(**message))
         except OSError:
-            raise GoneError("its process has closed the connection") from None
+            raise GoneError("the process of the batch has closed the connection") from None
 
     def close(self) -> None:
         """Disconnect; may be called more than once, and on another thread than the one that receives."""

@@ -429,7 +429,7 @@ def lanes_for(
 ) -> tuple[tuple[Lane, ...], Mapping[Endpoint, EndpointLimits]]:
     """Return the runs of a plan in lanes, in order, and the limits of all endpoints, including judges'.
 
-    `samples` are the samples of the plan.
+    `samples` (from `samples_of`) are runs that together need everything that any run of the plan needs.
     """
     samples = tuple(samples)
     endpoints: dict[Endpoint, EndpointLimits] = {}

@@ -72,7 +72,7 @@ class Client:
     async def post(self, path: str, body: bytes, read_timeout_s: float) -> aiohttp.ClientResponse:
         """Send a request and return the unread response.
 
-        Raises one of `errors`: Refused for a status other than success."""
+        Raises one of the client's `errors`, such as Refused for a status other than success."""
         return await self._ask("POST", path, read_timeout_s, body)
 
     def headers_without_secrets(self, key_name: str | None) -> tuple[tuple[str, str], ...]:

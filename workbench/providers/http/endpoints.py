@@ -375,8 +375,8 @@ def slots_shown_by(seen: deque[tuple[int, float]]) -> int | None:
     late = [first_s for ahead, first_s in seen if ahead >= middle]
     if not early or median(late) < max(2 * median(early), median(early) + MIN_GROWTH_SECONDS):
         return None
-    # A request that waited for no other one took about the shortest time, so it was computed together with all
-    # requests ahead of it.
+    # If the first token came in about the shortest time, the request waited for no other: the server computed it
+    # together with all those ahead of it. The most that were computed together are the slots.
     shortest = min(first_s for _, first_s in seen)
     return max(ahead + 1 for ahead, first_s in seen if first_s <= _AT_ONCE * shortest)
 
@@ -474,7 +474,7 @@ class EndpointModel:
             self._flights.end(flight)
 
     def _timed(self, event: ModelEvent | AnswerFinished, flight: Flight) -> ModelEvent | AnswerFinished:
-        """Record the times of an event; to the last one, add the time that the request waited at the endpoint."""
+        """Record a first token or progress; add to `AnswerFinished` how long the request waited at the endpoint."""
         if isinstance(event, FIRST_TOKENS):
             self._flights.first_token(flight)
         elif isinstance(event, PromptProgress):

@@ -267,7 +267,7 @@ def _recalled(earlier: Sequence[Message]) -> list[Evidence]:
 
 
 def _due(tasks: Sequence[_Task], made: Sequence[_Made]) -> tuple[PlannedCall, ...]:
-    """Return the calls of the first turn in which some are still missing."""
+    """Return the missing calls of the first turn that still lacks any, `_MAX_CALLS` at most."""
     given: dict[int, ToolResult | None] = {}
     left = list(made)
     for turn in sorted({task.turn for task in tasks}):

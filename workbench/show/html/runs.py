@@ -135,7 +135,7 @@ def _links(
 def _earlier(model: str, models: Sequence[str]) -> str:
     """Return the column of the earlier batch for a model of the later one, such as `careful (#12)`."""
     others = [each for each in models if each != model]
-    # If the earlier batch had another model, the columns have unlike names, but there are two only.
+    # The earlier batch may have had another model, so that no name matches; of two columns, the other is its own.
     if len(models) == 2:
         return others[0]
     return next((each for each in others if each.startswith(f"{model} (")), "")

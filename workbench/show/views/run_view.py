@@ -531,9 +531,9 @@ def place_at(run: RunItems, index: int) -> RunPlace | None:
 
 
 def _step(run: RunItems, index: int) -> int | None:
-    """Return the step of the request at or after an index.
+    """Return the number of the step whose heading is the last one at or above an index.
 
-    It is the step of the heading above, unless a request is in between.
+    `None` if there is no such heading, or if a request stands between the heading and the index.
     """
     headings = bisect_right(run.steps, index)
     if not headings:

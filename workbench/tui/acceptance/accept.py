@@ -139,7 +139,7 @@ def pairings_of(suite: Suite, case: Case, result: RunResult) -> Sequence[CallPai
 
 
 def _status_now(suite: OpenSuite, outline: CaseOutline, run: RunRecord) -> str:
-    """Return a clause about the status of a run by its changed case, such as `the run now passes`."""
+    """Return a clause on the status of a run, graded by its changed case, such as `the run now passes`."""
     now, result = read_now(suite, outline), run.result
     if now is None or result is None:
         return "the case has errors now"

@@ -155,7 +155,7 @@ class Tally(Generic[_Key]):
         self._totals: Counter[str] = Counter()
 
     def put(self, key: _Key, names: tuple[str, ...]) -> None:
-        """Replace the names of a key."""
+        """Count these names for a key, in place of those it had before."""
         self._totals.subtract(self._names.get(key, ()))
         self._totals.update(names)
         self._names[key] = names
