@@ -352,7 +352,8 @@ def main() -> None:
 PAGE_TEXT = """# Compatibility
 
 Model APIs and MCP transports were tried with independent servers, and verdicts were compared with those of the BFCL
-leaderboard. `python docs/make_compatibility.py FOLDER` repeats the first two; npm installed the servers in FOLDER.
+leaderboard. `python docs/make_compatibility.py FOLDER` repeats the first two, with the servers
+that `npm install --prefix FOLDER …` has put there.
 
 ## Model APIs
 

@@ -474,7 +474,9 @@ class CheckBase(BaseModel):
                 option += f" (`{json_text(default)}`)"
             option += f": {meaning}"
             if editor.reads == "choice":
-                option += "; one of " + ", ".join(f'`"{word}"`' for word in editor.words)
+                only = cls.only_in_answers.get(name)
+                words = (f'`"{word}"`' + " (only in `response`)" * (word == only) for word in editor.words)
+                option += "; one of " + ", ".join(words)
             options.append(option)
         what = "; ".join(filter(None, (cls.meaning, cls.remark)))
         return f"| `{cls.written}` | {what} | {'<br>'.join(options)} |".replace("|  |", "| |")

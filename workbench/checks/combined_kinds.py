@@ -249,7 +249,7 @@ class PythonCheck(CheckBase):
     remark = "see [functions](#functions)"
     typed = "`module:function`"
     options: ClassVar = {
-        "sees": 'what the function is called with, in `response` also `"run"`',
+        "sees": "what the function is called with",
         "at_least": "the lowest score that is enough",
     }
     only_in_answers: ClassVar = {"sees": "run"}
