@@ -99,7 +99,7 @@ def test_what_it_is_asked_and_given(agent: Program) -> None:
         ("import sys; print('sk-agent-4711-secret', file=sys.stderr); sys.exit(4)", "exit code 4: $AGENT_KEY"),
         ("print('thinking …')", "is not one JSON object"),
         ("print('{\"calls\": [{\"tool\": 3}]}')", "$.calls[0].tool must be a text, not a number"),
-        ("print('{}')", "$: says nothing"),
+        ("print('{}')", "$: has neither calls nor an answer"),
         ("pass", "wrote nothing to standard output"),
         ("print('x' * (17 << 20))", "wrote more than 16 MiB"),
         ("print('{\"error\": \"quota\"}')", "quota"),
