@@ -100,7 +100,7 @@ def test_the_limits_are_those_of_the_program() -> None:
     assert f"{DRAWS:,} random choices are drawn" in TEXT
     assert f"÷ {DRAWS + 1:,}" in TEXT
     assert f"to steps of 1 ÷ {STEPS:,}" in TEXT
-    assert f"numbers above {MAX_MORE_CASES:,} are not given" in TEXT
+    assert f"numbers above {MAX_MORE_CASES:,} are not printed" in TEXT
 
 
 def _shares(cell: str) -> tuple[float, float]:

@@ -65,7 +65,7 @@ class System:
 
 
 def share(part: int, whole: int, digits: int) -> float:
-    """Return `part` of `whole` as a percentage with so many digits; 0 if `whole` is 0."""
+    """Return `part` of `whole` as a percentage, rounded to `digits` decimals; 0 if `whole` is 0."""
     return round(100 * part / whole, digits) if whole else 0.0
 
 

@@ -18,7 +18,7 @@ from workbench.numerals import setting_text
 BEYOND = 0.05
 """The probability that a 95% interval misses the true value."""
 
-# After so many halvings, a width of 1 is below 1e-15.
+# Fifty halvings shrink a width of 1 below 1e-15.
 _BISECTIONS = 50
 
 _NORMAL_FROM = 2_000
@@ -287,7 +287,7 @@ def detectable_mean(error: float | None, clusters: int, level: float) -> float |
 
 
 def _z_sum(level: float) -> float:
-    # A test at `level` with this power detects a difference of so many standard errors.
+    # The number of standard errors that a test at `level` detects with this power.
     return z_of(level) + NormalDist().inv_cdf(POWER)
 
 

@@ -286,7 +286,7 @@ def _groups(
 
 def _near_identical(tools: Sequence[ToolDefinition]) -> Iterator[LintFinding]:
     """Yield a finding for each pair of tools with the same arguments and nearly the same description."""
-    # Tools with different arguments are told apart by these, and comparing all pairs would be slow.
+    # A model tells tools with different arguments apart by their arguments, and comparing all pairs would be slow.
     by_parameters: dict[frozenset[tuple[str, str]], list[ToolDefinition]] = defaultdict(list)
     for tool in tools:
         if tool.description.strip():
@@ -309,7 +309,7 @@ def _say_the_same(one: ToolDefinition, other: ToolDefinition) -> bool:
         return False
     if fuzz.token_sort_ratio(" ".join(ours), " ".join(theirs)) < ALIKE:
         return False
-    # Descriptions that differ in the word in which the names differ (lock and unlock) are told apart by it.
+    # If descriptions differ only in the word in which the names differ (lock, unlock), that word tells them apart.
     own = (set(ours) - set(theirs)) & (set(_meanings(one.name)) - set(_meanings(other.name)))
     its = (set(theirs) - set(ours)) & (set(_meanings(other.name)) - set(_meanings(one.name)))
     return not (own and its)

@@ -193,8 +193,8 @@ def evaluate(
     - `by` names the deciding grader, `min_score` the mean score to reach in place of the suites' own gates.
     - `max_cost_usd` limits the cost of the batch in US dollars, judges included, in place of `limits.batch_cost_usd` of
       the suites: runs that would exceed it are not started. It needs the prices of all models.
-    - `concurrency` is the number of simultaneous runs on each endpoint. `processes` spreads the runs over so many
-      processes, each with servers of its own; models must then be given by name. `cluster` lets the workers of a dask
+    - `concurrency` is the number of simultaneous runs on each endpoint, `processes` how many processes share the
+      runs, each with servers of its own; models must then be given by name. `cluster` lets the workers of a dask
       cluster make the runs: `local:8`, or the address of a scheduler, such as `tcp://scheduler:8786`.
     - `execute=True` really executes tools marked read-only on their servers, `execute_all=True` all tools.
     - `judge` names the judging model for checks that name none; `judge_anew` asks it about known values again.

@@ -88,7 +88,7 @@ def keep(text: str, path: Path, program: Program) -> None:
 
 
 def confirmed(question: str, *, yes: bool) -> bool:
-    """Return whether the user on the terminal agrees; with `yes`, nobody is asked."""
+    """Ask the user on the terminal, unless `yes`; return whether the answer is yes."""
     if yes:
         return True
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
