@@ -129,7 +129,7 @@ MAX_HOLD_SECONDS = 60.0
 MAX_UNPACKED_BYTES = Limit(64 << 20, "unpacks to more than {mib}", "send it without compression")
 """Compressed data that is unpacked at once: a megabyte of zlib can expand to a gigabyte."""
 
-MAX_LISTING_PAGES = Limit(100, "lists its tools on more than {limit} pages", "let it list more tools on a page")
+MAX_LISTING_PAGES = Limit(100, "goes on after {limit} pages", "let it list more tools on a page")
 """Pages of a listing of tools. A server that repeats its cursor would never end."""
 
 MAX_PROGRESS_CHARS = 200

@@ -97,6 +97,39 @@ def test_a_tool_that_demands_tasks_is_named_and_not_offered(program: Program) ->
     assert "s_research" not in json.dumps(offered) and ran.returncode == 0
 
 
+def test_one_bad_tool_is_named_and_the_others_are_used(program: Program) -> None:
+    tools = [
+        {"name": "look_up", "description": "Look up the weather of a city.", "inputSchema": {"properties": {}}},
+        {"name": "bare", "description": "Has no schema at all."},
+    ]
+    pages = json.dumps([{"tools": tools, "nextCursor": "same"}])
+    program.write(
+        "odd.toml",
+        f'format = 1\nname = "Odd"\n[[servers]]\nname = "odd"\n'
+        f'command = ["python", "{SERVERS / "pages.py"}", {pages!r}]\n'
+        '[[cases]]\nid = "a"\nname = "A"\nuser = "Hello"\nexpect_no_calls = true\n',
+    )
+    listed = program.run("tools", "odd.toml", "--trust")
+    assert listed.returncode == 0 and "server odd: 1 tool" in listed.stdout and "look_up()" in listed.stdout
+    faults = [
+        "repaired: look_up: inputSchema.type is missing, and the protocol requires it",
+        "left out: bare: inputSchema is missing, and the protocol requires it",
+        'cut short: nextCursor "same" was sent before: it does not advance',
+    ]
+    assert [line.strip() for line in listed.stdout.splitlines()[-3:]] == faults
+    linted = program.run("tools", "odd.toml", "--trust", "--lint", "--format", "json")
+    suite = json.loads(linted.stdout)["suites"][0]
+    assert linted.returncode == 1
+    assert [(each["rule"], each["severity"], each["where"]) for each in suite["findings"][:3]] == [
+        ("malformed tool", "error", "inputSchema.type"),
+        ("malformed tool", "error", "inputSchema"),
+        ("cursor", "warning", "nextCursor"),
+    ]
+    assert [issue["outcome"] for issue in suite["sources"][0]["issues"]] == ["repaired", "left out", "cut short"]
+    ran = program.run("run", "odd.toml", "--model", "offline", "--trust")
+    assert ran.returncode == 0 and "server 'odd' breaks the protocol in its list of tools: look_up: " in ran.stdout
+
+
 def test_the_question_speaks_of_servers_and_of_no_model(shop: Program) -> None:
     shop.write("workbench.toml", '[models.local]\nprovider = "openai"\nbase_url = "http://localhost:1/v1"\n')
     asked = shop.run("tools", "shop.toml")

@@ -88,11 +88,6 @@ async def test_a_server_that_answers_nonsense_does_not_speak_mcp(open_server: Op
     assert "server 'bench' does not speak MCP as expected: " in error
 
 
-async def test_a_listing_without_end_is_refused(open_server: OpenServer) -> None:
-    error = await start_error(open_server("python", "antique.py", "endless"))
-    assert "lists its tools on more than 100 pages" in error
-
-
 async def test_a_command_is_shown_on_one_line_of_moderate_length(open_server: OpenServer) -> None:
     error = await start_error(open_server("python", "-c", "import sys\nsys.exit(2)\n" + "# padding\n" * 100))
     assert "\n" not in error

@@ -20,6 +20,7 @@ from workbench.startup import late_pattern
 from workbench.suite.model import Suite
 from workbench.suite.problems import Severity
 from workbench.tools.listings import definition_of
+from workbench.tools.tool_pages import ListingIssue
 from workbench.trajectory.events import ToolDefinition, names_of_tools
 from workbench.trajectory.json_schema import (
     ALTERNATIVES,
@@ -163,6 +164,8 @@ Rule = Literal[
     "object without properties",
     "unknown required",
     "task required",
+    "malformed tool",
+    "cursor",
 ]
 
 
@@ -170,7 +173,8 @@ Rule = Literal[
 class ToolName:
     """A tool and the server it comes from.
 
-    `server` is `None` for a tool written in the suite, or in the case with the id `case` if that is set."""
+    `server` is `None` for a tool written in the suite, or in the case with the id `case` if that is set. The name is
+    empty for the list of a server, or for a tool in it without a name."""
 
     name: str
     server: str | None = None
@@ -218,11 +222,26 @@ def lint_suite(suite: Suite, tools: Sequence[ToolDefinition]) -> tuple[LintFindi
     return tuple(found)
 
 
-def lint_task_tools(tools: Iterable[ToolName]) -> Iterator[LintFinding]:
-    """Yield the findings on tools that MCP servers offer only as tasks, which models are not offered."""
-    for tool in tools:
+def lint_listing(server: str, issues: Iterable[ListingIssue], task_tools: Iterable[str] = ()) -> Iterator[LintFinding]:
+    """Yield the findings on the list of a server: its issues, and tools that can be called only as tasks of MCP."""
+    for issue in issues:
+        about = (ToolName(issue.tool, server),)
+        if issue.outcome == "cut short":
+            hint = "the list ends there: send a new cursor with each page, and none with the last one"
+            yield LintFinding("cursor", "warning", issue.message, hint, about, issue.where)
+        elif issue.outcome == "duplicate":
+            hint = "list it once: models are offered the first definition"
+            yield LintFinding("same name", "error", issue.message, hint, about, issue.where)
+        elif issue.outcome == "repaired":
+            hint = "correct it: it is repaired here, but other clients may refuse the tool or the whole server"
+            yield LintFinding("malformed tool", "error", issue.message, hint, about, issue.where)
+        else:
+            hint = "correct it: models are not offered it, and other clients may refuse the whole server"
+            yield LintFinding("malformed tool", "error", issue.message, hint, about, issue.where)
+    for name in task_tools:
         message = 'it can only be called as a task of MCP (taskSupport = "required"): models are not offered it'
-        yield LintFinding("task required", "error", message, 'let it be called without one too: "optional"', (tool,))
+        hint = 'let it be called without one too: "optional"'
+        yield LintFinding("task required", "error", message, hint, (ToolName(name, server),))
 
 
 def offered_at_once(suite: Suite, tools: Sequence[ToolDefinition]) -> int:

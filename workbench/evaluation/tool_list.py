@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from workbench.analysis.tool_lint import ToolName, lint_suite, lint_task_tools
+from workbench.analysis.tool_lint import LintFinding, lint_listing, lint_suite
 from workbench.dataclasses import dataclass
 from workbench.evaluation.approval import Approval
 from workbench.show.views.tools import SuiteTools, ToolSource
@@ -40,7 +40,7 @@ async def tools_of(file: SuiteFile, only: str | None, pool: ServerPool, approval
 async def _listed(file: SuiteFile, suite: Suite, server: Server, pool: ServerPool, approval: Approval) -> ToolSource:
     try:
         started = await pool.started(file.path, server, approval.grants[file.path])
-        return ToolSource(server.name, started.tools, task_tools=started.task_tools)
+        return ToolSource(server.name, started.tools, task_tools=started.task_tools, issues=started.issues)
     except ServerError as error:
         # An old list is better than none, for example while a server is down.
         remembered = pool.remembered(suite, file.path).get(server.name)
@@ -52,13 +52,13 @@ async def _listed(file: SuiteFile, suite: Suite, server: Server, pool: ServerPoo
 def linted(file: SuiteFile, suite: SuiteTools) -> SuiteTools:
     """Return the tools of a valid suite with findings on tools that are hard or impossible to use."""
     tools: list[ToolDefinition] = []
-    task_tools = []
+    of_servers: list[LintFinding] = []
     for source in suite.sources:
         if source.case is None:
             tools += source.tools
-        for name in source.task_tools:
-            task_tools.append(ToolName(name, source.server))
-    return replace(suite, findings=(*lint_task_tools(task_tools), *lint_suite(valid_suite(file), tools)))
+        if source.server is not None:
+            of_servers += lint_listing(source.server, source.issues, source.task_tools)
+    return replace(suite, findings=(*of_servers, *lint_suite(valid_suite(file), tools)))
 
 
 def valid_suite(file: SuiteFile) -> Suite:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from mcp.client._transport import TransportStreams
 
+    from workbench.tools.tool_pages import ListingIssue
+
 ServerState = Literal["not started", "starting", "running", "down"]
 
 
@@ -28,7 +30,7 @@ class ServerStatus:
 
     `tools` are its tools while it runs, and `starting_s` the seconds since its start began. `reason` and `output`, the
     end of its standard error, tell why it is down. `task_tools` are tools that can be called as tasks of MCP only, and
-    are not offered."""
+    are not offered, and `issues` are the violations of the protocol in its list of tools."""
 
     state: ServerState = "not started"
     tools: tuple[ToolDefinition, ...] = ()
@@ -36,6 +38,7 @@ class ServerStatus:
     output: ServerOutput | None = None
     starting_s: float = 0.0
     task_tools: tuple[str, ...] = ()
+    issues: tuple[ListingIssue, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

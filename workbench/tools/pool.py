@@ -20,6 +20,7 @@ from workbench.tools.grant import Grant
 from workbench.tools.listings import DamagedListingError, Listing, ListingChange, Listings, definitions_for
 from workbench.tools.mocks import Mocks
 from workbench.tools.python_code import FoundCode, PythonFunctions
+from workbench.tools.tool_pages import issues_notice
 from workbench.tools.toolbox import Toolbox, changed_definitions, offered
 from workbench.trajectory.events import ServerOutput, ToolDefinition
 
@@ -40,7 +41,8 @@ class _Started:
 class _Listed:
     """The tools of a server for one run; `server` is `None` if they are stored ones and the server does not run.
 
-    `notice` is then the reason, and `output` the output of the server if it failed."""
+    `notice` is then the reason, and `output` the output of the server if it failed. If it runs, `notice` reports the
+    issues of its list."""
 
     tools: tuple[ToolDefinition, ...]
     server: McpServer | None = None
@@ -146,7 +148,8 @@ class ServerPool:
             return ServerStatus("down", reason=started.server.down, output=started.server.output)
         if not started.start.done():
             return ServerStatus("starting", starting_s=time.monotonic() - started.began_s)
-        return ServerStatus("running", started.server.listed, task_tools=started.server.task_tools)
+        server_now = started.server
+        return ServerStatus("running", server_now.listed, task_tools=server_now.task_tools, issues=server_now.issues)
 
     async def changed(self, suite_file: Path, server: Server, seen: tuple[ToolDefinition, ...] = ()) -> None:
         """Wait until a starting server has started or failed, or a running one is down or lists other tools.
@@ -201,7 +204,10 @@ class ServerPool:
                 raise
             why = str(error) if grant is not None else "the suite is not trusted"
             return self._recalled(suite_file, server, why, error)
-        return _Listed(started.tools, started)
+        notice = None
+        if started.issues:
+            notice = issues_notice(server.name, started.issues)
+        return _Listed(started.tools, started, notice)
 
     def _recalled(self, suite_file: Path, server: Server, why: str, error: ServerError | UntrustedError) -> _Listed:
         try:

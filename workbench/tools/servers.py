@@ -6,18 +6,19 @@ import asyncio
 import importlib
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.checks.schemas import BrokenSchemaError, result_problem
 from workbench.config.secrets import Secrets
-from workbench.limits import MAX_LISTING_PAGES, MAX_MESSAGE_BYTES, MAX_PROGRESS_CHARS
+from workbench.limits import MAX_MESSAGE_BYTES, MAX_PROGRESS_CHARS
 from workbench.numerals import seconds_text
 from workbench.suite.model import Server
 from workbench.tools.answer import OnProgress, ServerError, ToolAnswer, answer_of, clean_object, clean_text, error_of
 from workbench.tools.connection import Connection, MissingVariableError, TimeLimits, first_line, innermost
 from workbench.tools.python_code import in_thread
+from workbench.tools.tool_pages import ListingIssue, ToolPages, issues_notice
 from workbench.trajectory.events import JsonValue, ServerOutput, ToolDefinition
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class McpServer:
         self._tools: tuple[ToolDefinition, ...] = ()
         self._listed: tuple[ToolDefinition, ...] = ()
         self._task_tools: tuple[str, ...] = ()
+        self._issues: tuple[ListingIssue, ...] = ()
         self._tell_relisted = relisted
         self._relisting: asyncio.Future[None] | None = None
         self._error: BaseException | None = None
@@ -93,6 +95,11 @@ class McpServer:
     def task_tools(self) -> tuple[str, ...]:
         """The prefixed names of tools that can be called as tasks of MCP only; they are not offered."""
         return self._task_tools
+
+    @property
+    def issues(self) -> tuple[ListingIssue, ...]:
+        """The violations of the protocol in the last listing, redacted."""
+        return self._issues
 
     def adopt(self) -> None:
         """Offer the tools of the last listing."""
@@ -210,11 +217,12 @@ class McpServer:
         try:
             async with Client(self._connection, message_handler=take) as client:
                 client.session.validate_tool_result = self._check_result  # type: ignore[method-assign]
-                self._tools = self._listed = await self._list_tools(client)
+                pages = ToolPages(client, self._server.prefix, self._secrets.redact)
+                self._tools = self._listed = await self._list_tools(pages)
                 self._client, self._connecting = client, False
                 listed.set_result(None)
                 followers = set()
-                for each in (self._follow(client, told), _listen(client, told)):
+                for each in (self._follow(pages, told), _listen(client, told)):
                     followers.add(asyncio.create_task(each))
                 try:
                     await asyncio.wait({stop, self._connection.lost}, return_when=asyncio.FIRST_COMPLETED)
@@ -232,7 +240,7 @@ class McpServer:
                 self._down = self._says(self._connection.why_lost(self._error))
                 self._output = self._connection.output
 
-    async def _follow(self, client: Client, told: asyncio.Event) -> None:
+    async def _follow(self, pages: ToolPages, told: asyncio.Event) -> None:
         """List the tools again whenever `told` is set, because the server has announced a change."""
         from mcp import MCPError
 
@@ -241,7 +249,7 @@ class McpServer:
             told.clear()
             try:
                 async with asyncio.timeout(self._limits.call_s):
-                    tools = await self._list_tools(client)
+                    tools = await self._list_tools(pages)
             except (TimeoutError, MCPError, RuntimeError, ValueError, ServerError) as error:
                 _logger.warning("%s", self._says(f"does not list its changed tools: {first_line(error)}"))
                 tools = self._listed
@@ -253,18 +261,15 @@ class McpServer:
                 await self._tell_relisted()
             await asyncio.sleep(LISTINGS_APART_S)
 
-    async def _list_tools(self, client: Client) -> tuple[ToolDefinition, ...]:
-        tools: list[Tool] = []
-        cursor: str | None = None
-        for _ in range(MAX_LISTING_PAGES):
-            page = await client.list_tools(cursor=cursor)
-            tools.extend(page.tools)
-            cursor = page.next_cursor
-            if cursor is None:
-                return self._offered(tools)
-        raise self._failure(MAX_LISTING_PAGES.reached())
+    async def _list_tools(self, pages: ToolPages) -> tuple[ToolDefinition, ...]:
+        listed = await pages.read()
+        issues = self._secrets.redacted(listed.issues)
+        if issues != self._issues:
+            _logger.warning("%s", issues_notice(self._server.name, issues))
+        self._issues = issues
+        return self._offered(listed.tools)
 
-    def _offered(self, tools: list[Tool]) -> tuple[ToolDefinition, ...]:
+    def _offered(self, tools: Sequence[Tool]) -> tuple[ToolDefinition, ...]:
         definitions, task_tools = [], []
         for tool in tools:
             if tool.execution is not None and tool.execution.task_support == "required":

@@ -61,8 +61,7 @@ for line in sys.stdin:
             tool = {"name": "say", "description": os.environ.get("TOKEN"), "inputSchema": schema}
             if HABIT == "deaf":
                 os.close(0)
-            more = {"nextCursor": "more"} if HABIT == "endless" else {}
-            send({"id": number, "result": {"tools": [tool], **more}})
+            send({"id": number, "result": {"tools": [tool]}})
             if HABIT == "deaf":
                 threading.Event().wait()
         case "tools/call":

@@ -19,6 +19,7 @@ from workbench.suite.suite_file import SuiteFile, parse_suite
 from workbench.tools.answer import ToolAnswer
 from workbench.tools.connection import ServerStatus
 from workbench.tools.listings import Listing
+from workbench.tools.tool_pages import ListingIssue
 from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.tui.tools.call import CallForm, CallOutcome, call_picture
 from workbench.tui.tools.state import ToolList, detail_lines, expecting, parameter_lines, row_line
@@ -103,6 +104,16 @@ def test_a_server_that_runs_dies_and_keeps_what_it_listed() -> None:
     assert "▲ shop down 1 tool" in listed(state)[2]
     assert "server 'shop' ended" in detail(state, None)
     assert ", now" in detail(state, None)
+
+
+def test_faults_in_the_list_of_a_server_are_named_and_counted() -> None:
+    state = sources()
+    issue = ListingIssue("bare", "inputSchema", "is missing, and the protocol requires it", "left out")
+    assert state.take((PATH, "shop", None), ServerStatus("running", (ADD,), issues=(issue,)), NOW)
+    assert listed(state)[2] == "✓ shop running ! 1 1 tool · 40 tok"
+    assert "left out: bare: inputSchema is missing, and the protocol requires it" in detail(state, None)
+    assert state.take((PATH, "shop", None), ServerStatus("running", (ADD,)), NOW)
+    assert "left out" not in detail(state, None)
 
 
 def test_everything_about_a_tool_is_said() -> None:

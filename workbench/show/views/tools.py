@@ -17,6 +17,7 @@ from workbench.show.views.server_output import output_lines
 from workbench.show.views.values import hints_in_words
 from workbench.show.visible import after, one_line, shortened
 from workbench.show.when import ago, local_time
+from workbench.tools.tool_pages import ListingIssue
 from workbench.trajectory.events import ServerOutput, ToolDefinition
 from workbench.trajectory.json_schema import properties_of, required_names, type_text
 
@@ -30,7 +31,7 @@ class ToolSource:
     Without `server`, they are written in the suite, or in the case with the id `case`. `error` is the reason for which
     the server could not be asked; its tools are then those that it listed at `listed_at`, if that is known, and
     `output` is the end of its standard error. `task_tools` are the names of tools that models are not offered, because
-    they demand tasks of MCP.
+    they demand tasks of MCP, and `issues` the violations of the protocol in the server's list.
     """
 
     server: str | None
@@ -40,6 +41,7 @@ class ToolSource:
     case: str | None = None
     output: ServerOutput | None = None
     task_tools: tuple[str, ...] = ()
+    issues: tuple[ListingIssue, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,8 @@ def _origin(tool: ToolName) -> str:
         origin = f"case {tool.case}"
     if origin is None:
         return tool.name
+    if not tool.name:
+        return f"server {origin}"
     return f"{origin}: {tool.name}"
 
 
@@ -171,6 +175,13 @@ def _source(source: ToolSource, width: int, paint: Paint) -> Iterator[str]:
             yield shortened(f"        {one_line(tool.description.strip())}", width)
     if source.task_tools:
         yield f"    {not_offered(source.task_tools)}"
+    for issue in source.issues:
+        yield f"    {paint(issue_text(issue), 'warned')}"
+
+
+def issue_text(issue: ListingIssue) -> str:
+    """Return a violation of the protocol in a server's list of tools, with its consequence."""
+    return one_line(f"{issue.outcome}: {issue}")
 
 
 def not_offered(task_tools: Sequence[str]) -> str:
@@ -203,6 +214,7 @@ def _source_json(source: ToolSource) -> dict[str, Any]:
         "listed_at": source.listed_at and source.listed_at.isoformat(),
         "tools": list(map(_tool_json, source.tools)),
         "task_tools": list(source.task_tools),
+        "issues": list(map(asdict, source.issues)),
     }
 
 

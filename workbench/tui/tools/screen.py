@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from workbench.analysis.tool_lint import LintFinding, lint_suite
+from workbench.analysis.tool_lint import LintFinding, lint_listing, lint_suite
 from workbench.dataclasses import dataclass
 from workbench.engine.breakpoints import Breakpoint
 from workbench.engine.server_calls import ServerOf, Serving
@@ -242,9 +242,18 @@ class ToolsScreen(ListScreen[None, ToolList]):
     async def _lint(self) -> None:
         """Lint the tools of every suite in a thread."""
         suites = [(file, self.state.tools_of(file.path)) for file in self._files]
+        listings = [source for source in self.state.sources if source.server is not None]
 
         def look() -> Mapping[Path, tuple[LintFinding, ...]]:
-            return {file.path: lint_suite(file.suite, tools) for file, tools in suites if file.suite}
+            found: dict[Path, tuple[LintFinding, ...]] = {}
+            for file, tools in suites:
+                if file.suite:
+                    found[file.path] = lint_suite(file.suite, tools)
+            for source in listings:
+                assert source.server is not None
+                of_listing = lint_listing(source.server.name, source.issues, source.task_tools)
+                found[source.file.path] = (*of_listing, *found.get(source.file.path, ()))
+            return found
 
         for path, findings in (await asyncio.to_thread(look)).items():
             self.state.set_findings(path, findings)

@@ -20,13 +20,14 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.lazy_lines import JoinedLines, JsonLines
 from workbench.show.spans import EMPTY, Line, Message, Role, Span, cut_line, heading, paragraph, signed, spread, wrap
 from workbench.show.views.server_output import last_said, server_output_lines
-from workbench.show.views.tools import lint_text, listed_text, marks_text, not_offered, source_title
+from workbench.show.views.tools import issue_text, lint_text, listed_text, marks_text, not_offered, source_title
 from workbench.show.visible import one_line, visible
 from workbench.suite.model import Server
 from workbench.suite.problems import has_error
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.connection import ServerState, ServerStatus
 from workbench.tools.listings import Listing, definition_of
+from workbench.tools.tool_pages import ListingIssue
 from workbench.trajectory.events import JsonValue, ServerOutput, ToolDefinition
 from workbench.trajectory.json_schema import Schema, type_text
 from workbench.tui.kit.actions import unless_read_only
@@ -57,6 +58,8 @@ class ServerTools:
     case: str | None = None
     task_tools: tuple[str, ...] = ()
     """The names of tools that models are not offered, because they can only be called as MCP tasks."""
+    issues: tuple[ListingIssue, ...] = ()
+    """The violations of the protocol in the server's last list of tools."""
 
     @property
     def key(self) -> ServerToolsKey:
@@ -119,7 +122,7 @@ class ToolList(ListState[ToolRow]):
             self.move_to(next((at for at, row in enumerate(self.rows) if row.kind == "tool"), 0))
 
     def take(self, key: ServerToolsKey, status: ServerStatus, now: datetime) -> bool:
-        """Take over the state of a server, and return whether its tools changed.
+        """Take over the state of a server, and return whether its tools or their issues changed.
 
         When the server stops running, its tools count as listed at `now`."""
         keys = [source.key for source in self._sources]
@@ -130,6 +133,7 @@ class ToolList(ListState[ToolRow]):
         source = replace(before, state=status.state, reason=status.reason, output=status.output, starting_since=None)
         if status.state == "running":
             source = replace(source, tools=status.tools, task_tools=status.task_tools, listed_at=None)
+            source = replace(source, issues=status.issues)
         # The tools that a server listed stay known after it has stopped.
         elif before.state == "running":
             source = replace(source, listed_at=now)
@@ -140,7 +144,7 @@ class ToolList(ListState[ToolRow]):
         self._texts.clear()
         self._sources[at] = source
         self._rebuild()
-        return source.tools != before.tools
+        return (source.tools, source.issues) != (before.tools, before.issues)
 
     def take_file(self, file: SuiteFile) -> None:
         """Take over a changed suite."""
@@ -320,9 +324,13 @@ def _state(source: ServerTools) -> str:
 
 
 def _size(source: ServerTools) -> Line:
+    marks: Line = EMPTY
+    if source.issues:
+        marks = (Span(f"{GLYPHS.warned} {len(source.issues)}  ", "warned"),)
     if not source.tools:
-        return EMPTY
-    return (Span(f"{counted(len(source.tools), 'tool')} {GLYPHS.dot} {count_text(source.tokens)} tok", "muted"),)
+        return marks
+    size = f"{counted(len(source.tools), 'tool')} {GLYPHS.dot} {count_text(source.tokens)} tok"
+    return (*marks, Span(size, "muted"))
 
 
 def list_message(state: ToolList) -> Message:
@@ -369,6 +377,8 @@ def _server_lines(source: ServerTools, server: Server, width: int, now: datetime
         lines += paragraph(f"prefix {server.prefix}", width, "muted")
     if source.task_tools:
         lines += paragraph(not_offered(source.task_tools), width, "warned")
+    for issue in source.issues:
+        lines += paragraph(issue_text(issue), width, "warned")
     if source.listed_at is not None:
         lines += paragraph(f"Its tools {listed_text(source.listed_at, now)}.", width, "warned")
     elif not source.tools:

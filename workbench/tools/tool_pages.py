@@ -1,0 +1,282 @@
+"""Lists the tools of an MCP server, page by page, with the tools and pages that break the protocol repaired or named.
+
+The MCP SDK refuses a whole page for one invalid tool, so pages are repaired before it validates them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from workbench.dataclasses import dataclass
+from workbench.limits import MAX_LISTING_PAGES
+from workbench.tools.answer import clean_text
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp_types import Tool
+
+MAX_SHOWN_CHARS = 80
+"""The characters of a wrong value, or of a cursor, that a message quotes."""
+
+_REMOVABLE = ("annotations", "outputSchema", "title", "icons", "execution", "_meta")
+"""The fields of a tool without which a model uses it as well: the first two restrict it, the others only show it."""
+
+_LISTING = "tools/list"
+
+_SUPPOSED_VERSION = "2025-11-25"
+"""The version of the protocol by which the SDK validates while none is negotiated."""
+
+Outcome = Literal["left out", "repaired", "duplicate", "cut short"]
+
+
+@dataclass(frozen=True, slots=True)
+class ListingIssue:
+    """A violation of the protocol in a server's list of tools.
+
+    `tool` is the name of the tool with the server's prefix, "" if the issue is about the list itself. `where` is the
+    field, such as `inputSchema.type`, and `message` is the predicate of a sentence about it. `outcome` is the
+    consequence: the tool was `left out`, it is used as `repaired`, only the first of its `duplicate` definitions is
+    used, or the list was `cut short`."""
+
+    tool: str
+    where: str
+    message: str
+    outcome: Outcome
+
+    def __str__(self) -> str:
+        about = f"{self.tool}: " if self.tool else ""
+        return f"{about}{self.where} {self.message}"
+
+
+_MAX_NAMED = 3
+"""The issues that a notice names; `workbench tools` shows all of them."""
+
+
+def issues_notice(server: str, issues: Sequence[ListingIssue]) -> str:
+    """Return a notice of the issues of a server's list, for the runs with its tools."""
+    named = "; ".join(f"{issue} ({issue.outcome})" for issue in issues[:_MAX_NAMED])
+    if len(issues) > _MAX_NAMED:
+        named += f"; and {len(issues) - _MAX_NAMED} more"
+    return f"server {server!r} breaks the protocol in its list of tools: {named}"
+
+
+@dataclass(frozen=True)
+class ListedTools:
+    """The usable tools of a server by their own names, in its order, and the issues of its list."""
+
+    tools: tuple[Tool, ...]
+    issues: tuple[ListingIssue, ...]
+
+
+class ToolPages:
+    """Reads the pages of a client's list of tools; make it once for each client, right after it has connected.
+
+    `redact` removes secrets from the values that issues quote."""
+
+    def __init__(self, client: Client, prefix: str, redact: Callable[[str], str]) -> None:
+        self._client = client
+        self._redact = redact
+        self._prefix = prefix
+        self._found: list[ListingIssue] = []
+        self._again: list[str] = []
+        """The names of tools that were listed again with the same definition."""
+        dispatcher: Any = client.session._dispatcher
+        send = dispatcher.send_raw_request
+
+        async def send_and_repair(method: str, params: Any, options: Any = None) -> dict[str, Any]:
+            raw: dict[str, Any] = await send(method, params, options)
+            if method != _LISTING:
+                return raw
+            return self._repaired(raw)
+
+        dispatcher.send_raw_request = send_and_repair
+
+    async def read(self) -> ListedTools:
+        """Return all tools; raises the errors of `Client.list_tools`, and ValueError for an answer without a list."""
+        from mcp import MCPError
+
+        self._found, self._again = [], []
+        tools: dict[str, Tool] = {}
+        cursor: str | None = None
+        sent: set[str] = set()
+        for _ in range(MAX_LISTING_PAGES):
+            try:
+                page = await self._client.list_tools(cursor=cursor, cache_mode="refresh")
+            except MCPError:
+                # Some servers send an empty cursor with the last page, and refuse it.
+                if cursor == "":
+                    break
+                raise
+            news = self._add(page.tools, tools)
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+            if cursor in sent:
+                self._cut(f"{_shown(cursor, self._redact)} was sent before: it does not advance")
+                break
+            if sent and page.tools and not news:
+                self._cut(f"{_shown(cursor, self._redact)} follows a page of tools that were all listed before")
+                break
+            sent.add(cursor)
+        else:
+            self._cut(MAX_LISTING_PAGES.exceeded())
+        # A server that sends a cursor again also sends its tools again.
+        if not any(issue.outcome == "cut short" for issue in self._found):
+            for name in self._again:
+                self._add_issue(name, "name", "is listed twice, with the same definition", "duplicate")
+        # The same page may have come twice, with the same issues.
+        return ListedTools(tuple(tools.values()), tuple(dict.fromkeys(self._found)))
+
+    def _add(self, page: Sequence[Tool], tools: dict[str, Tool]) -> bool:
+        """Add the tools of a page, and return whether any of them was not listed before."""
+        news = False
+        for tool in page:
+            first = tools.setdefault(tool.name, tool)
+            if first is tool:
+                news = True
+            elif first == tool:
+                self._again.append(tool.name)
+            else:
+                self._add_issue(tool.name, "name", "is that of two different tools", "duplicate")
+        return news
+
+    def _cut(self, message: str) -> None:
+        self._found.append(ListingIssue("", "nextCursor", message, "cut short"))
+
+    def _add_issue(self, name: str, where: str, message: str, outcome: Outcome) -> None:
+        of = ""
+        if name:
+            of = clean_text(self._prefix + name)
+        self._found.append(ListingIssue(of, clean_text(where), clean_text(message), outcome))
+
+    def _repaired(self, raw: dict[str, Any]) -> dict[str, Any]:
+        """Return a page that the SDK accepts as far as its tools are concerned, and keep its issues.
+
+        Raises ValueError for a page without a list of tools."""
+        version = self._client.session.protocol_version or _SUPPOSED_VERSION
+        tools = raw.get("tools")
+        if not isinstance(tools, list):
+            raise ValueError(f"its answer to {_LISTING} has {_shown(tools, self._redact)} as `tools`, not a list")
+        page = {**raw, "tools": []}
+        fault = _fault_of(page, version, self._redact)
+        if fault is not None and fault.path[:1] == ("nextCursor",):
+            self._cut(fault.message)
+            del page["nextCursor"]
+        # Page by page first: tool by tool takes several times as long.
+        whole = _fault_of(raw, version, self._redact) is None
+        usable = []
+        for place, tool in enumerate(tools):
+            repaired = tool if whole else self._valid(tool, place, page, version)
+            if repaired is not None and self._can_be_sent(repaired, version):
+                usable.append(repaired)
+        return {**page, "tools": usable}
+
+    def _valid(self, tool: object, place: int, page: Mapping[str, Any], version: str) -> object | None:
+        """Return a tool of a page, repaired if necessary; `None` if it cannot be repaired."""
+        name, root = "", f"tools[{place}]"
+        if isinstance(tool, dict) and isinstance(tool.get("name"), str):
+            name, root = tool["name"], ""
+        # Each repair removes a field or writes the type, so this ends.
+        while True:
+            fault = _fault_of({**page, "tools": [tool]}, version, self._redact)
+            # A fault of the page itself is left to the SDK, which reports it.
+            if fault is None or fault.path[:1] != ("tools",):
+                return tool
+            repaired = _without_fault(tool, fault.path[2:])
+            outcome: Outcome = "left out" if repaired is None else "repaired"
+            self._add_issue(name, _place(root, fault.path[2:]), fault.message, outcome)
+            if repaired is None:
+                return None
+            tool = repaired
+
+    def _can_be_sent(self, tool: object, version: str) -> bool:
+        """Return whether the SDK keeps a valid tool, some arguments of which may be sent as headers."""
+        from mcp.shared.inbound import find_invalid_x_mcp_header
+        from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+        if version not in MODERN_PROTOCOL_VERSIONS or not isinstance(tool, dict):
+            return True
+        reason = find_invalid_x_mcp_header(tool["inputSchema"])
+        if reason is not None:
+            self._add_issue(tool["name"], "inputSchema", f"cannot be sent over HTTP: {reason}", "left out")
+        return reason is None
+
+
+class _Fault(NamedTuple):
+    """The first fault that the SDK finds in a page: its path, and the predicate of a sentence about it."""
+
+    path: tuple[str | int, ...]
+    message: str
+
+
+def _fault_of(page: Mapping[str, Any], version: str, redact: Callable[[str], str]) -> _Fault | None:
+    """Return the first fault of a page by the protocol's version, or else by the SDK's own model of it."""
+    from mcp_types import ListToolsResult, methods
+    from pydantic import ValidationError
+
+    try:
+        # A version without this request is validated by the model alone, as the SDK does.
+        with suppress(KeyError):
+            methods.validate_server_result(_LISTING, version, page)
+        ListToolsResult.model_validate(page, by_name=False)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        if first["type"] == "missing":
+            return _Fault(first["loc"], "is missing, and the protocol requires it")
+        expected = _EXPECTED.get(first["type"]) or first["msg"].removeprefix("Input should be ")
+        # The path of a union's member ends with the member's name, which is not in the page.
+        path: list[str | int] = []
+        value: Any = page
+        for part in first["loc"]:
+            try:
+                value = value[part]
+            except (LookupError, TypeError):
+                break
+            path.append(part)
+        return _Fault(tuple(path), f"is {_shown(value, redact)}, where the protocol expects {expected}")
+    return None
+
+
+_EXPECTED = {
+    **dict.fromkeys(("model_type", "dict_type", "model_attributes_type"), "an object"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
+    "list_type": "a list",
+    "string_type": "a string",
+}
+"""The words for what pydantic expects, by the kinds of its errors; other kinds have its own words."""
+
+
+def _without_fault(tool: object, field: tuple[str | int, ...]) -> dict[str, Any] | None:
+    """Return a tool whose faulty field is removed or, if that is the type of its arguments, written."""
+    if not isinstance(tool, dict) or not field:
+        return None
+    if field[0] in _REMOVABLE:
+        return {name: value for name, value in tool.items() if name != field[0]}
+    schema = tool.get("inputSchema")
+    if field[:2] == ("inputSchema", "type") and isinstance(schema, dict) and _allows_object(schema.get("type")):
+        return {**tool, "inputSchema": {**schema, "type": "object"}}
+    return None
+
+
+def _allows_object(types: object) -> bool:
+    return types is None or (isinstance(types, list) and "object" in types)
+
+
+def _place(root: str, path: Sequence[str | int]) -> str:
+    for part in path:
+        if isinstance(part, int):
+            root += f"[{part}]"
+        else:
+            root += f".{part}"
+    return root.removeprefix(".")
+
+
+def _shown(value: object, redact: Callable[[str], str]) -> str:
+    """Return a value as JSON, cut to a limit."""
+    # Redacted before it is cut, so that no half of a secret remains.
+    text = redact(json.dumps(value, ensure_ascii=False, default=str))
+    if len(text) <= MAX_SHOWN_CHARS:
+        return text
+    return text[:MAX_SHOWN_CHARS] + " …"
