@@ -19,8 +19,8 @@ from workbench.numerals import count_text
 from workbench.startup import late_pattern
 from workbench.suite.model import Suite
 from workbench.suite.problems import Severity
+from workbench.tools.connection import ListingIssue
 from workbench.tools.listings import definition_of
-from workbench.tools.tool_pages import ListingIssue
 from workbench.trajectory.events import ToolDefinition, names_of_tools
 from workbench.trajectory.json_schema import (
     ALTERNATIVES,

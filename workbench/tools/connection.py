@@ -19,9 +19,28 @@ if TYPE_CHECKING:
 
     from mcp.client._transport import TransportStreams
 
-    from workbench.tools.tool_pages import ListingIssue
-
 ServerState = Literal["not started", "starting", "running", "down"]
+
+ListingOutcome = Literal["left out", "repaired", "duplicate", "cut short"]
+
+
+@dataclass(frozen=True, slots=True)
+class ListingIssue:
+    """A violation of the protocol in a server's list of tools.
+
+    `tool` is the name of the tool with the server's prefix, "" if the issue is about the list itself. `where` is the
+    field, such as `inputSchema.type`, and `message` is the predicate of a sentence about it. `outcome` is the
+    consequence: the tool was `left out`, it is used as `repaired`, only the first of its `duplicate` definitions is
+    used, or the list was `cut short`."""
+
+    tool: str
+    where: str
+    message: str
+    outcome: ListingOutcome
+
+    def __str__(self) -> str:
+        about = f"{self.tool}: " if self.tool else ""
+        return f"{about}{self.where} {self.message}"
 
 
 @dataclass(frozen=True)

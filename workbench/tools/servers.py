@@ -16,9 +16,9 @@ from workbench.limits import MAX_MESSAGE_BYTES, MAX_PROGRESS_CHARS
 from workbench.numerals import seconds_text
 from workbench.suite.model import Server
 from workbench.tools.answer import OnProgress, ServerError, ToolAnswer, answer_of, clean_object, clean_text, error_of
-from workbench.tools.connection import Connection, MissingVariableError, TimeLimits, first_line, innermost
+from workbench.tools.connection import Connection, ListingIssue, MissingVariableError, TimeLimits, first_line, innermost
 from workbench.tools.python_code import in_thread
-from workbench.tools.tool_pages import ListingIssue, ToolPages, issues_notice
+from workbench.tools.tool_pages import ToolPages, issues_notice
 from workbench.trajectory.events import JsonValue, ServerOutput, ToolDefinition
 
 if TYPE_CHECKING:

@@ -7,11 +7,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_LISTING_PAGES
 from workbench.tools.answer import clean_text
+from workbench.tools.connection import ListingIssue, ListingOutcome
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -27,28 +28,6 @@ _LISTING = "tools/list"
 
 _SUPPOSED_VERSION = "2025-11-25"
 """The version of the protocol by which the SDK validates while none is negotiated."""
-
-Outcome = Literal["left out", "repaired", "duplicate", "cut short"]
-
-
-@dataclass(frozen=True, slots=True)
-class ListingIssue:
-    """A violation of the protocol in a server's list of tools.
-
-    `tool` is the name of the tool with the server's prefix, "" if the issue is about the list itself. `where` is the
-    field, such as `inputSchema.type`, and `message` is the predicate of a sentence about it. `outcome` is the
-    consequence: the tool was `left out`, it is used as `repaired`, only the first of its `duplicate` definitions is
-    used, or the list was `cut short`."""
-
-    tool: str
-    where: str
-    message: str
-    outcome: Outcome
-
-    def __str__(self) -> str:
-        about = f"{self.tool}: " if self.tool else ""
-        return f"{about}{self.where} {self.message}"
-
 
 _MAX_NAMED = 3
 """The issues that a notice names; `workbench tools` shows all of them."""
@@ -145,7 +124,7 @@ class ToolPages:
     def _cut(self, message: str) -> None:
         self._found.append(ListingIssue("", "nextCursor", message, "cut short"))
 
-    def _add_issue(self, name: str, where: str, message: str, outcome: Outcome) -> None:
+    def _add_issue(self, name: str, where: str, message: str, outcome: ListingOutcome) -> None:
         of = ""
         if name:
             of = clean_text(self._prefix + name)
@@ -185,7 +164,7 @@ class ToolPages:
             if fault is None or fault.path[:1] != ("tools",):
                 return tool
             repaired = _without_fault(tool, fault.path[2:])
-            outcome: Outcome = "left out" if repaired is None else "repaired"
+            outcome: ListingOutcome = "left out" if repaired is None else "repaired"
             self._add_issue(name, _place(root, fault.path[2:]), fault.message, outcome)
             if repaired is None:
                 return None

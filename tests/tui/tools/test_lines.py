@@ -17,9 +17,8 @@ from workbench.show.spans import cells, plain
 from workbench.suite.splice import SuiteText
 from workbench.suite.suite_file import SuiteFile, parse_suite
 from workbench.tools.answer import ToolAnswer
-from workbench.tools.connection import ServerStatus
+from workbench.tools.connection import ListingIssue, ServerStatus
 from workbench.tools.listings import Listing
-from workbench.tools.tool_pages import ListingIssue
 from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.tui.tools.call import CallForm, CallOutcome, call_picture
 from workbench.tui.tools.state import ToolList, detail_lines, expecting, parameter_lines, row_line

@@ -17,7 +17,7 @@ from workbench.show.views.server_output import output_lines
 from workbench.show.views.values import hints_in_words
 from workbench.show.visible import after, one_line, shortened
 from workbench.show.when import ago, local_time
-from workbench.tools.tool_pages import ListingIssue
+from workbench.tools.connection import ListingIssue
 from workbench.trajectory.events import ServerOutput, ToolDefinition
 from workbench.trajectory.json_schema import properties_of, required_names, type_text
 

@@ -25,9 +25,8 @@ from workbench.show.visible import one_line, visible
 from workbench.suite.model import Server
 from workbench.suite.problems import has_error
 from workbench.suite.suite_file import SuiteFile
-from workbench.tools.connection import ServerState, ServerStatus
+from workbench.tools.connection import ListingIssue, ServerState, ServerStatus
 from workbench.tools.listings import Listing, definition_of
-from workbench.tools.tool_pages import ListingIssue
 from workbench.trajectory.events import JsonValue, ServerOutput, ToolDefinition
 from workbench.trajectory.json_schema import Schema, type_text
 from workbench.tui.kit.actions import unless_read_only
