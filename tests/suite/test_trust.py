@@ -77,6 +77,8 @@ COMMANDS = [
     'command = ["LD PRELOAD=evil.so", "srv"]',
     'command = ["A=a", "srv"]\nenv = { B = "b" }',
     'command = ["srv"]\nenv = { A = "a", B = "b" }',
+    'command = ["srv"]\ncwd = "/other"',
+    'command = ["srv", "(in /other)"]',
 ]
 
 

@@ -89,7 +89,8 @@ async def test_a_server_that_answers_nonsense_does_not_speak_mcp(open_server: Op
 
 
 async def test_a_command_is_shown_on_one_line_of_moderate_length(open_server: OpenServer) -> None:
-    error = await start_error(open_server("python", "-c", "import sys\nsys.exit(2)\n" + "# padding\n" * 100))
+    command = ("python", "-c", "import sys\nsys.exit(2)\n" + "# padding\n" * 100)
+    error = await start_error(open_server(*command, environment={}))
     assert "\n" not in error
     assert len(error) < 500
 

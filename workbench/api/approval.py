@@ -166,6 +166,7 @@ def _without(needs: SuiteNeeds, others: SuiteNeeds) -> SuiteNeeds:
         python=_new(needs.python, others.python),
         environment=_new(needs.environment, others.environment),
         models=_new(needs.models, others.models),
+        passed=_new(needs.passed, others.passed),
     )
 
 

@@ -504,6 +504,10 @@ class Secrets:
             self._add(name, value)
         self.add_passwords(name, value)
 
+    def add_text(self, name: str, text: str) -> None:
+        """Add a text that is secret by the caller's own rule."""
+        self._add(name, text)
+
     def add_passwords(self, name: str, text: str) -> None:
         """Add the password of each `scheme://user:password@` in a text.
 

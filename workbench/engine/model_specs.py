@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from workbench.checks.combined_kinds import Judged
 from workbench.config.model_book import ModelBook
 from workbench.config.models import ConfigError, JudgeChoice, ModelSpec, Price, checked_judge
+from workbench.config.passed_variables import passed_variables
 from workbench.config.program import Environment
 from workbench.providers.built_in import is_built_in
 from workbench.suite.settings import judged_checks
@@ -108,6 +109,10 @@ class Specs:
                 self.of(run)
         for run in {(run.file.path, run.case.id): run for run in runs}.values():
             self.find_judges(run.file.path, judged_checks(run.suite, run.case))
+
+    def passed_variables(self) -> tuple[str, ...]:
+        """Return the names of the shell's variables that commands of trusted suites get without naming them."""
+        return passed_variables(self._environment.own)
 
     def find_judges(self, suite: Path, checks: Iterable[Judged]) -> None:
         """Read the environment of a suite and the settings of the judges of some checks."""

@@ -157,7 +157,15 @@ def _subject_run(planned: PlannedRun, subject: Subject, context: RunContext) -> 
     if isinstance(grant.environment, ConfigError):
         raise ToolsError(f"the subject {subject.name!r} is not started: {grant.environment}")
     folder = path.absolute().parent
-    return SubjectRun(planned.suite, subject, folder, grant.environment, context.servers.secrets, planned.repeat)
+    return SubjectRun(
+        planned.suite,
+        subject,
+        folder,
+        grant.environment,
+        context.servers.secrets,
+        planned.repeat,
+        grant.needs.passed,
+    )
 
 
 def _recorder(planned: PlannedRun, context: RunContext) -> Recorder:

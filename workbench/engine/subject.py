@@ -23,7 +23,7 @@ from workbench.numerals import seconds_text
 from workbench.suite.model import Mock, Subject, Suite
 from workbench.suite.render import to_toml_data
 from workbench.tools.answer import ToolsError
-from workbench.tools.connection import INHERITED, MissingVariableError, filled
+from workbench.tools.connection import MissingVariableError, filled, inherited_variables
 from workbench.tools.server_process import ends_within, left_behind, new_mark, signal_group, started_process
 from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.events import FinishReason, Message, RequestStarted, RunFinished
@@ -155,7 +155,7 @@ class SubjectError(ToolsError):
 class SubjectRun:
     """A subject to run: its suite, and the folder and the environment variables in which it is started.
 
-    `repeat` counts from 0."""
+    `repeat` counts from 0. `passed` are variables that it gets without naming them."""
 
     suite: Suite
     subject: Subject
@@ -163,6 +163,7 @@ class SubjectRun:
     environment: Mapping[str, str]
     secrets: Secrets
     repeat: int
+    passed: tuple[str, ...] = ()
 
 
 async def run_subject(request: RunRequest, run: SubjectRun, tools: Toolbox, recorder: Recorder) -> Trajectory:
@@ -218,10 +219,7 @@ async def _ask(request: RunRequest, run: SubjectRun, tools: Toolbox, run_id: str
     except MissingVariableError as error:
         raise SubjectError(f"{who} is not started: the variable {error.name} is not set") from error
     # Not the whole environment: it may hold keys that are no business of the subject.
-    inherited = {}
-    for name in INHERITED:
-        if name in run.environment:
-            inherited[name] = run.environment[name]
+    inherited = inherited_variables(run.environment, run.passed, run.secrets)
     asked = json_text(request_document(request, run, tools, run_id))
     try:
         ended = await run_program(command, f"{asked}\n", folder=run.folder, environment={**inherited, **given})

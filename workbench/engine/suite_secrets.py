@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from workbench.checks.values import environment_names
 from workbench.config.models import ConfigError
+from workbench.config.passed_variables import add_passed, passed_variables
 from workbench.config.program import Program
 from workbench.config.secrets import Secrets
 from workbench.suite.model import started_by
@@ -48,6 +49,9 @@ def learn_secrets(program: Program, folder: Path, suite: Suite | None = None, te
             names.update(environment_names(value))
     for name in names:
         _learn(program, name, environment)
+    if any(server.command for server in servers):
+        own = program.environment.own
+        add_passed(passed_variables(own), own, program.secrets)
 
 
 def keep_stored(program: Program, history: History, batch: BatchRow) -> None:

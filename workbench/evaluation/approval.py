@@ -308,8 +308,8 @@ def _specs(program: Program, known: Specs | None = None) -> Specs:
 def _request(file: SuiteFile, needs: SuiteNeeds, whole: SuiteNeeds, specs: Specs) -> Request:
     """Return the request for a suite, with the code and the environment as they are now."""
     code = find_code(needs.folder, needs.code)
-    needs = replace(needs, files=code.files)
-    whole = replace(whole, files=find_code(whole.folder, whole.code).files)
+    needs = replace(needs, files=code.files, passed=_passed(needs, specs))
+    whole = replace(whole, files=find_code(whole.folder, whole.code).files, passed=_passed(whole, specs))
     environment: Mapping[str, str] | ConfigError
     try:
         environment = specs.environment_at(file.path)
@@ -317,6 +317,12 @@ def _request(file: SuiteFile, needs: SuiteNeeds, whole: SuiteNeeds, specs: Specs
         # The error is kept, because only a run that needs a variable fails for it.
         environment = error
     return Request(file, needs, whole, Grant(needs, environment, code))
+
+
+def _passed(needs: SuiteNeeds, specs: Specs) -> tuple[str, ...]:
+    if not needs.commands:
+        return ()
+    return specs.passed_variables()
 
 
 def needs_of(file: SuiteFile, specs: Specs) -> SuiteNeeds:

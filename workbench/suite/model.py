@@ -233,10 +233,13 @@ Transport = Literal["http", "sse"]
 
 
 class Server(Frozen):
-    """An MCP server: exactly one of `command` (stdio), `url` and `module` (in memory)."""
+    """An MCP server: exactly one of `command` (stdio), `url` and `module` (in memory).
+
+    `cwd` is the folder in which a command runs, relative to the suite's folder; the default is that folder."""
 
     name: NonEmpty
     command: Annotated[Items[str], Field(min_length=1)] | None = None
+    cwd: NonEmpty | None = None
     env: dict[str, str] = Field(default_factory=dict)
     url: NonEmpty | None = None
     transport: Transport | None = None

@@ -218,9 +218,10 @@ def _subject_rules(raw: dict[str, object], subject: dict[str, object]) -> Iterat
 def _server_rules(server: dict[str, object], place: Place) -> Iterator[Finding]:
     yield from exactly_one(server, ("command", "url", "module"), place, "a server")
     if any(key in server for key in ("command", "url", "module")):
-        options = {"env": "command", "transport": "url", "headers": "url", "object": "module"}
+        options = {"cwd": "command", "env": "command", "transport": "url", "headers": "url", "object": "module"}
         yield from goes_only_with(server, options, place)
     yield from _command_rules(server.get("command"), place, 'write ["python", "server.py"]')
+    yield from _no_control_characters(server.get("cwd"), (*place, "cwd"), "\0\r\n")
     url = server.get("url")
     if isinstance(url, str) and url and not _is_web_address(url):
         yield Finding((*place, "url"), f"{quoted(url)} is not a web address", "write https://host/path")

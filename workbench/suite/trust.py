@@ -34,19 +34,25 @@ Settings = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command that a suite starts: a program with its arguments and environment variables."""
+    """A command that a suite starts: a program with its arguments and environment variables.
+
+    `folder` is the resolved path of the server's `cwd`, empty for a command that runs in the suite's folder."""
 
     words: tuple[str, ...]
     env: Settings = ()
+    folder: str = ""
 
     def __str__(self) -> str:
-        """Return one line as in a shell, unique to this command: `NAME=value program argument`."""
+        """Return one line as in a shell, unique to this command: `NAME=value program argument (in folder)`."""
         program, *arguments = self.words
         shown = shlex.quote(program)
         # `shlex.quote` leaves `A=b` as it is, which as a program would look like a variable.
         if "=" in program and shown == program:
             shown = f"'{program}'"
-        return " ".join((*_quoted(self.env), shown, *map(shlex.quote, arguments)))
+        words = [*_quoted(self.env), shown, *map(shlex.quote, arguments)]
+        if self.folder:
+            words.append(f"(in {self.folder})")
+        return " ".join(words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +120,8 @@ class SuiteNeeds:
 
     `folder` is the folder in which commands run and modules are found. `models` are the models that the suite and the
     settings beside it name (`workbench.evaluation.approval`), `files` the code of `modules` and `python`
-    (`workbench.tools.python_code`)."""
+    (`workbench.tools.python_code`). `passed` are the variables of the shell that its commands get without naming them
+    (`workbench.config.passed_variables`)."""
 
     folder: Path
     commands: tuple[Command, ...] = ()
@@ -124,6 +131,7 @@ class SuiteNeeds:
     environment: tuple[str, ...] = ()
     models: tuple[ModelNeed, ...] = ()
     files: tuple[CodeFile, ...] = ()
+    passed: tuple[str, ...] = ()
 
     @property
     def nothing(self) -> bool:
@@ -149,7 +157,8 @@ class SuiteNeeds:
         suite's own: show them as data."""
         lines = []
         for command in self.commands:
-            lines.append(f"run the command: {command} (in {self.folder})")
+            where = "" if command.folder else f" (in {self.folder})"
+            lines.append(f"run the command: {command}{where}")
         for module in self.modules:
             lines.append(f"import the module: {module} (from {self.folder})")
         for url in self.urls:
@@ -158,6 +167,8 @@ class SuiteNeeds:
             lines.append(f"call the Python function: {reference} (from {self.folder})")
         for name in self.environment:
             lines.append(f"read the environment variable: {name}")
+        if self.passed:
+            lines.append(f"give its commands these variables of your shell: {', '.join(self.passed)}")
         others = []
         for model in self.models:
             if model in asked:
@@ -171,9 +182,13 @@ class SuiteNeeds:
 
     @property
     def fingerprint(self) -> str:
-        """The SHA-256 in hex of all needs except the folder and the files, whose content is compared by itself."""
+        """The SHA-256 in hex of all needs except `folder`, and `files` and `passed`, which are compared alone."""
         parts = asdict(self)
-        del parts["folder"], parts["files"]
+        del parts["folder"], parts["files"], parts["passed"]
+        # A command without `cwd` keeps the fingerprint of versions in which it could have none.
+        for command in parts["commands"]:
+            if not command["folder"]:
+                del command["folder"]
         # A suite without models keeps the fingerprint of versions in which models needed no trust.
         if not self.models:
             del parts["models"]
@@ -199,7 +214,7 @@ def needs_trust(suite: Suite, path: Path) -> SuiteNeeds:
     addresses: list[Address] = []
     variables: list[str] = []
     for server in started_by(suite):
-        match server_need(server):
+        match server_need(server, path.absolute().parent):
             case Command() as command:
                 commands.append(command)
             case Module() as module:
@@ -218,15 +233,31 @@ def needs_trust(suite: Suite, path: Path) -> SuiteNeeds:
     )
 
 
-def server_need(server: Server) -> Command | Module | Address | None:
-    """Return the trust that a server needs; `None` if it is neither started nor reached."""
+def server_need(server: Server, folder: Path) -> Command | Module | Address | None:
+    """Return the trust that a server of a suite in `folder` needs; `None` if it is neither started nor reached."""
     if server.command:
-        return Command(server.command, _settings(server.env))
+        place = ""
+        if server.cwd is not None:
+            place = str(server_folder(server, folder))
+        return Command(server.command, _settings(server.env), place)
     if server.module:
         return Module(server.module, server.object or "mcp")
     if server.url:
         return Address(server.url, server.transport or "", _settings(server.headers))
     return None
+
+
+def server_folder(server: Server, folder: Path) -> Path:
+    """Return the folder in which the command of a server runs, without links, for a suite in `folder`.
+
+    It need not exist. `~` at the beginning of `cwd` is the user's home."""
+    if server.cwd is None:
+        return folder
+    try:
+        return resolved(folder / Path(server.cwd).expanduser())
+    except RuntimeError:
+        # `~name` without such a user is the name of a folder.
+        return resolved(folder / server.cwd)
 
 
 def _sorted(needs: Iterable[_Need]) -> tuple[_Need, ...]:
@@ -270,10 +301,12 @@ class TrustError(Exception):
 class _Entry:
     """The trust in one suite: the fingerprint of its needs, and its code files.
 
-    `files` is `None` in an entry of an earlier version, which did not compare the content of files."""
+    `files` is `None` in an entry of an earlier version, which did not compare the content of files. `passed` are the
+    variables of the shell that its commands may get."""
 
     fingerprint: str
     files: tuple[CodeFile, ...] | None = None
+    passed: tuple[str, ...] = ()
 
 
 class TrustStore:
@@ -299,6 +332,9 @@ class TrustStore:
             return True
         entry = self._read().get(str(_known_as(suite_path)))
         if entry is None or entry.fingerprint != needs.fingerprint:
+            return False
+        # A variable that is no longer set needs no new trust.
+        if not set(needs.passed) <= set(entry.passed):
             return False
         return entry.files is None or entry.files == needs.files
 
@@ -395,7 +431,7 @@ class TrustStore:
             with self._alone():
                 entries = self._load_or_set_aside()
                 if wanted(entries.get(known_as)):
-                    entries[known_as] = _Entry(needs.fingerprint, needs.files)
+                    entries[known_as] = _Entry(needs.fingerprint, needs.files, needs.passed)
                     write_atomically(self._file, _document(entries).encode("utf-8"))
         except LockedError:
             locked = f"another program has locked it for {seconds_text(LOCK_TIMEOUT_S)}"
@@ -414,11 +450,15 @@ def _document(entries: Mapping[str, _Entry]) -> str:
     # The files of suites have a key of their own, which earlier versions ignore: these still read the fingerprints.
     trusted: dict[str, str] = {}
     files: dict[str, dict[str, str]] = {}
+    passed: dict[str, str] = {}
     for path, entry in sorted(entries.items()):
         trusted[path] = entry.fingerprint
         if entry.files is not None:
             files[path] = {file.path: file.sha256 for file in entry.files}
-    return json.dumps({"format": _STORE_FORMAT, "trusted": trusted, "files": files}, indent=1)
+        if entry.passed:
+            passed[path] = " ".join(entry.passed)
+    document = {"format": _STORE_FORMAT, "trusted": trusted, "files": files, "passed": passed}
+    return json.dumps(document, indent=1)
 
 
 def _trusted_in(document: object) -> dict[str, _Entry]:
@@ -426,11 +466,13 @@ def _trusted_in(document: object) -> dict[str, _Entry]:
 
     Raises ValueError if the document is not a store."""
     if isinstance(document, dict) and document.get("format") == _STORE_FORMAT:
-        trusted, files = document.get("trusted"), document.get("files", {})
-        if _is_texts(trusted) and isinstance(files, dict) and all(map(_is_texts, files.values())):
+        trusted, files, passed = document.get("trusted"), document.get("files", {}), document.get("passed", {})
+        of_files = isinstance(files, dict) and all(map(_is_texts, files.values()))
+        if _is_texts(trusted) and of_files and _is_texts(passed):
             entries = {}
             for path, fingerprint in trusted.items():
-                entries[path] = _Entry(fingerprint, _files_in(files.get(path)))
+                names = tuple(passed.get(path, "").split())
+                entries[path] = _Entry(fingerprint, _files_in(files.get(path)), names)
             return entries
     raise ValueError("this is not a trust store")
 

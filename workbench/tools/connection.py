@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from workbench.checks.values import environment_names, with_variables
+from workbench.config.passed_variables import add_passed
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_SAID_CHARS
@@ -118,6 +119,9 @@ class Connection(Protocol):
     def why_not_started(self, error: BaseException | None) -> str:
         """Return the reason why the server listed no tools; `error` ended the attempt."""
 
+    def advice(self) -> str:
+        """Return a sentence on what a server that did not start may lack, or ""."""
+
     def hint(self) -> str:
         """Return a hint on why a server does not answer, as the end of a sentence, or ""."""
 
@@ -159,6 +163,16 @@ if sys.platform == "win32":
         *("SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "USERNAME", "USERPROFILE"),
     )
 """The environment variables that every started program inherits."""
+
+
+def inherited_variables(environment: Mapping[str, str], passed: Iterable[str], secrets: Secrets) -> dict[str, str]:
+    """Return the variables that a started program inherits, `passed` ones included; their values become secrets."""
+    add_passed(passed, environment, secrets)
+    inherited = {}
+    for name in (*INHERITED, *passed):
+        if name in environment:
+            inherited[name] = environment[name]
+    return inherited
 
 
 _AUTHORIZING = ("authorization", "proxy-authorization", "cookie")

@@ -26,7 +26,7 @@ class Grant:
 
     def covers(self, server: Server) -> bool:
         """Return whether the present definition of a server is among the approved ones."""
-        need = server_need(server)
+        need = server_need(server, self.needs.folder)
         return need is None or need in (*self.needs.commands, *self.needs.modules, *self.needs.urls)
 
     def variables(self, server: Server) -> Mapping[str, str]:

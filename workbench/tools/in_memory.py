@@ -106,6 +106,9 @@ class ModuleConnection:
             return f"cannot be started: {self._error_in_words()}"
         return f"does not speak MCP as expected: {first_line(error)}"
 
+    def advice(self) -> str:
+        return ""
+
     def hint(self) -> str:
         return ""
 

@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
 from workbench.suite.model import Case, Server, Suite, ToolChange
+from workbench.suite.trust import server_folder
 from workbench.tools.answer import ServerError, UntrustedError
 from workbench.tools.connection import Connection, ServerStatus, TimeLimits, learn_written
 from workbench.tools.grant import Grant
@@ -255,7 +256,7 @@ class ServerPool:
         self._tell_listed(suite_file, definition.name, change)
 
     def _connection(self, suite_file: Path, server: Server, grant: Grant) -> Connection:
-        folder, secrets = suite_file.parent, self._program.secrets
+        secrets = self._program.secrets
         learn_written(server, secrets)
         if server.module is not None:
             from workbench.tools.in_memory import ModuleConnection
@@ -269,8 +270,12 @@ class ServerPool:
         if server.command is not None:
             from workbench.tools.server_process import CommandConnection, log_file_of
 
+            folder = server_folder(server, suite_file.parent)
             log_file = log_file_of(self._program.folders.server_logs, suite_file, server)
-            return CommandConnection(server, server.command, folder, log_file, environment, secrets, self._limits)
+            passed = grant.needs.passed
+            return CommandConnection(
+                server, server.command, folder, log_file, environment, secrets, self._limits, passed=passed
+            )
         raise ServerError(f"server {server.name!r} has neither a command nor a url nor a module")
 
 

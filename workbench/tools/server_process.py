@@ -16,7 +16,7 @@ import signal
 import socket
 import sys
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -29,7 +29,8 @@ from workbench.limits import MAX_MESSAGE_BYTES, MAX_STRAY_LINE_CHARS, MAX_STRAY_
 from workbench.numerals import count_text
 from workbench.suite.model import Server
 from workbench.tools.answer import clean_json
-from workbench.tools.connection import INHERITED, TimeLimits, filled, first_line
+from workbench.tools.connection import TimeLimits, filled, first_line, inherited_variables
+from workbench.tools.held_back import held_back_advice
 from workbench.tools.listings import digest, readable_name
 from workbench.tools.watched_start import MARK, end_marked, packed
 from workbench.trajectory.events import ServerOutput
@@ -539,7 +540,9 @@ MAX_COMMAND_CHARS = 200
 
 
 class CommandConnection:
-    """A `Connection` over the standard input and output of a command, which runs in the suite's `folder`."""
+    """A `Connection` over the standard input and output of a command, which runs in `folder`.
+
+    `passed` are variables of the shell that it gets without naming them (`workbench.config.passed_variables`)."""
 
     def __init__(
         self,
@@ -551,8 +554,11 @@ class CommandConnection:
         secrets: Secrets,
         limits: TimeLimits,
         log_changed: Callable[[], object] = lambda: None,
+        passed: Sequence[str] = (),
     ) -> None:
         self._server = server
+        self._passed = passed
+        self._given: Collection[str] = ()
         self._command = command
         self._folder = folder
         self._log_file = log_file
@@ -599,10 +605,8 @@ class CommandConnection:
         given = {}
         for name, value in self._server.env.items():
             given[name] = filled(value, self._environment, self._secrets)
-        inherited = {}
-        for name in INHERITED:
-            if name in self._environment:
-                inherited[name] = self._environment[name]
+        inherited = inherited_variables(self._environment, self._passed, self._secrets)
+        self._given = {**inherited, **given}.keys()
         # `python` means the interpreter that runs this program.
         program, *arguments = self._command
         title = f"server {self._server.name!r}: {self._shown_command}"
@@ -649,6 +653,12 @@ class CommandConnection:
         if self._transport is not None and self._transport.overlong:
             return self.why_lost(error)
         return f"does not speak MCP as expected: {first_line(error)}"
+
+    def advice(self) -> str:
+        # A program that is not there needs no variables.
+        if self.pid is None or self.output is None:
+            return ""
+        return held_back_advice(self._environment, self._given, self.output.lines, self._server.name)
 
     def hint(self) -> str:
         if self._transport is not None and self._transport.stray_lines:

@@ -127,11 +127,19 @@ class McpServer:
         try:
             await self._start()
         except ServerError as error:
-            self._down, self._output = str(error), error.output
-            raise
+            advised = self._with_advice(error)
+            self._down, self._output = str(advised), advised.output
+            if advised is error:
+                raise
+            raise advised from error
         except asyncio.CancelledError:
             self._cancel_owner()
             raise
+
+    def _with_advice(self, error: ServerError) -> ServerError:
+        if not (advice := self._connection.advice()):
+            return error
+        return ServerError(self._secrets.redact(f"{error}: {advice}"), error.output)
 
     async def call(
         self, tool: str, arguments: Mapping[str, JsonValue], on_progress: OnProgress | None = None

@@ -133,6 +133,9 @@ class UrlConnection:
             return f"answers with {self._refusal}{self._advice(self._refusal)}"
         return self._in_words(error) or f"does not speak MCP as expected: {reason}"
 
+    def advice(self) -> str:
+        return ""
+
     def hint(self) -> str:
         if self._refusal is not None:
             return f"; it answered with {self._refusal}"

@@ -404,6 +404,8 @@ def _server_rows(_: FormSource, place: Place, server: Table) -> Iterator[FormRow
     for key in list(only_keys(server, REACHED))[1:]:
         yield as_it_stands((*place, key), indent, server[key])
     fields = [Field("prefix", "text", rare=True)]
+    if "command" in server or "cwd" in server:
+        fields.insert(0, Field("cwd", "text", "the suite's folder", rare=True))
     if "url" in server or "transport" in server:
         fields.append(Field("transport", "choice", "http", choices=("http", "sse"), rare=True))
     if "module" in server or "object" in server:
@@ -414,7 +416,7 @@ def _server_rows(_: FormSource, place: Place, server: Table) -> Iterator[FormRow
     for key, beside in (("env", "command"), ("headers", "url")):
         if key in server or beside in server:
             yield from _map_rows(server, (*place, key), indent)
-    known = ("name", *REACHED, "prefix", "transport", "object", "env", "headers")
+    known = ("name", *REACHED, "prefix", "transport", "object", "cwd", "env", "headers")
     yield from unknown_rows(server, place, indent, known)
 
 

@@ -165,7 +165,7 @@ def _of_suite(needs: SuiteNeeds, of: str) -> Iterator[tuple[str, str, str]]:
     for command in needs.commands:
         yield f"it would run the command {command} {of}", "command", str(command)
         for word in command.words:
-            if (content := _content(needs.folder, word)) is not None:
+            if (content := _content(Path(command.folder or needs.folder), word)) is not None:
                 yield f"the file {word} of a command {of} is another one there", f"file {word}", content
     for kind, written in (
         ("open the address", needs.urls),

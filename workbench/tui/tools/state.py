@@ -372,6 +372,8 @@ def _server_lines(source: ServerTools, server: Server, width: int, now: datetime
     if source.output is not None:
         lines += server_output_lines(source.output, width, 1)
     lines += paragraph(reached(server), width, "muted")
+    if server.cwd is not None:
+        lines += paragraph(f"folder: {server.cwd}", width, "muted")
     if server.prefix:
         lines += paragraph(f"prefix {server.prefix}", width, "muted")
     if source.task_tools:

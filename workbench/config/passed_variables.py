@@ -1,0 +1,119 @@
+"""Variables of the shell that the commands of a trusted suite get without naming them: proxies and package managers.
+
+Without them, `npx` and `uvx` reach no registry on many machines. Those with a user, a password or a token are held
+back: a suite gets them only if it names them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from urllib.parse import parse_qsl, urlsplit
+
+from workbench.config.secret_forms import forms_in
+from workbench.config.secrets import Secrets, is_secret_of_file, names_a_secret
+from workbench.startup import late_pattern
+
+_PROXY = late_pattern("(?:HTTP|HTTPS|ALL|NO)_PROXY|(?:http|https|all|no)_proxy")
+_PACKAGE_MANAGER = late_pattern(r"(?i:npm_config)_[!-~]+|UV_\w+|PIP_\w+", re.ASCII)
+_USER = late_pattern(r".*[_:]_?(?:user|username|auth|otp)", re.IGNORECASE)
+"""Names of users and of npm's credentials, which have no word of secrets."""
+
+_SWITCHES = frozenset({"true", "false", "null", "undefined", "0", "1"})
+_ADDRESS = late_pattern(r"[a-zA-Z][a-zA-Z0-9+.-]*://[^\s,;'\"]+")
+_USER_OF_ADDRESS = late_pattern(r"//[^\s/?#@]*@")
+_RANDOM = late_pattern(r"[0-9a-f-]{32,}|(?=.*[a-z])(?=.*[A-Z])(?=.*\d)[A-Za-z0-9]{20,}")
+_WORDS = late_pattern(r"[A-Za-z0-9-]+")
+
+_PUBLIC = frozenset({"registry.npmjs.org", "registry.yarnpkg.com", "pypi.org", "files.pythonhosted.org"})
+_LOCAL = late_pattern(r"localhost|127\.\d+\.\d+\.\d+|::1|0\.0\.0\.0", re.IGNORECASE)
+_PORT = late_pattern(r":\d{1,5}/?\Z")
+
+_MIN_HOST_CHARS = 6
+"""The shortest host that is redacted: a shorter one may be part of any text."""
+
+
+def passed_variables(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the sorted names of the variables that programs of trusted suites get without naming them.
+
+    Example: `("HTTPS_PROXY", "npm_config_registry")`."""
+    names = []
+    for name, value in environment.items():
+        if value and _is_of_kind(name) and not has_credentials(name, value):
+            names.append(name)
+    return tuple(sorted(names))
+
+
+def withheld_variables(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the sorted names of proxies and settings that are held back because they hold credentials."""
+    names = []
+    for name, value in environment.items():
+        if value and _is_of_kind(name) and has_credentials(name, value):
+            names.append(name)
+    return tuple(sorted(names))
+
+
+def _is_of_kind(name: str) -> bool:
+    return _PROXY.fullmatch(name) is not None or _PACKAGE_MANAGER.fullmatch(name) is not None
+
+
+def has_credentials(name: str, value: str) -> bool:
+    """Return whether a proxy or a setting of a package manager has a user, a password or a token."""
+    if (names_a_secret(name) or _USER.fullmatch(name)) and value.lower() not in _SWITCHES:
+        return True
+    # A proxy may be written without its scheme: `user:password@host:8080`.
+    if _USER_OF_ADDRESS.search(value) or ("proxy" in name.lower() and "@" in value):
+        return True
+    for address in _ADDRESS.findall(value):
+        if any(names_a_secret(key.upper()) for key, _ in parse_qsl(_host_and_query(address)[1])):
+            return True
+    return any(True for _ in forms_in(value)) or any(map(_RANDOM.fullmatch, _WORDS.findall(value)))
+
+
+def add_passed(names: Iterable[str], environment: Mapping[str, str], secrets: Secrets) -> None:
+    """Register the values of passed variables as secrets, except those that tell nothing about the user's network."""
+    for name in names:
+        for text in secret_parts(name, environment.get(name, "")):
+            secrets.add_text(name, text)
+
+
+def secret_parts(name: str, value: str) -> Iterator[str]:
+    """Yield the texts of a passed variable to redact: addresses with their hosts, and values that look unusual.
+
+    `true`, `60`, `copy`, a path and a public registry are no secrets, and would blank out words of reports."""
+    if addresses := _ADDRESS.findall(value):
+        for address in addresses:
+            yield from _parts_of_address(address, _host_and_query(address)[0])
+    elif re.search("no_?proxy", name, re.IGNORECASE):
+        # One domain alone may be part of any text.
+        if len(re.split(r"[\s,;]+", value.strip(" ,;"))) > 1 and not all(map(_is_open, re.split(r"[\s,;]+", value))):
+            yield value
+    elif re.search("proxy|host", name, re.IGNORECASE):
+        for address in value.split():
+            yield from _parts_of_address(address, _PORT.sub("", address))
+    elif is_secret_of_file(name, value):
+        yield value
+
+
+def _parts_of_address(address: str, host: str) -> Iterator[str]:
+    if _is_open(host):
+        return
+    dotted = "." in host and len(host) >= _MIN_HOST_CHARS
+    # `proxy:8080` counts as a whole, `proxy` by itself is a word.
+    if dotted or host != address:
+        yield address.rstrip("/")
+    if dotted and host != address:
+        yield host
+
+
+def _is_open(host: str) -> bool:
+    """Return whether a host tells nothing about the user's network."""
+    return not host or host.lower() in _PUBLIC or _LOCAL.fullmatch(host) is not None
+
+
+def _host_and_query(address: str) -> tuple[str, str]:
+    """Return the host and the query of an address, empty if it has none or is malformed."""
+    try:
+        parts = urlsplit(address)
+        return parts.hostname or "", parts.query
+    except ValueError:
+        return "", ""

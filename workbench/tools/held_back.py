@@ -1,0 +1,87 @@
+"""Variables of the shell that a server did not get, and that it may need."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from workbench.config.passed_variables import withheld_variables
+from workbench.config.secrets import names_a_secret
+from workbench.startup import late_pattern
+
+_MAX_NAMES = 5
+"""The number of variables that a message names."""
+
+_MIN_NAMED_CHARS = 4
+"""The shortest name that counts as named in a server's output."""
+
+_OF_EVERY_SHELL = late_pattern(
+    "_|PWD|OLDPWD|SHLVL|LANG|LANGUAGE|LC_.*|LS_COLORS|LESS.*|PAGER|EDITOR|VISUAL|MAIL|HOSTNAME|HIST.*|PS\\d|COLUMNS|"
+    "LINES|COLORTERM|CLICOLOR.*|TERM_.*|XDG_.*|SSH_.*|DBUS_.*|GPG_.*|GTK_.*|QT_.*|GNOME_.*|DESKTOP_.*|WAYLAND_.*|DISPLAY|"
+    "WINDOWID|VTE_.*|TMUX.*|STY|MANPATH|INFOPATH|DEBIAN_FRONTEND|CI|PYTEST_.*|WORKBENCH_.*|COLORFGBG|PYTHON.*|CONDA_.*"
+)
+"""Variables that most shells have and that hardly any server needs; they are named only if its output names them."""
+
+_NAME = late_pattern(r"[A-Za-z_]\w*", re.ASCII)
+_NAMES_KEY = late_pattern(r"(?<![A-Za-z0-9_])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?![A-Za-z0-9_])")
+
+
+def held_back_advice(environment: Mapping[str, str], given: Collection[str], output: Sequence[str], name: str) -> str:
+    """Return a sentence on the variables that a server which did not start may lack, "" if there are none.
+
+    `environment` are the variables of the shell and of `.env`, `given` the names of those that the server got, `output`
+    the end of its standard error, and `name` its name. The sentence has names and no values."""
+    held_back = []
+    for variable, value in environment.items():
+        if value and variable not in given and _NAME.fullmatch(variable):
+            held_back.append(variable)
+    likely = list(dict.fromkeys(_likely(held_back, environment, output, name)))
+    unset = [variable for variable in _keys_named_in(output) if variable not in environment and variable not in given]
+    if not likely and not unset:
+        likely = _unusual(held_back)
+    if not likely and not unset:
+        return ""
+    parts = []
+    if likely:
+        shown = likely[:_MAX_NAMES]
+        names = ", ".join(shown)
+        if others := len({*_unusual(held_back), *likely} - {*shown}):
+            names += f" and {others} more"
+        parts.append(f"of the shell's variables it did not get {names}")
+    if unset:
+        parts.append(
+            f"its output names {', '.join(unset[:_MAX_NAMES])}, not set here: set it in the shell or in a .env"
+        )
+    first = unset[0] if unset else likely[0]
+    parts.append(f'env = {{ {first} = "${first}" }} of the server hands it over')
+    return "; ".join(parts)
+
+
+def _likely(
+    held_back: Sequence[str], environment: Mapping[str, str], output: Sequence[str], server: str
+) -> Iterator[str]:
+    """Yield the variables that a server may need, the likeliest first; some several times."""
+    text = "\n".join(output)
+    for name in held_back:
+        if len(name) >= _MIN_NAMED_CHARS and re.search(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])", text):
+            yield name
+    words = set(re.findall(r"[A-Z0-9]{3,}", server.upper()))
+    others = _unusual(held_back)
+    for name in others:
+        if words & set(name.upper().split("_")):
+            yield name
+    # A proxy or a registry with a password is held back, and without it nothing can be downloaded.
+    yield from withheld_variables({name: environment[name] for name in held_back})
+    yield from filter(names_a_secret, others)
+
+
+def _unusual(names: Sequence[str]) -> list[str]:
+    return [name for name in sorted(names) if not _OF_EVERY_SHELL.fullmatch(name)]
+
+
+def _keys_named_in(output: Sequence[str]) -> list[str]:
+    """Return the names in a server's output that can only be those of keys, in their order."""
+    found: list[str] = []
+    for line in output:
+        found += filter(names_a_secret, _NAMES_KEY.findall(line))
+    return list(dict.fromkeys(found))
