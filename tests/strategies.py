@@ -79,6 +79,14 @@ _compound: list[st.SearchStrategy[dict[str, Any]]] = [
     st.fixed_dictionaries({name: st.lists(st.deferred(lambda: _parts), min_size=1, max_size=3)})
     for name in ("all_of", "any_of")
 ]
+_fields = st.dictionaries(
+    st.sampled_from(["a", "b", "contains", "has_fields"]),
+    st.deferred(
+        lambda: st.one_of(_parts, st.integers(), st.dictionaries(st.sampled_from(["x", "y"]), _parts, max_size=2))
+    ),
+    max_size=3,
+)
+_compound.append(st.fixed_dictionaries({"has_fields": _fields}, optional={"only_fields": st.booleans()}))
 _parts: st.SearchStrategy[dict[str, Any]] = st.one_of(*_tables, *_compound)
 
 NEEDING_OTHERS = {"judged", "python"}

@@ -55,11 +55,11 @@ def told(args: dict[str, Any], tool: str = "book", **more: Any) -> list[Finding]
         ({"nights": {"range": [-5, 0]}}, "warning", "nights", "never holds"),
         ({"price": {"range": [-5, 0]}}, "warning", "price", "never holds"),
         ({"price": {"near": 110, "tolerance": 10}}, "warning", "price", "only what is below 100"),
-        ({"room": {"kind": {"contains": "double"}}}, "warning", "room.kind", "inside a value is not a check"),
-        ({"room": {"x": {"one_of": [1]}}}, "warning", "room.x", "inside a value is not a check"),
+        ({"room": {"kind": {"contains": "double"}}}, "warning", "room.kind", "is compared as a field here"),
+        ({"room": {"x": {"one_of": [1]}}}, "warning", "room.x", "is compared as a field here"),
         ({"anything": {"patern": "x"}}, "warning", "anything", '`pattern = "x"`'),
         ({"anything": {"value": 5, "tolerance": 1}}, "warning", "anything", "names no check"),
-        ({"anything": [{"a": {"prefix": "x"}}]}, "warning", "anything[0].a", "inside a value is not a check"),
+        ({"anything": [{"a": {"prefix": "x"}}]}, "warning", "anything[0].a", "is compared as a field here"),
     ],
 )
 def test_what_can_never_hold_is_told(args: dict[str, Any], severity: str, where: str, words: str) -> None:

@@ -1,7 +1,7 @@
 """The base class of checks: written form, verdict on a value, and the data for audit, form and documentation.
 
-`value_kinds`, `text_kinds` and `combined_kinds` have one class for each kind. A class is registered when it is
-defined, and everything else asks the registered classes, so that a new kind is one class."""
+`value_kinds`, `text_kinds`, `combined_kinds` and `structure_kinds` have one class for each kind. A class is registered
+when it is defined, and everything else asks the registered classes, so that a new kind is one class."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, PydanticCustomError
 
-from workbench.checks.fields import JSON_TYPES, Editor, Weight, editor_among, editor_of
+from workbench.checks.fields import Editor, Weight, editor_among, editor_of
 from workbench.checks.patterns import CheckError, SearchError, SpentTime
 from workbench.checks.values import cut, describe_value, json_equal, json_text
 from workbench.dataclasses import ByIdentity, dataclass
@@ -82,13 +82,15 @@ class CheckContext:
 
     `verdicts` is a cache, shared by the graders of a run. It holds no plain values, which each grader compares by its
     own rule, and no judgements, which the judge remembers. `search_time` limits the time of each pattern over all its
-    searches. `run` is the whole run, for functions that ask for it."""
+    searches. `run` is the whole run, for functions that ask for it. With `only_fields`, the fields of an object that
+    its check does not name are wrong."""
 
     call_python: CallPython | None = None
     judge: Judge | None = None
     verdicts: VerdictCache | None = None
     search_time: SpentTime | None = None
     run: JsonValue = None
+    only_fields: bool = False
 
 
 EMPTY_CONTEXT = CheckContext()
@@ -186,6 +188,13 @@ class CheckBase(BaseModel):
     """Whether the check's numbers may be infinite."""
     combines: ClassVar[bool] = False
     """Whether the expected value is a list of checks."""
+    names_parts: ClassVar[bool] = False
+    """Whether the expected value is a table of checks by the names of fields."""
+    is_newer: ClassVar[bool] = False
+    """Whether the check came after the first version of the format.
+
+    Its name alone then makes no table a check: suites may have such tables as values, and answers have checks by
+    name."""
     only_in_answers: ClassVar[Mapping[str, str]] = {}
     """The options that only checks of the answer may have, with their values in words."""
     failing: ClassVar[str] = "fails"
@@ -211,7 +220,9 @@ class CheckBase(BaseModel):
             # The JSON Schema of suites takes its description from here.
             cls.__doc__ = cls.__doc__ or f"{cls.meaning[:1].upper()}{cls.meaning[1:]}."
             CHECK_CLASSES[cls.kind] = cls
-            RESERVED_NAMES.update((cls.kind, *cls.model_fields))
+            CHECK_WORDS.update((cls.kind, *cls.model_fields))
+            if not cls.is_newer:
+                RESERVED_NAMES.update((cls.kind, *cls.model_fields))
             OPTION_NAMES.update({*cls.model_fields} - {cls.kind} - _NEVER_ALONE)
 
     # Identity and written form
@@ -220,6 +231,11 @@ class CheckBase(BaseModel):
     def parts(self) -> tuple[CheckBase, ...]:
         """The checks nested directly in this one."""
         return ()
+
+    def placed_parts(self) -> Iterator[tuple[tuple[str | int, ...], CheckBase]]:
+        """Yield the nested checks, each with its place inside this one as written."""
+        for number, part in enumerate(self.parts):
+            yield (self.kind, number), part
 
     @property
     def expected(self) -> Any:
@@ -438,6 +454,11 @@ class CheckBase(BaseModel):
     # before it is built.
 
     @classmethod
+    def claims(cls, table: Mapping[str, object]) -> bool:
+        """Return whether a table with the check's name is the check, and not a value."""
+        return True
+
+    @classmethod
     def editor(cls, option: str = "") -> Editor:
         """Return the form's editor of an option, or of the expected value."""
         field = cls.model_fields[option or cls.kind]
@@ -495,25 +516,30 @@ for _name in CheckBase.__class_vars__:
 CHECK_CLASSES: dict[str, type[CheckBase]] = {}
 """The classes of checks by their names in suites, in the order of the documentation."""
 
-_NEVER_ALONE = {"plain", "required", "scale", "at_least", "sees", "offset"}
+_NEVER_ALONE = {"plain", "required", "scale", "at_least", "sees", "offset", "only_fields"}
 
 OPTION_NAMES: set[str] = set()
 """The options of all checks, with `weight` and `optional`: a table of nothing else is refused.
 
-`required`, `scale`, `at_least`, `sees` and `offset` are missing: they are newer than this rule, and existing suites may
-expect such tables as values."""
+Those in `_NEVER_ALONE` are missing: they are newer than this rule, and existing suites may expect such tables as
+values."""
 
 RESERVED_NAMES: set[str] = set()
 """The names of checks and of options, which a named check of the answer cannot have.
 
 So a table is either one check or several named ones."""
 
+CHECK_WORDS: set[str] = set()
+"""The names of all checks and of their options."""
+
 SWALLOWED = ("args", "forbidden_args", "mock_result")
 """The arguments that need an explicit check.
 
 As plain values they look like keys of the call that a table header above them has swallowed."""
 
-_OPTIONS_OF_TYPE = {*CheckBase.model_fields, "type"}
+
+class WrittenCheck(dict[str, object]):
+    """The table of one check that has been read already."""
 
 
 _IN_WORDS = {
@@ -550,20 +576,20 @@ def _beyond(low: float, high: float, schema: Schema) -> str | None:
 def check_names_in(table: Mapping[str, Any]) -> list[str]:
     """Return the names of checks among a table's keys, in the order written.
 
-    `type` counts only if its value is the name of a JSON type and every other key is an option of that check:
-    `{ type = "circle", radius = 3 }` is a value.
-    """
-    names = [name for name in table if name in CHECK_CLASSES]
-    if "type" in names and not (table["type"] in JSON_TYPES and table.keys() <= _OPTIONS_OF_TYPE):
-        names.remove("type")
-    return names
+    A name counts only if its check claims the table: `{ type = "circle", radius = 3 }` is a value."""
+    return [name for name in table if name in CHECK_CLASSES and CHECK_CLASSES[name].claims(table)]
+
+
+def answer_check_names(table: Mapping[str, Any]) -> list[str]:
+    """Return the names in `response` that make it one check, and not a table of checks by their names."""
+    return [name for name in check_names_in(table) if not CHECK_CLASSES[name].is_newer]
 
 
 def _as_table(value: Any) -> Any:
     """Convert a written value into the table of one check; a bare value becomes `equals`.
 
     A table is a check if and only if exactly one key names a check and all others are options of it."""
-    if isinstance(value, CheckBase):
+    if isinstance(value, CheckBase | WrittenCheck):
         return value
     if not isinstance(value, dict):
         return {"equals": value, "plain": True}
@@ -629,7 +655,7 @@ def are_named_checks(value: object) -> bool:
     """Return whether the value of `response` is a table of named checks.
 
     It is if no key is the name of a check, and every value is a table."""
-    if not isinstance(value, dict) or not value or check_names_in(value):
+    if not isinstance(value, dict) or not value or answer_check_names(value):
         return False
     return all(isinstance(inner, dict | CheckBase) for inner in value.values())
 

@@ -42,7 +42,18 @@ class Editor:
     """The form's editor of a field: it `reads` a number from `least` to `most`, a choice of `words`, and so on."""
 
     reads: Literal[
-        "nothing", "value", "values", "checks", "text", "number", "range", "duration", "choice", "yes or no", "model"
+        "nothing",
+        "value",
+        "values",
+        "checks",
+        "fields",
+        "text",
+        "number",
+        "range",
+        "duration",
+        "choice",
+        "yes or no",
+        "model",
     ]
     least: float = -math.inf
     most: float = math.inf

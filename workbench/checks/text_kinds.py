@@ -25,7 +25,7 @@ from workbench.checks.check import (
     plain_verdict,
     with_texts,
 )
-from workbench.checks.fields import ANY_TYPE, NUMBERS, TEXT, Duration, Editor, JsonType, Regex, Unit
+from workbench.checks.fields import ANY_TYPE, JSON_TYPES, NUMBERS, TEXT, Duration, Editor, JsonType, Regex, Unit
 from workbench.checks.patterns import found, matching_text, repeats_ambiguously
 from workbench.checks.values import (
     SimilarityMetric,
@@ -353,6 +353,10 @@ class OfType(CheckBase):
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
         actual = type_of(value)
         return plain_verdict(self.type == actual or (self.type == "number" and actual == "integer"), "wrong type")
+
+    @classmethod
+    def claims(cls, table: Mapping[str, object]) -> bool:
+        return table["type"] in JSON_TYPES and cls.model_fields.keys() >= table.keys()
 
     @classmethod
     def carried(cls, expected: object) -> list[object]:

@@ -34,7 +34,8 @@ def file_schema(kind: FileKind) -> _Json:
     definitions = schema["definitions"]
     # The id is derived from the name by default, and `plain` only tells how a value was written.
     definitions["Case"]["required"].remove("id")
-    del definitions["Equals"]["properties"]["plain"]
+    for name in ("Equals", "HasFields"):
+        del definitions[name]["properties"]["plain"]
     parameters = definitions["Tool"]["properties"]["parameters"]
     # Parameters are a table or its JSON text.
     definitions["Tool"]["properties"]["parameters"] = {"anyOf": [parameters, {"type": "string"}]}
@@ -99,7 +100,7 @@ def _check_as_written() -> _Json:
     checks: list[_Json] = []
     for name, check in CHECK_CLASSES.items():
         checks.append({"$ref": f"#/definitions/{check.__name__}"})
-        if name != "type":
+        if name != "type" and not check.is_newer:
             keys.append({"required": [name]})
     value = {"type": "object", "not": {"anyOf": keys}}
     bare = {"type": ["string", "number", "boolean", "array"]}

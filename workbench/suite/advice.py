@@ -10,11 +10,12 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import JsonValue
 
-from workbench.checks.check import Check, CheckBase, Checks
+from workbench.checks.check import CHECK_CLASSES, Check, CheckBase, Checks
 from workbench.checks.fields import JSON_TYPES
+from workbench.checks.structure_kinds import mixed_check
 from workbench.numerals import setting_text
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Mock, Suite
-from workbench.suite.problems import Finding, Place, did_you_mean, quoted, warning, written
+from workbench.suite.problems import Finding, Place, code, did_you_mean, quoted, warning, written
 from workbench.suite.rules import is_score
 from workbench.suite.settings import Grading, settings_of
 from workbench.suite.tool_names import unknown_in_suite
@@ -242,10 +243,15 @@ def _checks_advice(checks: Checks | None, place: Place) -> Iterator[Finding]:
 
 
 def _check_advice(check: Check, place: Place) -> Iterator[Finding]:
-    for index, part in enumerate(check.parts):
-        yield from _check_advice(part, (*place, check.kind, index))
+    for at, part in check.placed_parts():
+        yield from _check_advice(part, (*place, *at))
     if isinstance(check.bare_value, dict):
         yield from _type_advice(check.bare_value, place)
+        if (mixed := mixed_check(check.bare_value)) is not None:
+            name, others = mixed
+            verb = "is no option" if len(others) == 1 else "are no options"
+            message = f"{code(others)} {verb} of `{name}`, so the whole table is compared as a value"
+            yield warning(place, message, did_you_mean(others[0], CHECK_CLASSES[name].options))
     for key, message, hint in check.advice():
         yield warning((*place, key), message, hint)
 

@@ -11,6 +11,7 @@ from typing import TypeGuard
 from pydantic import BaseModel
 
 from workbench.checks.check import CheckBase
+from workbench.checks.structure_kinds import HasFields
 from workbench.checks.value_kinds import Equals
 from workbench.suite.shape import ARRAYS_OF_TABLES, TABLES
 
@@ -250,8 +251,8 @@ def to_toml_data(model: BaseModel) -> Table:
 
 def _plain(value: object) -> object:
     match value:
-        case Equals(plain=True):
-            return _plain(value.equals)
+        case Equals(plain=True) | HasFields(plain=True):
+            return _plain(value.expected)
         case BaseModel():
             return to_toml_data(value)
         case dict():

@@ -11,8 +11,18 @@ from functools import lru_cache
 from typing import Any, Final, get_args
 from urllib.parse import urlsplit
 
-from workbench.checks.check import CHECK_CLASSES, OPTION_NAMES, RESERVED_NAMES, SWALLOWED, CheckBase, check_names_in
+from workbench.checks.check import (
+    CHECK_CLASSES,
+    OPTION_NAMES,
+    RESERVED_NAMES,
+    SWALLOWED,
+    CheckBase,
+    answer_check_names,
+    are_named_checks,
+    check_names_in,
+)
 from workbench.checks.schemas import is_plainly_valid
+from workbench.checks.structure_kinds import mixed_check
 from workbench.checks.values import file_name_fault, has_stray_dollar, is_module_name
 from workbench.startup import late_pattern
 from workbench.suite.model import GRADERS, GraderName, Statistic, Suite, derived_id
@@ -81,7 +91,7 @@ def measures_of(cases: object) -> tuple[str, ...]:
     for _, case in tables(cases):
         response = table(case.get("response"))
         # A table with the name of a check is one check without a name.
-        if response and not check_names_in(response):
+        if response and not answer_check_names(response):
             measures |= dict.fromkeys(f"{NAMED_MEASURE}{name}" for name in response)
     return tuple(measures)
 
@@ -378,9 +388,16 @@ def _is_check(value: object) -> bool:
     return isinstance(value, dict) and bool(check_names_in(value))
 
 
-def check_rules(value: dict[str, object], place: Place, *, of_answer: bool = False) -> Iterator[Finding]:
-    """Check a table that is a check, or that may be meant as one."""
+def check_rules(
+    value: dict[str, object], place: Place, *, of_answer: bool = False, in_fields: bool = False
+) -> Iterator[Finding]:
+    """Check a table that is a check, or that may be meant as one.
+
+    `in_fields` is for a table inside `has_fields`, where a plain table names fields."""
     names = check_names_in(value)
+    if not names and in_fields:
+        yield from _plain_fields_rules(value, place, of_answer)
+        return
     if not names:
         if value and all(key in OPTION_NAMES for key in value):
             options = code(value)
@@ -400,31 +417,60 @@ def check_rules(value: dict[str, object], place: Place, *, of_answer: bool = Fal
             hint = did_you_mean(key, options_of_check) or _EXPLICIT
             yield Finding((*place, key), f"`{key}` is not an option of the check `{name}`", hint)
     if len(names) == 1:
-        yield from _expected_rules(CHECK_CLASSES[name], value[name], (*place, name), of_answer)
+        yield from _expected_rules(CHECK_CLASSES[name], value[name], (*place, name), of_answer, in_fields)
     for option, word in CHECK_CLASSES[name].only_in_answers.items():
         if value.get(option) == word and not of_answer:
             message = f'`{option} = "{word}"` is only for checks of the answer'
             yield Finding((*place, option), message, "write it in `response`")
+    if of_answer and CHECK_CLASSES[name].is_newer and "string" not in CHECK_CLASSES[name].types:
+        yield Finding(place, f"`{name}` never holds here: the final answer is text", "check the text")
 
 
-def _expected_rules(kind: type[CheckBase], expected: object, place: Place, of_answer: bool) -> Iterator[Finding]:
+def _expected_rules(
+    kind: type[CheckBase], expected: object, place: Place, of_answer: bool, in_fields: bool
+) -> Iterator[Finding]:
     if kind.editor().reads == "nothing" and type(expected) in (int, float):
         yield Finding(place, f"`{kind.kind}` takes only true, not {described(expected)}")
     for message, hint in kind.faults(expected):
         yield Finding(place, message, hint)
     if kind.combines and isinstance(expected, list):
         for index, part in enumerate(expected):
-            yield from _part_rules(part, (*place, index), of_answer)
+            yield from _part_rules(part, (*place, index), tuple(CheckBase.model_fields), of_answer, in_fields)
+    if kind.names_parts and isinstance(expected, dict):
+        yield from _fields_rules(expected, place, of_answer)
 
 
-def _part_rules(part: object, place: Place, of_answer: bool) -> Iterator[Finding]:
-    """Check one part of a combined check, whose parts share its options, such as the weight."""
+def _part_rules(
+    part: object, place: Place, options: tuple[str, ...], of_answer: bool, in_fields: bool
+) -> Iterator[Finding]:
+    """Check one check inside another; `options` are written beside the outer check, such as the weight."""
     if not isinstance(part, dict):
         return
-    yield from check_rules(part, place, of_answer=of_answer)
-    for option in CheckBase.model_fields:
+    yield from check_rules(part, place, of_answer=of_answer, in_fields=in_fields)
+    for option in options:
         if option in part and check_names_in(part):
-            yield Finding((*place, option), f"`{option}` inside `{place[-2]}`", f"write it next to `{place[-2]}`")
+            outer = next(str(key) for key in reversed(place[:-1]) if key in CHECK_CLASSES)
+            yield Finding((*place, option), f"`{option}` inside `{outer}`", f"write it next to `{outer}`")
+
+
+def _fields_rules(fields: dict[str, object], place: Place, of_answer: bool) -> Iterator[Finding]:
+    for name, part in fields.items():
+        yield from _part_rules(part, (*place, name), _OF_WHOLE_ARGUMENT, of_answer, in_fields=True)
+
+
+_OF_WHOLE_ARGUMENT: Final = ("weight", "required")
+"""The options that the check of a field cannot have; `optional` is one of the field."""
+
+
+def _plain_fields_rules(table: dict[str, object], place: Place, of_answer: bool) -> Iterator[Finding]:
+    """Check a plain table inside `has_fields`."""
+    if (mixed := mixed_check(table)) is not None:
+        name, others = mixed
+        for key in others:
+            hint = did_you_mean(key, CHECK_CLASSES[name].options) or f"write {{ equals = … }} for a field `{name}`"
+            yield Finding((*place, key), f"`{key}` is not an option of the check `{name}`", hint)
+    else:
+        yield from _fields_rules(table, place, of_answer)
 
 
 def weight_rules(args: object, place: Place) -> Iterator[Finding]:
@@ -551,9 +597,12 @@ def _response_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
     place = (*place, "response")
     response = case["response"]
     if isinstance(response, dict):
-        before = list(check_rules(response, place, of_answer=True))
+        by_name = not check_names_in(response) or are_named_checks(response)
+        before: list[Finding] = []
+        if not by_name or not check_names_in(response):
+            before = list(check_rules(response, place, of_answer=True))
         yield from before
-        if not before and not check_names_in(response):
+        if by_name and not before:
             yield from _named_rules(response, place)
     elif not isinstance(response, str):
         message = f"must be text or one check, not {described(response)}"

@@ -239,8 +239,14 @@ def _place_of(raw: dict[str, object], location: tuple[int | str, ...]) -> tuple[
     place: Place = ()
     value: object = raw
     previous: tuple[int | str, ...] = ()
+    fields_of: int | None = None
+    """The number of the part that is the tag of a check of fields, whose names may be those of checks."""
     for number, part in enumerate(location):
-        if not _is_tag(previous, part):
+        is_field = fields_of is not None and number == fields_of + 2
+        if not is_field and _is_tag(previous, part, is_below_field=number - 3 == fields_of):
+            kind = CHECK_CLASSES.get(str(part))
+            fields_of = number if kind is not None and kind.names_parts else None
+        else:
             is_inside = (isinstance(value, dict) and part in value) or (
                 isinstance(value, list) and isinstance(part, int) and part < len(value)
             )
@@ -254,8 +260,11 @@ def _place_of(raw: dict[str, object], location: tuple[int | str, ...]) -> tuple[
     return place, value
 
 
-def _is_tag(previous: tuple[int | str, ...], part: int | str) -> bool:
-    """Return whether a part of a location is the tag of a union's branch; `previous` are the parts before it."""
+def _is_tag(previous: tuple[int | str, ...], part: int | str, *, is_below_field: bool) -> bool:
+    """Return whether a part of a location is the tag of a union's branch.
+
+    `previous` are the parts before it, and `is_below_field` tells whether they end with the name of a field of
+    `has_fields`."""
     if part in ("call", "group"):
         return len(previous) > 1 and previous[-2] == "ordered" and isinstance(previous[-1], int)
     if part in (ONE_CHECK, NAMED_CHECKS):
@@ -264,7 +273,7 @@ def _is_tag(previous: tuple[int | str, ...], part: int | str) -> bool:
         return previous[-1:] == ("extra_calls",)
     if part not in CHECK_CLASSES:
         return False
-    if previous[-1:] == (ONE_CHECK,):
+    if is_below_field or previous[-1:] == (ONE_CHECK,):
         return True
     if len(previous) < 2:
         return False

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.checks.check import (
     CHECK_CLASSES,
+    CHECK_WORDS,
     RESERVED_NAMES,
     Check,
     Checks,
@@ -23,6 +24,7 @@ from workbench.checks.values import cut, describe_value
 from workbench.dataclasses import ByIdentity, dataclass
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Mock, Step, Suite, comparable_name
 from workbench.suite.problems import Finding, Place, did_you_mean, quoted, warning
+from workbench.suite.render import key_text
 from workbench.suite.settings import settings_of
 from workbench.suite.suite_file import SuiteFile, with_findings
 from workbench.tools.listings import Listing, Listings, definition_of
@@ -273,8 +275,10 @@ def _argument(
 
 def _values_in(check: Check, where: Place) -> Iterator[tuple[Place, JsonValue]]:
     """Yield the values that a check or its parts list, each with its place."""
-    for number, part in enumerate(check.parts):
-        yield from _values_in(part, (*where, check.kind, number))
+    # The values of fields are not values of the argument: `HasFields.fits` compares them with their schemas.
+    if not check.names_parts:
+        for at, part in check.placed_parts():
+            yield from _values_in(part, (*where, *at))
     for value in check.listed or ():
         yield (where, value)
 
@@ -309,12 +313,25 @@ def literal_tables(check: Check, argument: str, tool: ToolDefinition | None, pla
     A schema that takes no object makes the finding an error. If the schema is unknown, only tables that look like a
     check are found, also inside a value.
     """
-    for number, part in enumerate(check.parts):
-        yield from literal_tables(part, argument, tool, (*place, check.kind, number))
+    root: Schema = tool.parameters if tool is not None else {}
+    yield from _literal_tables(check, (argument,), _property(root, argument, root), tool, place)
+
+
+def _literal_tables(
+    check: Check, path: tuple[str, ...], schema: Schema | None, tool: ToolDefinition | None, place: Place
+) -> Iterator[Finding]:
+    """Yield the findings of `literal_tables` on a check of an argument, or of a field in it.
+
+    `path` are the names of the argument and of the field."""
+    root: Schema = tool.parameters if tool is not None else {}
+    for at, part in check.placed_parts():
+        if check.names_parts:
+            name = str(at[-1])
+            yield from _literal_tables(part, (*path, name), _property(schema, name, root), tool, (*place, *at))
+        else:
+            yield from _literal_tables(part, path, schema, tool, (*place, *at))
     if check.bare_value is None:
         return
-    root: Schema = tool.parameters if tool is not None else {}
-    schema = _property(root, argument, root)
     value = check.bare_value
     if isinstance(value, dict) and (takes := _takes_object(schema, root)) is not True:
         meant = _meant(value)
@@ -327,11 +344,27 @@ def literal_tables(check: Check, argument: str, tool: ToolDefinition | None, pla
             message = "names no check, so the table is compared as a value"
             yield warning(place, message, f"{hint} {_AS_VALUE}".strip())
             return
-    yield from _nested(value, schema, root, place)
+    for inner, name in _nested(value, schema, root):
+        yield _inside_a_value(name, path, inner, place)
 
 
-def _nested(value: JsonValue, schema: Schema | None, root: Schema, place: Place) -> Iterator[Finding]:
-    """Yield a warning for each table inside a value that would be a check if it stood for the whole argument."""
+def _inside_a_value(name: str, path: tuple[str, ...], inner: Place, place: Place) -> Finding:
+    """Return the warning about a table at `inner` in a plain value that has the name of a check."""
+    message = f"`{name}` is compared as a field here, because nothing inside a plain value is a check"
+    # A list in the value has no check of its elements.
+    if any(isinstance(key, int) for key in inner):
+        hint = f"check the argument as a whole, with `python` for instance; {_AS_VALUE}"
+        return warning((*place, *inner), message, hint)
+    argument, fields = key_text(path[0]), ".".join(key_text(str(key)) for key in (*path[1:], *inner))
+    return warning(
+        (*place, *inner),
+        f"{message}: write `{argument} = {{ has_fields = {{ {fields} = {{ {name} = … }} }} }}`, or "
+        f"`{argument} = {{ equals = … }}` if it is meant",
+    )
+
+
+def _nested(value: JsonValue, schema: Schema | None, root: Schema) -> Iterator[tuple[Place, str]]:
+    """Yield the place of each table inside a value that would be a check elsewhere, and the name of that check."""
     inner: list[tuple[str | int, JsonValue, Schema | None]]
     if isinstance(value, dict):
         inner = [(key, each, _property(schema, key, root)) for key, each in value.items()]
@@ -343,17 +376,16 @@ def _nested(value: JsonValue, schema: Schema | None, root: Schema, place: Place)
     else:
         return
     for key, each, of_key in inner:
-        at = (*place, key)
         if isinstance(each, dict) and _is_check(each) and _takes_object(of_key, root) is not True:
-            message = f"`{check_names_in(each)[0]}` inside a value is not a check: the table is compared as a value"
-            yield warning(at, message, "check the argument as a whole, with `python` for instance; " + _AS_VALUE)
+            yield (key,), check_names_in(each)[0]
         else:
-            yield from _nested(each, of_key, root, at)
+            for at, name in _nested(each, of_key, root):
+                yield (key, *at), name
 
 
 def _is_check(value: Mapping[str, JsonValue]) -> bool:
     names = check_names_in(value)
-    return len(names) == 1 and names != ["type"] and value.keys() <= RESERVED_NAMES
+    return len(names) == 1 and names != ["type"] and value.keys() <= CHECK_WORDS
 
 
 def _looks_like_check(value: Mapping[str, JsonValue]) -> bool:

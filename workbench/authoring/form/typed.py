@@ -320,6 +320,14 @@ def read_checks(text: str) -> list[object]:
     return found[0]
 
 
+def read_fields(text: str) -> Table:
+    """Read a table of checks by the names of fields. Raises CellError."""
+    found = _toml(text.strip())
+    if found is None or not isinstance(found[0], dict):
+        raise CellError('write a table of checks: { city = { prefix = "O" }, size = 3 }')
+    return found[0]
+
+
 def read_texts(text: str) -> list[str]:
     """Read a list of texts, such as tags or tools, separated by commas or line ends."""
     return [read_text(item) for item in _split(text)]

@@ -1,0 +1,281 @@
+"""Checks of the inside of objects."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BeforeValidator, JsonValue
+from pydantic_core import PydanticCustomError
+
+from workbench.checks.check import (
+    CHECK_CLASSES,
+    Advice,
+    Check,
+    CheckBase,
+    CheckContext,
+    CheckVerdict,
+    EqualsRule,
+    NeverHoldsError,
+    Refused,
+    Say,
+    Start,
+    Weakness,
+    WrittenCheck,
+    carried_values,
+    check_names_in,
+    evaluate,
+    refuses_nothing,
+    why,
+)
+from workbench.checks.fields import Editor
+from workbench.checks.schemas import BrokenSchemaError, result_problem
+from workbench.checks.values import canonical_text, describe_value
+from workbench.trajectory.json_schema import Schema, properties_of
+
+_MAX_NAMED = 4
+"""The most wrong fields that a verdict names."""
+
+_BARE_NAME = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def _as_field(value: Any) -> Any:
+    """Convert a value below `has_fields`: a plain table means `has_fields` again."""
+    if not isinstance(value, dict):
+        return value
+    names = check_names_in(value)
+    if not names:
+        if (mixed := mixed_check(value)) is not None:
+            name, others = mixed
+            raise PydanticCustomError(
+                "check_mixed",
+                "a table that holds the check '{name}' together with {others}",
+                {"name": name, "others": ", ".join(repr(key) for key in others)},
+            )
+        return WrittenCheck({"has_fields": value, "plain": True})
+    name = names[0]
+    if CHECK_CLASSES[name].combines and isinstance(value[name], list):
+        return {**value, name: [_as_field(part) for part in value[name]]}
+    return value
+
+
+def mixed_check(table: Mapping[str, object]) -> tuple[str, list[str]] | None:
+    """Return the check that a table seems to be, and the keys for which it is a value all the same.
+
+    `None` for a table that is a check, or resembles none."""
+    if check_names_in(table):
+        return None
+    for name, cls in CHECK_CLASSES.items():
+        if cls.is_newer and name in table and isinstance(table[name], dict):
+            return name, [key for key in table if key != name and key not in cls.model_fields]
+    return None
+
+
+FieldCheck = Annotated[Check, BeforeValidator(_as_field)]
+"""The check of a field: as `Check`, but a plain table is checked field by field."""
+
+
+class HasFields(CheckBase):
+    """An object whose fields meet their checks; with `only_fields`, any other field is wrong, at any depth."""
+
+    kind = "has_fields"
+    written = "has_fields = { NAME = check }"
+    meaning = "an object with these fields"
+    remark = "see [fields of objects](#fields-of-objects)"
+    typed = 'a table of checks: `{ city = { prefix = "O" }, size = 3 }`'
+    options: ClassVar = {"only_fields": "whether any other field is wrong, at any depth"}
+    types = frozenset({"object"})
+    aliases = ("fields", "properties", "partial", "objectcontaining")
+    is_newer = names_parts = True
+
+    has_fields: Annotated[dict[str, FieldCheck], Editor("fields")]
+    only_fields: bool = False
+    plain: bool = False
+    """Whether the table is written without `has_fields`, inside another one."""
+
+    @property
+    def parts(self) -> tuple[CheckBase, ...]:
+        return tuple(self.has_fields.values())
+
+    def placed_parts(self) -> Iterator[tuple[tuple[str | int, ...], CheckBase]]:
+        for name, part in self.has_fields.items():
+            if self.plain:
+                yield (name,), part
+            else:
+                yield (self.kind, name), part
+
+    @property
+    def compares_texts(self) -> bool:  # type: ignore[override]
+        return any(part.compares_texts for part in self.parts)
+
+    def canonical(self) -> CheckBase:
+        fields = {canonical_text(name): part.canonical() for name, part in self.has_fields.items()}
+        return self.model_copy(update={"has_fields": fields})
+
+    def as_written(self) -> JsonValue:
+        fields: JsonValue = {name: part.as_written() for name, part in self.has_fields.items()}
+        if self.plain:
+            return fields
+        return {"has_fields": fields, **self.model_dump(exclude={"has_fields", "plain"}, exclude_unset=True)}
+
+    def describe(self, say: Say) -> str:
+        texts = []
+        for path, part in _leaves(self):
+            texts.append(f"{path}: {part.describe(say)}")
+        if not self.only_fields:
+            texts.append("…")
+        return f"{{{', '.join(texts)}}}"
+
+    def verdict(self, value: JsonValue, equal: EqualsRule, context: CheckContext) -> CheckVerdict:
+        return self.evaluate(value, context)
+
+    def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
+        """Return the mean of the verdicts on the fields, with the wrong ones in the note."""
+        if not isinstance(value, dict):
+            return CheckVerdict(0.0, False, "not an object")
+        score, wrong = self._compared_fields(value, context)
+        if len(wrong) > _MAX_NAMED:
+            wrong = [*wrong[:_MAX_NAMED], f"{len(wrong) - _MAX_NAMED} more"]
+        return CheckVerdict(score, not wrong, "; ".join(wrong))
+
+    def _compared_fields(self, value: dict[str, JsonValue], context: CheckContext) -> tuple[float, list[str]]:
+        """Return the mean score of the fields, and a sentence about each wrong one."""
+        only = context.only_fields
+        if "only_fields" in self.model_fields_set:
+            only = self.only_fields
+        if only is not context.only_fields:
+            context = replace(context, only_fields=only)
+        scores = []
+        wrong = []
+        for name, part in self.has_fields.items():
+            inner = value.get(name)
+            if isinstance(part, HasFields) and isinstance(inner, dict):
+                score, inside = part._compared_fields(inner, context)
+                scores.append(score)
+                wrong += [f"{_shown(name)}.{each}" for each in inside]
+                continue
+            if name not in value and part.optional:
+                continue
+            found = evaluate(part, inner, name in value, context=context)
+            scores.append(found.score)
+            if name not in value:
+                wrong.append(f"{_shown(name)}: not given")
+            elif not found.holds:
+                wrong.append(f"{_shown(name)}: {why(part, found, inner)}")
+        if only:
+            surplus = [name for name in value if name not in self.has_fields]
+            scores += [0.0] * len(surplus)
+            wrong += [f"{_shown(name)}: not expected" for name in surplus]
+        if not scores:
+            return 1.0, wrong
+        return sum(scores) / len(scores), wrong
+
+    def samples(self) -> tuple[JsonValue, ...]:
+        whole: dict[str, JsonValue] = {}
+        for name, part in self.has_fields.items():
+            try:
+                whole[name] = part.samples()[0]
+            except NeverHoldsError as error:
+                if not part.optional:
+                    raise NeverHoldsError(f"{_shown(name)}: {error}") from None
+        least = {name: value for name, value in whole.items() if not self.has_fields[name].optional}
+        if least == whole:
+            return (whole,)
+        return whole, least
+
+    def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
+        for name, part in self.has_fields.items():
+            inner = None
+            if schema is not None:
+                inner = _field_schema(schema, name)
+            for reason, hint, weight in part.weaknesses(inner):
+                yield f"{_shown(name)}: {reason}", hint, weight
+
+    def advice(self) -> Iterator[Advice]:
+        if not self.has_fields and not self.only_fields and not self.plain:
+            yield "has_fields", "without a field, every object passes", "name the fields that matter"
+
+    def fits(self, schema: Schema, refused: Refused = refuses_nothing) -> str | None:
+        if (reason := super().fits(schema, refused)) is not None:
+            return reason
+        for name, part in self.has_fields.items():
+            if part.optional:
+                continue
+            inner = _field_schema(schema, name)
+            if inner is None:
+                return f"the schema has no field {_shown(name)}"
+            if (reason := part.fits(inner, _refusal_by(inner))) is not None:
+                return f"{_shown(name)}: {reason}"
+        return None
+
+    @classmethod
+    def claims(cls, table: Mapping[str, object]) -> bool:
+        if isinstance(table, WrittenCheck):
+            return True
+        known = cls.model_fields.keys() - {"plain"}
+        return isinstance(table[cls.kind], dict) and known >= table.keys()
+
+    @classmethod
+    def carried(cls, expected: object) -> list[object]:
+        if not isinstance(expected, dict):
+            return [expected]
+        value: dict[str, object] = {}
+        for name, part in expected.items():
+            if carried := carried_values(part):
+                value[name] = carried[0]
+        return [value]
+
+    @classmethod
+    def started(cls, start: Start) -> Mapping[str, object]:
+        value = start.values[0]
+        fields: object = {}
+        if isinstance(value, dict):
+            fields = value
+        return {cls.kind: fields}
+
+
+def _leaves(check: HasFields, above: str = "") -> Iterator[tuple[str, CheckBase]]:
+    """Yield the fields with their checks, those of plain tables by dotted names."""
+    for name, part in check.has_fields.items():
+        path = above + _shown(name)
+        if isinstance(part, HasFields) and part.plain and part.has_fields:
+            yield from _leaves(part, f"{path}.")
+        else:
+            yield path, part
+
+
+def _shown(name: str) -> str:
+    if _BARE_NAME.fullmatch(name):
+        return name
+    return json.dumps(name, ensure_ascii=False)
+
+
+def _field_schema(schema: Schema, name: str) -> Schema | None:
+    """Return the schema of a field, empty if it is not known; `None` if the schema excludes the field."""
+    properties = properties_of(schema)
+    if name in properties:
+        inner = properties[name]
+        # A reference leads into the tool's whole schema, which is not known here.
+        if isinstance(inner, dict) and "$ref" not in inner:
+            return inner
+        return {}
+    closed = schema.get("additionalProperties") is False and "patternProperties" not in schema
+    if closed and not schema.keys() & {"$ref", "anyOf", "oneOf", "allOf", "if"}:
+        return None
+    return {}
+
+
+def _refusal_by(schema: Schema) -> Refused:
+    def refused(value: JsonValue) -> str | None:
+        try:
+            problem = result_problem(value, schema)
+        except BrokenSchemaError:
+            return None
+        if problem is None:
+            return None
+        return f"its schema refuses {describe_value(value)}"
+
+    return refused
