@@ -32,7 +32,6 @@ from workbench.checks.check import (
     why,
 )
 from workbench.checks.fields import Editor
-from workbench.checks.schemas import BrokenSchemaError, result_problem
 from workbench.checks.values import canonical_text, describe_value
 from workbench.trajectory.json_schema import Schema, properties_of
 
@@ -269,6 +268,9 @@ def _field_schema(schema: Schema, name: str) -> Schema | None:
 
 
 def _refusal_by(schema: Schema) -> Refused:
+    # Imported on use: only the audit and the form ask what a schema refuses.
+    from workbench.checks.schemas import BrokenSchemaError, result_problem
+
     def refused(value: JsonValue) -> str | None:
         try:
             problem = result_problem(value, schema)
