@@ -18,9 +18,9 @@ from workbench.evaluation.runtime import Runtime
 from workbench.suite.model import Server, Suite
 from workbench.suite.trust import needs_trust
 from workbench.tools.grant import Grant
+from workbench.tools.mcp_server import McpServer
 from workbench.tools.pool import ServerPool
 from workbench.tools.python_code import PythonFunctions, find_code
-from workbench.tools.servers import McpServer
 
 
 def folders_in(folder: Path) -> Folders:

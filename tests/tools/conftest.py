@@ -13,11 +13,11 @@ from tests.programs import program_of
 from tests.tools.processes import group_is_gone
 from workbench.config.program import Program
 from workbench.config.secrets import Secrets
-from workbench.suite.model import Server
+from workbench.suite.model import Server, ServerProtocol
 from workbench.tools.connection import TimeLimits
+from workbench.tools.mcp_server import McpServer
 from workbench.tools.pool import ServerPool
 from workbench.tools.server_process import CommandConnection
-from workbench.tools.servers import McpServer
 
 SERVERS = Path(__file__).parent / "servers"
 
@@ -39,6 +39,7 @@ class OpenServer(Protocol):
         environment: Mapping[str, str] = os.environ,
         env: Mapping[str, str] | None = None,
         prefix: str = "",
+        protocol: ServerProtocol = "auto",
         folder: Path = SERVERS,
     ) -> McpServer: ...
 
@@ -71,12 +72,16 @@ async def open_server(log_file: Path) -> AsyncIterator[OpenServer]:
         environment: Mapping[str, str] = os.environ,
         env: Mapping[str, str] | None = None,
         prefix: str = "",
+        protocol: ServerProtocol = "auto",
         folder: Path = SERVERS,
     ) -> McpServer:
-        definition = Server(name="bench", command=command, env=dict(env or {}), prefix=prefix)
+        definition = Server(name="bench", command=command, env=dict(env or {}), prefix=prefix, protocol=protocol)
         secrets = Secrets()
-        connection = CommandConnection(definition, command, folder, log_file, environment, secrets, limits)
-        opened.append(McpServer(definition, connection, secrets, limits))
+
+        def connect() -> CommandConnection:
+            return CommandConnection(definition, command, folder, log_file, environment, secrets, limits)
+
+        opened.append(McpServer(definition, connect, secrets, limits))
         return opened[-1]
 
     yield open_one

@@ -17,8 +17,8 @@ from tests.tools.conftest import QUICK, SERVERS, SUITE_FILE
 from workbench.config.program import Program
 from workbench.suite.model import Server
 from workbench.tools.answer import ServerError, ToolAnswer
+from workbench.tools.mcp_server import McpServer
 from workbench.tools.pool import ServerPool
-from workbench.tools.servers import McpServer
 
 WORKSHOP = Server(name="shop", module="sdk_workshop", object="server", prefix="shop_")
 ADD = {"a": 1, "b": 2}

@@ -10,7 +10,7 @@ import pytest
 
 from tests.tools.conftest import QUICK, OpenServer
 from workbench.tools.answer import ServerError, ToolAnswer
-from workbench.tools.servers import McpServer
+from workbench.tools.mcp_server import McpServer
 from workbench.trajectory.events import JsonValue
 
 

@@ -17,7 +17,7 @@ from tests.tools.conftest import QUICK, SERVERS, OpenServer
 from tests.tools.processes import becomes_true, group_is_gone, is_running
 from workbench.tools.answer import ServerError, ToolAnswer
 from workbench.tools.connection import TimeLimits
-from workbench.tools.servers import McpServer
+from workbench.tools.mcp_server import McpServer
 from workbench.trajectory.events import ServerOutput
 
 IMPATIENT = TimeLimits(start_s=0.5, call_s=0.5, polite_s=0.2, terminate_s=0.2)
@@ -274,7 +274,7 @@ async def test_a_call_while_the_server_goes_down_says_how_it_ended(open_server: 
         return caught.value
 
     first = asyncio.create_task(error())
-    while server._client is not None:  # noqa: ASYNC110 (the moment between the end of the connection and of the process)
+    while server._session._client is not None:  # noqa: ASYNC110 (the moment between the end of the connection and of the process)
         await asyncio.sleep(0)
     for found in (await error(), await first):
         assert str(found).startswith("server 'bench' ended with exit code 5")

@@ -9,7 +9,7 @@ import pytest
 
 from tests.tools.conftest import OpenServer
 from workbench.tools.answer import ServerError
-from workbench.tools.servers import McpServer
+from workbench.tools.mcp_server import McpServer
 from workbench.tools.tool_pages import issues_notice
 
 GOOD = {"name": "good", "inputSchema": {"type": "object"}}

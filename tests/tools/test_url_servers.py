@@ -23,8 +23,8 @@ from tests.tools.web import ALL_SPEAK, Shared, Speaks, hosted
 from workbench.config.program import Program
 from workbench.suite.model import Server
 from workbench.tools.answer import ServerError, ToolAnswer
+from workbench.tools.mcp_server import McpServer
 from workbench.tools.pool import ServerPool
-from workbench.tools.servers import McpServer
 
 ADD = {"a": 1, "b": 2}
 TOKEN: dict[str, Any] = {"headers": {"Authorization": "Bearer $SHOP_TOKEN", "X-Plain": "yes"}}

@@ -220,6 +220,7 @@ __all__ = [
     "Mock",
     "RepeatRule",
     "Server",
+    "ServerProtocol",
     "Statistic",
     "Step",
     "Subject",
@@ -230,12 +231,14 @@ __all__ = [
 ]
 
 Transport = Literal["http", "sse"]
+ServerProtocol = Literal["auto", "legacy"]
 
 
 class Server(Frozen):
     """An MCP server: exactly one of `command` (stdio), `url` and `module` (in memory).
 
-    `cwd` is the folder in which a command runs, relative to the suite's folder; the default is that folder."""
+    `cwd` is the folder in which a command runs, relative to the suite's folder; the default is that folder. With the
+    protocol `legacy`, `initialize` is the first message, and protocols up to 2025-11-25 are spoken."""
 
     name: NonEmpty
     command: Annotated[Items[str], Field(min_length=1)] | None = None
@@ -247,6 +250,7 @@ class Server(Frozen):
     module: NonEmpty | None = None
     object: NonEmpty | None = None
     prefix: str = ""
+    protocol: ServerProtocol = "auto"
 
 
 class Subject(Frozen):

@@ -66,12 +66,15 @@ class TimeLimits:
     """Limits of a server's time, in seconds.
 
     `start_s` is for starting and listing its tools, `call_s` for one call, `polite_s` for ending after its input was
-    closed, and `terminate_s` for ending after SIGTERM."""
+    closed, and `terminate_s` for ending after SIGTERM. `probe_s` is for answering `server/discover` once the question
+    is read, and `greeting_s` then for answering `initialize`."""
 
     start_s: float = 30.0
     call_s: float = 60.0
     polite_s: float = 2.0
     terminate_s: float = 1.0
+    probe_s: float = 2.0
+    greeting_s: float = 3.0
 
     @property
     def close_s(self) -> float:
@@ -110,6 +113,10 @@ class Connection(Protocol):
     ) -> bool | None: ...
 
     @property
+    def has_read(self) -> bool | None:
+        """Whether the server has read all that was sent, `None` if that cannot be known."""
+
+    @property
     def output(self) -> ServerOutput | None:
         """The end of the server's standard error, `None` if it is not readable."""
 
@@ -124,6 +131,9 @@ class Connection(Protocol):
 
     def hint(self) -> str:
         """Return a hint on why a server does not answer, as the end of a sentence, or ""."""
+
+    def broke_off(self, error: BaseException) -> bool:
+        """Return whether the server was reached and then ended the connection; `error` ended the attempt."""
 
     def why_lost(self, error: BaseException | None) -> str:
         """Return the reason why an established connection ended."""

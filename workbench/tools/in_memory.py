@@ -112,6 +112,13 @@ class ModuleConnection:
     def hint(self) -> str:
         return ""
 
+    @property
+    def has_read(self) -> bool | None:
+        return None
+
+    def broke_off(self, error: BaseException) -> bool:
+        return False
+
     def why_lost(self, error: BaseException | None) -> str:
         if self._error is not None:
             return f"ended: {self._error_in_words()}"

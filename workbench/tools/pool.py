@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -26,7 +27,7 @@ from workbench.tools.toolbox import Toolbox, changed_definitions, offered
 from workbench.trajectory.events import ServerOutput, ToolDefinition
 
 if TYPE_CHECKING:
-    from workbench.tools.servers import McpServer
+    from workbench.tools.mcp_server import McpServer
 
 
 @dataclass(frozen=True)
@@ -42,12 +43,12 @@ class _Started:
 class _Listed:
     """The tools of a server for one run; `server` is `None` if they are stored ones and the server does not run.
 
-    `notice` is then the reason, and `output` the output of the server if it failed. If it runs, `notice` reports the
-    issues of its list."""
+    `notices` then have the reason, and `output` the output of the server if it failed. If it runs, `notices` report the
+    issues of its list, and those of its start."""
 
     tools: tuple[ToolDefinition, ...]
     server: McpServer | None = None
-    notice: str | None = None
+    notices: tuple[str, ...] = ()
     output: ServerOutput | None = None
 
 
@@ -105,8 +106,7 @@ class ServerPool:
             definitions.extend(listed.tools)
             if execute and listed.server is not None:
                 servers |= dict.fromkeys((tool.name for tool in listed.tools), listed.server)
-            if listed.notice is not None:
-                notices.append(listed.notice)
+            notices.extend(listed.notices)
             if listed.output is not None:
                 outputs.append(listed.output)
         if changes:
@@ -205,10 +205,10 @@ class ServerPool:
                 raise
             why = str(error) if grant is not None else "the suite is not trusted"
             return self._recalled(suite_file, server, why, error)
-        notice = None
+        notices = started.notices
         if started.issues:
-            notice = issues_notice(server.name, started.issues)
-        return _Listed(started.tools, started, notice)
+            notices = (*notices, issues_notice(server.name, started.issues))
+        return _Listed(started.tools, started, notices)
 
     def _recalled(self, suite_file: Path, server: Server, why: str, error: ServerError | UntrustedError) -> _Listed:
         try:
@@ -224,17 +224,17 @@ class ServerPool:
         output = None
         if isinstance(error, ServerError):
             output = error.output
-        return _Listed(listing.tools, None, notice, output)
+        return _Listed(listing.tools, None, (notice,), output)
 
     def _begin(self, suite_file: Path, definition: Server, grant: Grant) -> _Started:
         # Imported on use: most suites have no server.
-        from workbench.tools.servers import McpServer
+        from workbench.tools.mcp_server import McpServer
 
         async def relisted() -> None:
             await self._remember(suite_file, definition, server)
 
-        connection = self._connection(suite_file, definition, grant)
-        server = McpServer(definition, connection, self._program.secrets, self._limits, relisted)
+        connect = partial(self._connection, suite_file, definition, grant)
+        server = McpServer(definition, connect, self._program.secrets, self._limits, relisted)
         start = asyncio.create_task(self._start(suite_file, definition, server))
         start.add_done_callback(_look_at)
         return _Started(server, start, time.monotonic())

@@ -6,6 +6,7 @@ started, however often the task that owns it is cancelled.
 
 from __future__ import annotations
 
+import array
 import asyncio
 import codecs
 import json
@@ -272,6 +273,13 @@ class StdioTransport:
         return None
 
     @property
+    def has_read(self) -> bool | None:
+        """Whether the process has read all that was sent to it, `None` if that cannot be known."""
+        if self._process is None or self._process.stdin is None or self._process.stdin.is_closing():
+            return None
+        return _is_read(self._process.stdin.transport)
+
+    @property
     def lost(self) -> asyncio.Task[None]:
         """A task that is done when no further message can come; await it, but never cancel it."""
         return self._reader
@@ -396,6 +404,25 @@ class StdioTransport:
         self.stray_lines += 1
         if self.stray_lines <= MAX_STRAY_LINES:
             self._log.write_line("[stdout] ", line.decode("utf-8", "backslashreplace"), MAX_STRAY_LINE_CHARS)
+
+
+def _is_read(pipe: asyncio.WriteTransport) -> bool | None:
+    """Return whether nothing is left in a pipe, `None` on a system that does not tell."""
+    if sys.platform != "linux":
+        return None
+    import fcntl
+    import termios
+
+    # uvloop makes a socket, asyncio a pipe.
+    end, of = pipe.get_extra_info("socket"), termios.TIOCOUTQ
+    if end is None:
+        end, of = pipe.get_extra_info("pipe"), termios.FIONREAD
+    left = array.array("i", [0])
+    try:
+        fcntl.ioctl(end.fileno(), of, left)
+    except OSError:
+        return None
+    return left[0] == 0 and pipe.get_write_buffer_size() == 0
 
 
 async def started_process(
@@ -535,6 +562,8 @@ async def ends_within(process: asyncio.subprocess.Process, seconds: float) -> bo
     return process.returncode is not None
 
 
+_FORWARDING = frozenset({"docker", "podman", "nerdctl", "kubectl", "ssh", "wsl"})
+
 MAX_COMMAND_CHARS = 200
 """The length to which a command is cut in messages."""
 
@@ -591,6 +620,13 @@ class CommandConnection:
         if self._log.problem is None:
             log = str(self._log_file)
         return ServerOutput(self._server.name, lines, earlier, log)
+
+    @property
+    def has_read(self) -> bool | None:
+        # These programs read at once what they pass on later.
+        if self._transport is None or Path(self._command[0]).stem in _FORWARDING:
+            return None
+        return self._transport.has_read
 
     @property
     def closed(self) -> bool:
@@ -664,6 +700,10 @@ class CommandConnection:
         if self._transport is not None and self._transport.stray_lines:
             return "; it writes to standard output something that is not an MCP message"
         return ""
+
+    def broke_off(self, error: BaseException) -> bool:
+        transport = self._transport
+        return transport is not None and transport.own_exit_code is not None and not transport.overlong
 
     def why_lost(self, error: BaseException | None) -> str:
         transport = self._transport

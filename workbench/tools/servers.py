@@ -1,4 +1,4 @@
-"""Connects to one MCP server, lists and calls its tools, and closes it."""
+"""One connection to an MCP server: opens it, lists and calls the tools, and closes it."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from workbench.numerals import seconds_text
 from workbench.suite.model import Server
 from workbench.tools.answer import OnProgress, ServerError, ToolAnswer, answer_of, clean_object, clean_text, error_of
 from workbench.tools.connection import Connection, ListingIssue, MissingVariableError, TimeLimits, first_line, innermost
+from workbench.tools.handshake import Handshake, SilentServerError
 from workbench.tools.python_code import in_thread
 from workbench.tools.tool_pages import ToolPages, issues_notice
 from workbench.trajectory.events import JsonValue, ServerOutput, ToolDefinition
@@ -46,22 +47,25 @@ async def _tell_nobody() -> None:
     pass
 
 
-class McpServer:
-    """An MCP server of a suite, however it is reached.
+class Session:
+    """One connection to an MCP server of a suite, from its start to its end, however the server is reached.
 
-    Every ServerError names it with its command, address or module, redacted. `relisted` is called after it has listed
-    other tools than before."""
+    With `handshake`, the server is asked for the newest protocol first, otherwise `initialize` is the first message.
+    Every ServerError names the server with its command, address or module, redacted. `relisted` is called after it has
+    listed other tools than before."""
 
     def __init__(
         self,
         server: Server,
         connection: Connection,
+        handshake: Handshake | None,
         secrets: Secrets,
         limits: TimeLimits,
         relisted: Callable[[], Awaitable[object]] = _tell_nobody,
     ) -> None:
         self._server = server
         self._connection = connection
+        self._handshake = handshake
         self._secrets = secrets
         self._limits = limits
         self._owner: asyncio.Task[None] | None = None
@@ -114,6 +118,19 @@ class McpServer:
     def output(self) -> ServerOutput | None:
         """The end of its standard error before it went down."""
         return self._output
+
+    @property
+    def was_silent(self) -> bool:
+        """Whether the question for the newest protocol stayed without an answer."""
+        return self._handshake is not None and self._handshake.unanswered
+
+    @property
+    def wants_initialize(self) -> bool:
+        """Whether a failed start may be due to the question for the newest protocol."""
+        handshake, error = self._handshake, self._error
+        if handshake is None or not handshake.asked or handshake.agreed or error is None:
+            return False
+        return isinstance(error, SilentServerError) or self._connection.broke_off(error)
 
     @property
     def pid(self) -> int | None:
@@ -223,7 +240,13 @@ class McpServer:
                 told.set()
 
         try:
-            async with Client(self._connection, message_handler=take) as client:
+            entered = Client(self._connection, message_handler=take, mode="legacy")
+            if self._handshake is not None:
+                entered = replace(entered, mode="auto")
+                self._handshake.of(entered)
+            async with entered as client:
+                if self._handshake is not None:
+                    self._handshake.agreed = True
                 client.session.validate_tool_result = self._check_result  # type: ignore[method-assign]
                 pages = ToolPages(client, self._server.prefix, self._secrets.redact)
                 self._tools = self._listed = await self._list_tools(pages)

@@ -15,7 +15,7 @@ from workbench.tools.mocks import AskJudge, Mocks, PlannedAnswer, default_answer
 from workbench.trajectory.events import JsonValue, ResultSource, ServerOutput, ToolCall, ToolDefinition
 
 if TYPE_CHECKING:
-    from workbench.tools.servers import McpServer
+    from workbench.tools.mcp_server import McpServer
 
 
 def changed_definitions(definitions: Iterable[ToolDefinition], changes: Sequence[ToolChange]) -> list[ToolDefinition]:

@@ -90,6 +90,10 @@ class UrlConnection:
         return None
 
     @property
+    def has_read(self) -> bool | None:
+        return None
+
+    @property
     def closed(self) -> bool:
         return self._reading is None or self._reading.ended or self.lost.done()
 
@@ -140,6 +144,11 @@ class UrlConnection:
         if self._refusal is not None:
             return f"; it answered with {self._refusal}"
         return "; check that its transport is the one in the suite"
+
+    def broke_off(self, error: BaseException) -> bool:
+        import httpx2
+
+        return any(isinstance(cause, httpx2.ReadError | httpx2.RemoteProtocolError) for cause in _causes(error))
 
     def why_lost(self, error: BaseException | None) -> str:
         if self._session_gone:

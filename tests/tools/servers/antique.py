@@ -47,6 +47,12 @@ for line in sys.stdin:
     request = json.loads(line)
     number = request.get("id")
     match request["method"]:
+        case "server/discover" if HABIT == "strict":
+            sys.exit("initialize comes first")
+        case "server/discover" if HABIT == "ignorant":
+            pass
+        case "server/discover" if HABIT == "stuck":
+            threading.Event().wait()
         case "initialize":
             about = {"name": "antique", "version": "1"}
             capabilities: dict[str, Any] = {"tools": {}}

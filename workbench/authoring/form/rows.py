@@ -403,7 +403,10 @@ def _server_rows(_: FormSource, place: Place, server: Table) -> Iterator[FormRow
     # A server with two of the keys is an error. The further ones are shown so that they can be removed.
     for key in list(only_keys(server, REACHED))[1:]:
         yield as_it_stands((*place, key), indent, server[key])
-    fields = [Field("prefix", "text", rare=True)]
+    fields = [
+        Field("prefix", "text", rare=True),
+        Field("protocol", "choice", "auto", choices=("auto", "legacy"), rare=True),
+    ]
     if "command" in server or "cwd" in server:
         fields.insert(0, Field("cwd", "text", "the suite's folder", rare=True))
     if "url" in server or "transport" in server:
@@ -416,7 +419,7 @@ def _server_rows(_: FormSource, place: Place, server: Table) -> Iterator[FormRow
     for key, beside in (("env", "command"), ("headers", "url")):
         if key in server or beside in server:
             yield from _map_rows(server, (*place, key), indent)
-    known = ("name", *REACHED, "prefix", "transport", "object", "cwd", "env", "headers")
+    known = ("name", *REACHED, "prefix", "protocol", "transport", "object", "cwd", "env", "headers")
     yield from unknown_rows(server, place, indent, known)
 
 

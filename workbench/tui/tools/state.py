@@ -376,6 +376,8 @@ def _server_lines(source: ServerTools, server: Server, width: int, now: datetime
         lines += paragraph(f"folder: {server.cwd}", width, "muted")
     if server.prefix:
         lines += paragraph(f"prefix {server.prefix}", width, "muted")
+    if server.protocol != "auto":
+        lines += paragraph(f"protocol {server.protocol}", width, "muted")
     if source.task_tools:
         lines += paragraph(not_offered(source.task_tools), width, "warned")
     for issue in source.issues:

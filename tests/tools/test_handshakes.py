@@ -1,0 +1,76 @@
+"""Servers that know no `server/discover`, or cannot be asked: each is used, and a notice says what it costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.tools.conftest import QUICK, OpenServer
+from tests.tools.processes import group_is_gone
+from workbench.suite.model import ServerProtocol
+from workbench.tools.answer import ServerError, ToolAnswer
+
+SOON = replace(QUICK, probe_s=0.3, greeting_s=0.3)
+
+SAVES = ': `protocol = "legacy"` in its [[servers]] saves the time'
+AGAIN = "after the question server/discover, and was started once more without it"
+
+STARTS_SLOWLY = """
+import sys, time
+time.sleep(1.5)
+sys.argv[1:] = {habits}
+exec(open({server!r}).read())
+"""
+
+
+@pytest.mark.parametrize(
+    ("habit", "protocol", "starts", "notices"),
+    [
+        ("", "auto", 1, ()),
+        ("", "legacy", 1, ()),
+        ("strict", "auto", 2, (f"server 'bench' ended {AGAIN}{SAVES}",)),
+        ("strict", "legacy", 1, ()),
+        ("ignorant", "auto", 1, (f"server 'bench' left server/discover without an answer for 0.3 s{SAVES}",)),
+        ("ignorant", "legacy", 1, ()),
+        ("stuck", "auto", 2, (f"server 'bench' said nothing more {AGAIN}{SAVES}",)),
+        ("stuck", "legacy", 1, ()),
+    ],
+)
+async def test_a_server_that_cannot_be_asked_is_greeted_the_old_way(
+    open_server: OpenServer, log_file: Path, habit: str, protocol: ServerProtocol, starts: int, notices: tuple[str, ...]
+) -> None:
+    server = open_server("python", "antique.py", habit, protocol=protocol, limits=SOON)
+    await server.start()
+    assert [tool.name for tool in server.tools] == ["say"]
+    assert await server.call("say", {"result": {"content": []}}) == ToolAnswer("")
+    assert server.notices == notices
+    assert log_file.read_text().count("== server 'bench'") == starts
+
+
+async def test_a_server_of_the_newest_protocol_alone_has_no_old_way(open_server: OpenServer) -> None:
+    server = open_server("python", "workshop.py", protocol="legacy")
+    with pytest.raises(ServerError, match="does not speak MCP as expected: there is no method initialize"):
+        await server.start()
+
+
+@pytest.mark.parametrize(("file", "habits"), [("workshop.py", []), ("antique.py", []), ("antique.py", ["strict"])])
+async def test_a_slow_start_is_no_silence(
+    open_server: OpenServer, log_file: Path, file: str, habits: list[str]
+) -> None:
+    program = STARTS_SLOWLY.format(server=file, habits=habits)
+    server = open_server("python", "-c", program, limits=SOON)
+    await server.start()
+    assert len(server.notices) == len(habits)
+    assert log_file.read_text().count("== server 'bench'") == 1 + len(habits)
+
+
+async def test_what_ends_in_any_case_is_started_twice_and_told_once(open_server: OpenServer, log_file: Path) -> None:
+    server = open_server("python", "-c", "import sys; sys.stdin.readline(); sys.exit('no such database')")
+    with pytest.raises(ServerError, match="ended with exit code 1 before it listed its tools") as caught:
+        await server.start()
+    assert caught.value.output is not None
+    assert caught.value.output.lines == ("no such database",)
+    assert log_file.read_text().count("== server 'bench'") == 2
+    assert group_is_gone(server.pid)

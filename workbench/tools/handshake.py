@@ -1,0 +1,119 @@
+"""Agrees with a server on the protocol: asks for the newest first, and the old way if the question stays unanswered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any
+
+from workbench.tools.connection import Connection, TimeLimits
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp.client.session import ClientSession
+
+_LOOK_S = 0.05
+
+_QUESTION = "server/discover"
+
+
+class SilentServerError(Exception):
+    """A server has read `server/discover`, and answers neither this nor `initialize`."""
+
+
+class Handshake:
+    """The beginning of a connection to a server whose protocol is not known.
+
+    A server that has not yet read the question is still starting, and is waited for."""
+
+    def __init__(self, connection: Connection, limits: TimeLimits) -> None:
+        self._connection = connection
+        self._limits = limits
+        self._has_begun: bool | None = False
+        """Whether the server has read the question, `None` if that cannot be known."""
+        self.asked = False
+        """Whether `server/discover` was sent."""
+        self.agreed = False
+        """Whether the server has answered, so that the protocol is known."""
+        self.unanswered = False
+        """Whether `server/discover` stayed without an answer, so that `initialize` was sent as well."""
+
+    def of(self, client: Client) -> None:
+        """Take the place of the client's own negotiation, whose question waits ten seconds for its answer."""
+        build = client._build_session
+
+        async def built(exit_stack: AsyncExitStack[bool | None]) -> ClientSession:
+            session = await build(exit_stack)
+            self._take(session)
+            return session
+
+        client._build_session = built  # type: ignore[method-assign]
+
+    def _take(self, session: ClientSession) -> None:
+        from mcp import MCPError
+        from mcp_types import REQUEST_TIMEOUT
+
+        send, discover = session._dispatcher.send_raw_request, session.send_discover
+
+        async def untimed(
+            method: str, params: Mapping[str, Any] | None, opts: Any = None, **more: Any
+        ) -> dict[str, Any]:
+            if method == _QUESTION:
+                opts = {**opts, "timeout": None}
+            return await send(method, params, opts, **more)
+
+        async def first_answer(version: str) -> dict[str, Any]:
+            self.asked = True
+            asked = asyncio.create_task(discover(version))
+            greeted: asyncio.Task[Any] | None = None
+            try:
+                if await self._answered(asked, seconds=self._limits.probe_s):
+                    return asked.result()
+                # A server may also be slow. Both are asked, and the first good answer counts.
+                self.unanswered = True
+                greeted = asyncio.create_task(session.initialize())
+                answered = await self._answered(asked, greeted, seconds=self._limits.greeting_s)
+                if not answered and self._has_begun:
+                    self._connection.kill()
+                    raise SilentServerError
+                await asyncio.wait({asked, greeted}, return_when=asyncio.FIRST_COMPLETED)
+                if greeted.done() and greeted.exception() is None:
+                    # The client falls back to `initialize`, which has its answer already.
+                    raise MCPError(REQUEST_TIMEOUT, f"{_QUESTION} was not answered")
+                result = await asked
+                self.unanswered = False
+                return result
+            except MCPError:
+                # A refusal came late: the old way is under way already, and is not begun twice.
+                if greeted is not None:
+                    await asyncio.wait({greeted})
+                raise
+            finally:
+                for task in (asked, greeted):
+                    if task is not None:
+                        await _over(task)
+
+        session._dispatcher.send_raw_request = untimed  # type: ignore[method-assign]
+        session.send_discover = first_answer  # type: ignore[method-assign]
+
+    async def _answered(self, *tasks: asyncio.Task[Any], seconds: float) -> bool:
+        """Wait until one of the tasks is done, for `seconds` of the time in which the server has read everything."""
+        left = seconds
+        while left > 0:
+            done, _ = await asyncio.wait(tasks, timeout=_LOOK_S, return_when=asyncio.FIRST_COMPLETED)
+            if done:
+                return True
+            if self._has_begun is False:
+                self._has_begun = self._connection.has_read
+            if self._has_begun is not False:
+                left -= _LOOK_S
+        return False
+
+
+async def _over(task: asyncio.Task[Any]) -> None:
+    """Cancel a task that is not done, and look at its error, which asyncio would print otherwise."""
+    task.cancel()
+    await asyncio.wait({task})
+    if not task.cancelled():
+        task.exception()
