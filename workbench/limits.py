@@ -91,6 +91,11 @@ MAX_ANSWER_CALLS = Limit(1_000, _TOO_MUCH + "calls in one answer")
 MAX_ANSWER_PARTS = Limit(10_000, _TOO_MUCH + "parts in one answer")
 """Blocks, items or details of reasoning, which are kept until the answer ends."""
 
+MAX_PAUSES = Limit(
+    20, "the provider paused one answer more than {limit} times", "let its tools do less, as with max_uses"
+)
+"""Continuations of one answer, which a provider pauses while its own tools work. Each does up to ten calls of them."""
+
 MAX_CALL_ARGUMENTS = Limit(1_000, _TOO_MUCH + "arguments of a call in one answer")
 """Named arguments of one call. Tools declare at most some hundred."""
 

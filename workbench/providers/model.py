@@ -44,7 +44,7 @@ class AnswerFinished:
 
     `provider_state` is data that the provider requires back with the answer; `deviations` from its format were repaired
     in the answer. `prompt_ms` is the time for the prompt as the endpoint reports it, `waited_ms` the wait at the
-    endpoint before that, 0 if unknown."""
+    endpoint before that, 0 if unknown. A `paused` answer goes on when it is sent back."""
 
     stop_reason: StopReason
     usage: Usage | None = None
@@ -52,6 +52,7 @@ class AnswerFinished:
     deviations: tuple[Deviation, ...] = ()
     prompt_ms: float | None = None
     waited_ms: float = 0.0
+    paused: bool = False
 
     def response(self, round_number: int, first_token_ms: float | None, latency_ms: float) -> ResponseFinished:
         """Return the event of a run, from both times in milliseconds since the request was sent."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from workbench.dataclasses import dataclass
 from workbench.providers.model import AnswerFinished, ModelError, ModelRequest
 from workbench.trajectory.events import (
+    AnswerPaused,
     CallArgumentsDelta,
     CallFinished,
     CallStarted,
@@ -33,7 +34,15 @@ from workbench.trajectory.recording import Recording, RecordingError, read_heade
 MAX_MODELS_NAMED = 8
 """The most models of a folder that a message names; it counts the others."""
 
-_PIECES = (TextDelta, ReasoningDelta, TextWasReasoning, CallStarted, CallArgumentsDelta, CallFinished)
+_PIECES = (
+    TextDelta,
+    ReasoningDelta,
+    TextWasReasoning,
+    AnswerPaused,
+    CallStarted,
+    CallArgumentsDelta,
+    CallFinished,
+)
 
 
 @dataclass

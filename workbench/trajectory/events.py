@@ -260,6 +260,14 @@ class TextWasReasoning:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerPaused:
+    """The provider paused a long answer, which is sent back so that it goes on; `times` counts from 1."""
+
+    round: int
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
 class CallStarted:
     """The model begins a tool call; its id is unique within the run."""
 
@@ -437,7 +445,14 @@ class RunFinished:
 
 
 ModelEvent = (
-    PromptProgress | TextDelta | ReasoningDelta | TextWasReasoning | CallStarted | CallArgumentsDelta | CallFinished
+    PromptProgress
+    | TextDelta
+    | ReasoningDelta
+    | TextWasReasoning
+    | AnswerPaused
+    | CallStarted
+    | CallArgumentsDelta
+    | CallFinished
 )
 """The events of a provider while a model answers."""
 

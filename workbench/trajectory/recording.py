@@ -24,6 +24,7 @@ from workbench.dataclasses import (
     stored_name,
 )
 from workbench.trajectory.events import (
+    AnswerPaused,
     CallArgumentsDelta,
     CallEdited,
     CallFinished,
@@ -67,6 +68,7 @@ EVENT_NAMES: dict[type[EventPayload], str] = {
     TextDelta: "text_delta",
     ReasoningDelta: "reasoning_delta",
     TextWasReasoning: "text_was_reasoning",
+    AnswerPaused: "answer_paused",
     CallStarted: "call_started",
     CallArgumentsDelta: "call_arguments_delta",
     CallFinished: "call_finished",

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted
 from workbench.trajectory.events import (
+    AnswerPaused,
     CallArgumentsDelta,
     CallEdited,
     CallFinished,
@@ -418,7 +419,7 @@ class TrajectoryFold:
                 self._supersede(self._round(number))
             case RequestFailed(round=number, error=error):
                 self._round(number).errors.append(error)
-            case PromptProgress(round=number):
+            case PromptProgress(round=number) | AnswerPaused(round=number):
                 # Progress leaves nothing behind in the trajectory; its round must be the one under way.
                 self._round(number)
             case TextDelta(round=number, text=text):

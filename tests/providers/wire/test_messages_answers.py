@@ -104,7 +104,7 @@ def test_arguments_that_break_off_stay_visible() -> None:
         ("something_new", "answered"),
         ("max_tokens", "truncated"),
         ("model_context_window_exceeded", "truncated"),
-        ("pause_turn", "truncated"),
+        ("pause_turn", "answered"),
         ("refusal", "refused"),
     ],
 )

@@ -100,10 +100,10 @@ def items(*given: dict[str, Any]) -> str:
 def test_reasoning_items_go_back_in_their_place() -> None:
     second = {**REASONING, "id": "rs_2"}
     answer = read("openai-responses", items(REASONING, MESSAGE, second, CALL))
-    call = {"type": "function_call", "call_id": "a", "name": "get_weather", "arguments": '{"city":"Oslo"}'}
+    call = {**CALL, "arguments": '{"city":"Oslo"}'}
     assert next_request("openai-responses", said(answer))["input"][1:] == [
         REASONING,
-        {"type": "message", "role": "assistant", "content": "Look:", "phase": "commentary"},
+        {**MESSAGE, "role": "assistant"},
         second,
         call,
     ]
@@ -111,7 +111,7 @@ def test_reasoning_items_go_back_in_their_place() -> None:
 
 def test_reasoning_items_go_back_untouched_beside_changed_arguments() -> None:
     body = next_request("openai-responses", changed(said(read("openai-responses", items(REASONING, CALL)))))
-    call = {"type": "function_call", "call_id": "a", "name": "get_weather", "arguments": '{"city":"Rome"}'}
+    call = {**CALL, "arguments": '{"city":"Rome"}'}
     assert body["input"][1:] == [REASONING, call]
 
 

@@ -54,7 +54,7 @@ def test_text_comes_piece_by_piece() -> None:
         event("output_text.done", output_index=0, text="Hello"),
         done(0, MESSAGE),
     )
-    assert (got.text, got.end.stop_reason, got.end.provider_state) == ("Hello", "answered", None)
+    assert (got.text, got.end.stop_reason) == ("Hello", "answered")
 
 
 @pytest.mark.parametrize("kind", ["reasoning_summary_text", "reasoning_text"])

@@ -19,6 +19,7 @@ from urllib.parse import quote, urlsplit
 from workbench.config.models import DEFAULT_CONCURRENCY, PRESETS, ModelSpec, Provider
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.dataclasses import dataclass
+from workbench.limits import MAX_PAUSES
 from workbench.numerals import count_text, seconds_text
 from workbench.providers.http.answers import read_answer
 from workbench.providers.http.clients import Client, Clients
@@ -36,8 +37,8 @@ from workbench.providers.model import (
 from workbench.providers.wire.chat import ChatWire
 from workbench.providers.wire.messages import MessagesWire
 from workbench.providers.wire.responses import ResponsesWire
-from workbench.providers.wire.wire import Wire, as_dict, dicts_in
-from workbench.trajectory.events import ModelEvent, PromptProgress
+from workbench.providers.wire.wire import Wire, as_dict, dicts_in, joined_states
+from workbench.trajectory.events import AnswerPaused, Message, ModelEvent, PromptProgress, TextDelta, TextWasReasoning
 
 if TYPE_CHECKING:
     from workbench.providers.http.rate_limits import Leases
@@ -443,7 +444,39 @@ class EndpointModel:
         return HttpRequest("POST", shown_url(f"{client.base_url}{self._wire.path}"), headers, json.loads(body))
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
-        """Answer a request piece by piece; raises ModelError for every failure of the endpoint."""
+        """Answer a request piece by piece; raises ModelError for every failure of the endpoint.
+
+        An answer that the provider pauses is sent back until it is complete. Raises TooMuchError if it never is."""
+        whole: AnswerFinished | None = None
+        text: list[str] = []
+        pauses = 0
+        asked = request
+        while True:
+            end: AnswerFinished | None = None
+            async with aclosing(self._stream_once(asked)) as events:
+                async for event in events:
+                    if isinstance(event, AnswerFinished):
+                        end = event
+                        break
+                    if isinstance(event, TextDelta):
+                        text.append(event.text)
+                    elif isinstance(event, TextWasReasoning):
+                        text.clear()
+                    yield event
+            assert end is not None, "otherwise its reader raised an error"
+            whole = end if whole is None else _joined(whole, end)
+            if not end.paused:
+                yield whole
+                return
+            pauses += 1
+            if pauses > MAX_PAUSES:
+                raise TooMuchError(MAX_PAUSES.reached())
+            yield AnswerPaused(request.round, pauses)
+            so_far = Message("assistant", "".join(text), provider_state=whole.provider_state)
+            asked = replace(request, messages=(*request.messages, so_far))
+
+    async def _stream_once(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
+        """Answer one HTTP request."""
         client = await self._clients.client(self.spec, self.key, self._errors)
         path = self._wire.path
         began = False
@@ -482,6 +515,21 @@ class EndpointModel:
         elif isinstance(event, AnswerFinished):
             return replace(event, waited_ms=self._flights.waited_ms(flight, event.prompt_ms))
         return event
+
+
+def _joined(first: AnswerFinished, second: AnswerFinished) -> AnswerFinished:
+    """Return the end of an answer that paused once, from the ends of its two parts."""
+    usage = second.usage or first.usage
+    if first.usage is not None and second.usage is not None:
+        usage = first.usage + second.usage
+    return AnswerFinished(
+        second.stop_reason,
+        usage,
+        joined_states(first.provider_state, second.provider_state),
+        (*first.deviations, *second.deviations),
+        first.prompt_ms,
+        first.waited_ms + second.waited_ms,
+    )
 
 
 class ModelWithPauses:

@@ -27,7 +27,7 @@ from workbench.providers.wire.tool_calls import (
     sent_params,
     whole_seed,
 )
-from workbench.providers.wire.wire import SseEvent, UsageCount, as_dict, dicts_in, state_of
+from workbench.providers.wire.wire import SseEvent, UsageCount, as_dict, dicts_in, state_of, without_fields
 from workbench.trajectory.events import (
     JsonValue,
     Message,
@@ -48,6 +48,9 @@ _TRUNCATED = {"length", "max_tokens", "model_length"}
 _REFUSED = {"content_filter", "refusal"}
 _FAILED = {"error", "insufficient_system_resource"}
 _TEXTS_OF_DETAILS = ("text", "summary")
+_AT_CALLS = ("extra_content", "provider_specific_fields")
+"""Fields of a call that have to go back at it, such as Gemini's signatures, also behind LiteLLM."""
+
 _JOINED_DETAILS = {"reasoning.text", "reasoning.summary"}
 
 
@@ -70,6 +73,8 @@ class ChatReader:
         self._reasoning: dict[str, list[str]] = {}
         self._details: list[dict[str, Any]] = []
         self._signed: dict[str, dict[str, Any]] = {}
+        self._more: dict[str, Any] = {}
+        self._parts: list[dict[str, Any]] = []
         self._before_chunk = 0
         """The number of calls that began in earlier chunks."""
         self._began = self._refused = False
@@ -181,15 +186,35 @@ class ChatReader:
             if text and not said:
                 yield ReasoningDelta(self._round, text)
             self._add_detail(detail)
+        for thought in dicts_in(delta.get("thinking_blocks")):
+            self._add_thought(thought)
+        if extra := delta.get("extra_content"):
+            self._more["extra_content"] = extra
 
     def _content_parts(self, parts: list[Any]) -> Iterator[ModelEvent]:
         """Read content that is a list of parts, which Mistral sends when a model reasons."""
         for part in dicts_in(parts):
             if isinstance(text := part.get("text"), str) and text:
                 yield from self._say(text)
-            for thought in dicts_in(part.get("thinking")):
+            thoughts = list(dicts_in(part.get("thinking")))
+            if thoughts:
+                self._add_part(part, thoughts)
+            for thought in thoughts:
                 if isinstance(text := thought.get("text"), str) and text:
                     yield ReasoningDelta(self._round, text)
+
+    def _add_part(self, part: dict[str, Any], thoughts: list[dict[str, Any]]) -> None:
+        """Add a fragment of a part with thoughts, which goes back as one part before the text."""
+        self._errors.must_fit(self._parts)
+        if not self._parts:
+            self._parts.append({**part, "thinking": []})
+        joined = self._parts[-1]["thinking"]
+        for thought in thoughts:
+            if joined and joined[-1].get("type") == thought.get("type") == "text" and "text" in thought:
+                joined[-1]["text"] = f"{joined[-1].get('text', '')}{thought['text']}"
+            else:
+                self._errors.must_fit(joined)
+                joined.append(dict(thought))
 
     def _call_fragment(self, entry: dict[str, Any], position: int) -> Iterator[ModelEvent]:
         function = as_dict(entry.get("function"))
@@ -203,10 +228,17 @@ class ChatReader:
             call = self._calls.begin(given_id)
             if isinstance(index, int):
                 self._by_index[index] = call
-        if entry.get("extra_content"):
-            self._signed[call.id] = {"extra_content": entry["extra_content"]}
+        self._sign(call, entry)
         yield from self._calls.name(call, name)
         yield from self._calls.add(call, arguments)
+
+    def _sign(self, call: OpenCall, entry: dict[str, Any]) -> None:
+        """Keep the fields of a call that have to go back at it."""
+        for name in _AT_CALLS:
+            if entry.get(name):
+                self._signed.setdefault(call.id, {})[name] = entry[name]
+        if isinstance(kind := entry.get("type"), str) and kind not in ("", "function"):
+            self._signed.setdefault(call.id, {})["type"] = kind
 
     def _open_call(self, index: object, given_id: str | None, *, follows: bool) -> OpenCall | None:
         """Return the call that a fragment may continue: that of its index, otherwise of its id, otherwise the latest.
@@ -220,6 +252,17 @@ class ChatReader:
         if follows:
             return None
         return next(calls, None)
+
+    def _add_thought(self, thought: dict[str, Any]) -> None:
+        """Add a fragment of a block of thinking; its signature ends it."""
+        blocks = self._more.setdefault("thinking_blocks", [])
+        last = blocks[-1] if blocks else {}
+        if thought.get("type") != "thinking" or last.get("type") != "thinking" or last.get("signature"):
+            self._errors.must_fit(blocks)
+            blocks.append(dict(thought))
+            return
+        text = f"{last.get('thinking') or ''}{thought.get('thinking') or ''}"
+        last.update(without_fields(thought), thinking=text)
 
     def _add_detail(self, detail: dict[str, Any]) -> None:
         """Add a fragment of a reasoning detail, joined with the last one if they have the same type and index."""
@@ -239,12 +282,17 @@ class ChatReader:
 
     def _provider_state(self) -> JsonValue:
         """Return the data that the endpoint requires back with this answer; `None` without any."""
-        # OpenRouter expects its details, DeepSeek the reasoning before a call, Gemini the signature at each call.
-        fields: dict[str, Any] = {}
+        # OpenRouter expects its details, DeepSeek the reasoning before a call, Gemini the signature at each call,
+        # LiteLLM blocks of thinking, and Mistral its thoughts as a part of the content.
+        fields: dict[str, Any] = dict(self._more)
         if self._details:
             fields["reasoning_details"] = self._details
         if self._text.deviations:  # a text with thoughts goes back as it was written
             fields["content"] = "".join(self._written)
+        if self._parts:
+            fields["content"] = [*self._parts]
+            if self._written:
+                fields["content"].append({"type": "text", "text": "".join(self._written)})
         # Reasoning goes back under the name under which it came, and only with calls: without them some endpoints
         # refuse it.
         if self._calls.calls:
@@ -359,9 +407,9 @@ def _message(message: Message, names: ToolNames) -> dict[str, Any]:
     for call in message.tool_calls:
         calls.append(
             {
+                "type": "function",
                 **signed.get(call.id, {}),
                 "id": call.id,
-                "type": "function",
                 "function": {"name": names.accepted(call.tool), "arguments": arguments_text(call)},
             }
         )

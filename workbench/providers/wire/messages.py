@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field
+from datetime import UTC, datetime
 from typing import Any
 
 from workbench.config.models import ModelSpec
@@ -27,18 +28,25 @@ from workbench.providers.wire.tool_calls import (
     named,
     object_schema,
     params_for,
+    read_input,
     sent_params,
 )
 from workbench.providers.wire.wire import (
     Block,
+    CallPart,
     Part,
+    PausePart,
     SseEvent,
     TextPart,
     UsageCount,
     as_dict,
+    call_part,
+    dicts_in,
     parts_of,
     provider_state,
+    state_of,
     text_part,
+    without_fields,
 )
 from workbench.trajectory.events import (
     JsonValue,
@@ -53,37 +61,94 @@ from workbench.trajectory.events import (
 
 WIRE = "anthropic"
 
-_TRUNCATED = {"max_tokens", "model_context_window_exceeded", "pause_turn"}
+_TRUNCATED = {"max_tokens", "model_context_window_exceeded"}
+_PAUSED = "pause_turn"
 
 
 @dataclass(slots=True)
 class _Block:
-    """One block of the answer: text, a call, or one that goes back unchanged."""
+    """One block of the answer: text, a call, or one that goes back unchanged.
+
+    `fields` are those of its beginning, with what its deltas added."""
 
     kind: str
+    fields: dict[str, Any] = field(default_factory=dict)
     pieces: list[str] = field(default_factory=list)
     """The pieces of a text, without thoughts in it, or of thinking."""
     written: list[str] = field(default_factory=list)
     """The pieces of a text as they arrived, with the thoughts in it."""
     call: OpenCall | None = None
-    rest: dict[str, Any] = field(default_factory=dict)
-    """The rest of a thinking block: its signature, or its encrypted data."""
+    input: list[str] = field(default_factory=list)
+    """The pieces of the JSON text of an input that is not one of a call."""
 
     def part(self) -> Part | None:
-        if self.kind == "thinking":
-            return {"block": {"type": self.kind, "thinking": "".join(self.pieces), **self.rest}}
-        if self.kind == "redacted_thinking":
-            return {"block": {"type": self.kind, **self.rest}}
         if self.call is not None:
-            return {"call": self.call.id}
-        return text_part(self.pieces, self.written)
+            more = {name: value for name, value in self.fields.items() if name not in _OF_CALLS}
+            return call_part(self.call.id, more)
+        if self.kind == "thinking":
+            return {"block": {**self.fields, "type": self.kind, "thinking": "".join(self.pieces)}}
+        if self.kind != "text":
+            return {"block": self._whole()} if "type" in self.fields else None
+        part = text_part(self.pieces, self.written)
+        more = {name: value for name, value in self.fields.items() if name not in ("type", "text") and value}
+        if part is None or not more or not "".join(self.written).strip():
+            return part
+        if "citations" in more:
+            more["citations"] = [without_fields(each, *_ONLY_IN_CITATIONS) for each in dicts_in(more["citations"])]
+        return {"text": part["text"], "block": {"type": self.kind, "text": "".join(self.written), **more}}
+
+    def _whole(self) -> dict[str, Any]:
+        document = dict(self.fields)
+        if self.input:
+            document["input"] = read_input("".join(self.input))
+        if self.kind.endswith(_RESULT):
+            for name in _ONLY_IN_RESULTS:
+                document.pop(name, None)
+        return document
+
+    def add(self, delta: dict[str, Any]) -> None:
+        """Add a delta to a block that goes back unchanged."""
+        for name, value in delta.items():
+            if name == "partial_json" and isinstance(value, str):
+                self.input.append(value)
+            elif name == "citation":
+                self.fields["citations"] = [*(self.fields.get("citations") or ()), value]
+            elif name != "type" and value is not None:
+                self.fields[name] = _grown(self.fields.get(name), value)
+
+
+_OF_CALLS = ("type", "id", "name", "input")
+
+_RESULT = "_tool_result"
+
+_ONLY_IN_RESULTS = ("citations",)
+"""Fields of the results of a provider's own tools that the API sends, and refuses in a request."""
+
+_ONLY_IN_CITATIONS = ("file_id",)
+
+
+def _grown(before: object, more: object) -> object:
+    """Return the value of a field after a delta of a kind that is not known."""
+    if isinstance(before, str) and isinstance(more, str):
+        return before + more
+    if isinstance(before, list) and isinstance(more, list):
+        return [*before, *more]
+    return more
 
 
 class MessagesReader:
-    """Reads one answer; with `thoughts_apart`, thoughts in its text become reasoning."""
+    """Reads one answer; with `thoughts_apart`, thoughts in its text become reasoning.
+
+    `continues` is whether the answer goes on where an earlier one paused."""
 
     def __init__(
-        self, round_number: int, calls: CallAssembly, errors: AnswerErrors, *, thoughts_apart: bool = True
+        self,
+        round_number: int,
+        calls: CallAssembly,
+        errors: AnswerErrors,
+        *,
+        thoughts_apart: bool = True,
+        continues: bool = False,
     ) -> None:
         self._round = round_number
         self._calls = calls
@@ -96,6 +161,8 @@ class MessagesReader:
         self._began = False
         self.ended = False
         self._reason: str | None = None
+        self._container: dict[str, Any] = {}
+        self._continues = continues
 
     def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
         """Yield the events of a server-sent event.
@@ -149,26 +216,34 @@ class MessagesReader:
             yield from self._answers(texts[-1], self._text.flush())
         yield from self._calls.finish_all()
         parts = [part for block in self._blocks if (part := block.part()) is not None]
-        state = self._errors.storable_state(provider_state(WIRE, parts))
+        # A call has to be answered before the answer can go on.
+        paused = self._reason == _PAUSED and not self._calls.calls
+        state = self._errors.storable_state(self._state(parts, whole=paused or self._continues))
         deviations = (*self._text.deviations, *self._calls.deviations)
-        yield AnswerFinished(self._stop_reason(), self._usage.messages(), state, deviations)
+        yield AnswerFinished(self._stop_reason(), self._usage.messages(), state, deviations, paused=paused)
+
+    def _state(self, parts: list[Part], *, whole: bool) -> JsonValue:
+        """Return the provider state of an answer; with `whole`, it lists all parts even if none is special."""
+        state: dict[str, Any] = {"wire": WIRE, "parts": parts}
+        # Code that waits for the result of a call goes on in the same container, which the next request names.
+        if self._container:
+            return {**state, "container": self._container}
+        if whole:
+            return state
+        return provider_state(WIRE, parts)
 
     def _start(self, index: int | None, given: dict[str, Any]) -> Iterator[ModelEvent]:
         self._errors.must_fit(self._blocks)
         self._began = True
         kind = str(given.get("type"))
-        block = self._by_index[index] = _Block(kind)
+        block = self._by_index[index] = _Block(kind, dict(given))
         self._blocks.append(block)
         if kind == "tool_use":
             block.call = self._calls.begin(given.get("id"))
             yield from self._calls.name(block.call, given.get("name"))
             yield from self._calls.start(block.call)
-            block.rest["input"] = given.get("input")
         elif kind in ("text", "thinking"):
             yield from self._say(block, given.get(kind))
-        # The API checks thinking by its signature, so the block goes back as it came.
-        if kind in ("thinking", "redacted_thinking"):
-            block.rest = {name: value for name, value in given.items() if name not in ("type", "thinking")}
 
     def _delta(self, index: int | None, delta: dict[str, Any]) -> Iterator[ModelEvent]:
         block = self._by_index.get(index)
@@ -181,14 +256,17 @@ class MessagesReader:
             block = self._by_index[index] = _Block(str(kind).removesuffix("_delta"))
             self._blocks.append(block)
             self._began = True
-        if kind == "text_delta":
+        if kind == "text_delta" and block.kind == "text":
             yield from self._say(block, delta.get("text"))
-        elif kind == "thinking_delta":
+        elif kind == "thinking_delta" and block.kind == "thinking":
             yield from self._say(block, delta.get("thinking"))
         elif kind == "input_json_delta" and block.call is not None:
             yield from self._calls.add(block.call, delta.get("partial_json"))
         elif kind == "signature_delta":
-            block.rest["signature"] = delta.get("signature")
+            # The API checks thinking by its signature, so the block goes back as it came.
+            block.fields["signature"] = delta.get("signature")
+        else:
+            block.add(delta)
 
     def _say(self, block: _Block, text: object) -> Iterator[ModelEvent]:
         if isinstance(text, str) and text and block.kind == "thinking":
@@ -215,8 +293,8 @@ class MessagesReader:
             return
         if block.call is not None:
             # Gateways may send the whole input with the beginning of the block, and no delta.
-            if not block.call.pieces and block.rest["input"]:
-                yield from self._calls.add(block.call, block.rest["input"])
+            if not block.call.pieces and block.fields.get("input"):
+                yield from self._calls.add(block.call, block.fields["input"])
             yield from self._calls.finish(block.call)
         elif block.kind == "text":
             yield from self._answers(block, self._text.flush())
@@ -225,6 +303,8 @@ class MessagesReader:
         self._usage.update(document.get("usage"))
         if reason := document.get("stop_reason"):
             self._reason = str(reason)
+        if isinstance(container := document.get("container"), dict) and isinstance(container.get("id"), str):
+            self._container = {name: container[name] for name in ("id", "expires_at") if name in container}
 
     def _stop_reason(self) -> StopReason:
         if self._reason == "refusal":
@@ -294,13 +374,17 @@ class MessagesWire:
         fields = params_for(request, self._params, ("tool_choice",)) | {"model": self._model}
         if request.system and request.system.strip():
             fields["system"] = request.system
+        fields |= _container(request.messages, fields.get("container"))
         fields |= {"messages": _messages(request.messages, offer.names), "stream": True}
         return body_text(fields, offer)
 
     def reader(self, request: ModelRequest) -> MessagesReader:
         """Return a reader for one answer."""
         calls = CallAssembly(request, self._offers.of(request.tools).names)
-        return MessagesReader(request.round, calls, self._errors, thoughts_apart=self._thoughts_apart)
+        continues = bool(request.messages) and request.messages[-1].role == "assistant"
+        return MessagesReader(
+            request.round, calls, self._errors, thoughts_apart=self._thoughts_apart, continues=continues
+        )
 
     def expect_llama_cpp(self) -> None:
         """Do nothing: llama.cpp reports its progress in Chat Completions alone."""
@@ -314,10 +398,36 @@ def _tool(tool: ToolDefinition, name: str) -> dict[str, Any]:
     return {**named(tool, name), "input_schema": object_schema(tool.parameters)}
 
 
+def _container(messages: tuple[Message, ...], param: object) -> dict[str, Any]:
+    """Return the field of a request that names the container of the latest answer that ran in one."""
+    for message in reversed(messages):
+        container = state_of(message, WIRE).get("container")
+        if isinstance(container, dict):
+            # The API makes a new container for a request that names none, and refuses the name of an expired one.
+            if isinstance(param, str) or _is_past(container.get("expires_at")):
+                return {}
+            named = container["id"]
+            if isinstance(param, dict):
+                return {"container": {**param, "id": named}}
+            return {"container": named}
+    return {}
+
+
+def _is_past(time: object) -> bool:
+    try:
+        at = datetime.fromisoformat(str(time))
+    except ValueError:
+        return False
+    if at.tzinfo is None:
+        at = at.replace(tzinfo=UTC)
+    return at < datetime.now(UTC)
+
+
 def _messages(messages: tuple[Message, ...], names: ToolNames) -> list[dict[str, Any]]:
     """Return the conversation as the API requires it: with alternating roles and accepted ids.
 
-    Consecutive messages of one role become one message, in which results of calls stand before the user's text."""
+    Consecutive messages of one role become one message, in which results of calls stand before the user's text. Those
+    of a paused answer stay as they came."""
     call_ids: list[str] = []
     for message in messages:
         call_ids += _call_ids(message)
@@ -326,11 +436,15 @@ def _messages(messages: tuple[Message, ...], names: ToolNames) -> list[dict[str,
     turns: list[dict[str, Any]] = []
     for message in messages:
         role = "assistant" if message.role == "assistant" else "user"
-        blocks = list(_blocks(message, names, ids))
-        if blocks and turns and turns[-1]["role"] == role:
-            turns[-1]["content"] += blocks
-        elif blocks:
-            turns.append({"role": role, "content": blocks})
+        joins = bool(turns) and turns[-1]["role"] == role
+        for block in _blocks(message, names, ids):
+            if block is None:
+                joins = False
+            elif joins:
+                turns[-1]["content"].append(block)
+            else:
+                turns.append({"role": role, "content": [block]})
+                joins = True
     return turns
 
 
@@ -341,7 +455,8 @@ def _call_ids(message: Message) -> Iterator[str]:
         yield message.call_id
 
 
-def _blocks(message: Message, names: ToolNames, ids: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def _blocks(message: Message, names: ToolNames, ids: Mapping[str, str]) -> Iterator[dict[str, Any] | None]:
+    """Yield the blocks of a message, and `None` where the provider paused it."""
     if message.role == "tool":
         result: dict[str, Any] = {"type": "tool_result", "tool_use_id": ids.get(message.call_id or "", "unnamed")}
         # The API refuses blank texts, and failures without a text.
@@ -355,10 +470,13 @@ def _blocks(message: Message, names: ToolNames, ids: Mapping[str, str]) -> Itera
         return
     for part in parts_of(message, WIRE):
         match part:
+            case PausePart():
+                yield None
             case Block(document):
                 yield document
             case TextPart(text):
                 yield {"type": "text", "text": text}
-            case call:
+            case CallPart(call, more):
                 arguments = arguments_to_send(call)
-                yield {"type": "tool_use", "id": ids[call.id], "name": names.accepted(call.tool), "input": arguments}
+                name = names.accepted(call.tool)
+                yield {"type": "tool_use", "id": ids[call.id], "name": name, "input": arguments, **more}

@@ -5,6 +5,7 @@ https://platform.openai.com/docs/api-reference/responses
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import field
 from typing import Any
@@ -30,15 +31,19 @@ from workbench.providers.wire.tool_calls import (
 )
 from workbench.providers.wire.wire import (
     Block,
+    CallPart,
     Part,
+    PausePart,
     SseEvent,
     TextPart,
     UsageCount,
     as_dict,
+    call_part,
     dicts_in,
     parts_of,
     provider_state,
     text_part,
+    without_fields,
 )
 from workbench.trajectory.events import (
     JsonValue,
@@ -54,12 +59,21 @@ from workbench.trajectory.events import (
 WIRE = "openai-responses"
 
 _CALL = "function_call"
+_OWN = (_CALL, "message", "reasoning")
+"""The kinds of items that become events of a run; every other goes back unchanged."""
+
+_ONLY_IN_ANSWERS: tuple[str, ...] = ("created_by",)
+_ONLY_IN_REASONING = (*_ONLY_IN_ANSWERS, "status")
+"""Fields of items that the API sends, and refuses in a request."""
+
 _TERMINAL = {"response.completed", "response.incomplete", "response.failed", "response.cancelled"}
 
 
 @dataclass(slots=True)
 class _Item:
-    """One output item: a call, a message or reasoning."""
+    """One output item.
+
+    `document` is the item as it goes back; of a call, the fields besides its arguments."""
 
     kind: str
     call: OpenCall | None = None
@@ -70,8 +84,38 @@ class _Item:
     phase: str | None = None
     reasoned: bool = False
     """Whether the reasoning was emitted while it arrived."""
-    block: dict[str, Any] | None = None
+    document: dict[str, Any] = field(default_factory=dict)
     done: bool = False
+
+    def part(self, *, named: bool) -> Part | None:
+        """Return the part of the provider state; without `named`, the item goes back without its id."""
+        document = self.document
+        if not named:
+            document = without_fields(document, "id")
+        if self.call is not None:
+            return call_part(self.call.id, document)
+        if self.kind == "message":
+            return self._message(document)
+        return {"block": document} if document else None
+
+    def _message(self, document: dict[str, Any]) -> Part | None:
+        part = text_part(self.pieces, self.written)
+        if part is None:
+            return None
+        content = [*dicts_in(document.get("content"))]
+        said = "".join(str(each.get("text") or each.get("refusal") or "") for each in content)
+        # A message that has no id is written in the short form, which every server reads.
+        if said == "".join(self.written) and ("id" in document or any(map(_is_special, content))):
+            return {"text": part["text"], "block": document}
+        if self.phase:
+            part["phase"] = self.phase
+        return part
+
+
+def _is_special(part: dict[str, Any]) -> bool:
+    """Return whether a part of a message is more than a text."""
+    more = without_fields(part, "type", "text")
+    return part.get("type") != "output_text" or any(more.values())
 
 
 class ResponsesReader:
@@ -189,6 +233,9 @@ class ResponsesReader:
         if item.kind == _CALL:
             call = self._call(item, document.get("call_id"))
             yield from self._calls.name(call, document.get("name"))
+        elif item.kind not in _OWN and not item.done:
+            # Some servers send no end of an item of their own tools.
+            item.document = _returned(document)
 
     def _complete(self, item: _Item, document: dict[str, Any]) -> Iterator[ModelEvent]:
         """Complete an item from its final form, and yield the parts that did not arrive piece by piece."""
@@ -198,6 +245,7 @@ class ResponsesReader:
         if item.kind == _CALL:
             yield from self._add(item, document)
             yield from self._calls.finish(self._call(item), document.get("arguments"))
+            item.document = without_fields(_returned(document), "type", "call_id", "name", "arguments")
         elif item.kind == "message":
             if isinstance(phase := document.get("phase"), str):
                 item.phase = phase
@@ -206,13 +254,16 @@ class ResponsesReader:
                     self._refused = self._refused or bool(part.get("refusal"))
                     yield from self._text(item, part.get("text") or part.get("refusal"))
             yield from self._answers(item, self._answer.flush())
+            item.document = {"role": "assistant", **_returned(document)}
         elif item.kind == "reasoning":
             # A block without its content can go back only if the API stores the original.
             if document.get("encrypted_content") or document.get("content") or self._stored:
-                item.block = {name: value for name, value in document.items() if value is not None}
+                item.document = _returned(document)
             if not item.reasoned:
                 for part in (*dicts_in(document.get("summary")), *dicts_in(document.get("content"))):
                     yield from self._reasoning(item, part.get("text"))
+        else:
+            item.document = _returned(document)
 
     def _end(self, response: object, status: str) -> Iterator[ModelEvent]:
         response = as_dict(response)
@@ -223,23 +274,31 @@ class ResponsesReader:
             raise self._errors.gave_up("the response was cancelled")
         self._why_incomplete = as_dict(response.get("incomplete_details")).get("reason")
         self._usage.update(response.get("usage"))
-        for document in self._missed(dicts_in(response.get("output"))):
+        for place, document in self._missed(dicts_in(response.get("output"))):
             self._errors.must_fit(self._items)
             item = _Item(str(document.get("type")))
-            self._items.append(item)
+            # The order of texts and calls is that of their events.
+            at = place if item.kind not in (_CALL, "message") else len(self._items)
+            self._items.insert(at, item)
             yield from self._complete(item, document)
 
-    def _missed(self, output: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return the items of the final response that the stream lacked: of a new kind, or calls with a new id."""
-        # Some servers send items only in the final response. An item without an id is known by its kind alone.
-        kinds = {item.kind for item in self._items}
+    def _missed(self, output: Iterable[dict[str, Any]]) -> list[tuple[int, dict[str, Any]]]:
+        """Return the items of the final response that the stream lacked, each with its place in it.
+
+        They are items of a kind of which fewer arrived, and calls with a new id."""
+        # Some servers send items only in the final response, and some give the same items other ids there.
+        arrived = Counter(item.kind for item in self._items)
         ids = {call.given_id for call in self._calls.calls}
         missed = []
-        for document in output:
-            kind, call_id = document.get("type"), document.get("call_id")
-            known_id = not isinstance(call_id, str) or call_id in ids
-            if str(kind) not in kinds or (kind == _CALL and not known_id):
-                missed.append(document)
+        for place, document in enumerate(output):
+            kind, call_id = str(document.get("type")), document.get("call_id")
+            is_known = arrived[kind] > 0
+            if kind == _CALL:
+                is_known = is_known and (not isinstance(call_id, str) or call_id in ids)
+            elif kind not in _OWN:
+                arrived[kind] -= 1
+            if not is_known:
+                missed.append((place, document))
         return missed
 
     def _text(self, item: _Item, text: object) -> Iterator[ModelEvent]:
@@ -262,14 +321,10 @@ class ResponsesReader:
             yield ReasoningDelta(self._round, text)
 
     def _parts(self) -> Iterator[Part]:
+        # The API refuses an item by whose id it finds that the reasoning before the item is missing.
+        lost = any(item.kind == "reasoning" and not item.document for item in self._items)
         for item in self._items:
-            if item.block is not None:
-                yield {"block": item.block}
-            elif item.call is not None:
-                yield {"call": item.call.id}
-            elif (part := text_part(item.pieces, item.written)) is not None:
-                if item.phase:
-                    part["phase"] = item.phase
+            if (part := item.part(named=not lost)) is not None:
                 yield part
 
     def _stop_reason(self) -> StopReason:
@@ -366,6 +421,14 @@ def _include(params: dict[str, Any]) -> dict[str, Any]:
     return {"include": requested}
 
 
+def _returned(item: dict[str, Any]) -> dict[str, Any]:
+    """Return an item in the form in which it goes back."""
+    left_out = _ONLY_IN_ANSWERS
+    if item.get("type") == "reasoning":
+        left_out = _ONLY_IN_REASONING
+    return without_fields(item, *left_out)
+
+
 def _tool(tool: ToolDefinition, name: str) -> dict[str, Any]:
     return {"type": "function", **named(tool, name), "parameters": object_schema(tool.parameters), "strict": False}
 
@@ -384,8 +447,11 @@ def _items(message: Message, names: ToolNames) -> Iterator[dict[str, Any]]:
                     yield {"type": "message", "role": "assistant", "content": text}
                 case TextPart(text, phase):
                     yield {"type": "message", "role": "assistant", "content": text, "phase": phase}
-                case call:
+                case PausePart():
+                    pass  # this API pauses no answer
+                case CallPart(call, more):
                     yield {
+                        **more,
                         "type": "function_call",
                         "call_id": call.id,
                         "name": names.accepted(call.tool),

@@ -470,6 +470,14 @@ def read_arguments(given: object) -> tuple[Mapping[str, Any], str | None]:
     return {}, f"{_KINDS.get(type(value), 'something')} instead of a JSON object"
 
 
+def read_input(text: str) -> Mapping[str, JsonValue]:
+    """Return the input of a call that the provider runs; a text that is not a JSON object stands in an object."""
+    arguments, problem = read_arguments(text)
+    if problem is None:
+        return arguments
+    return {"unparsed_arguments": text}
+
+
 def _broken(text: str, error: json.JSONDecodeError) -> str:
     if error.msg == "Extra data":
         return f"text after the end of the JSON value, at character {error.pos + 1}"

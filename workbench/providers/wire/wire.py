@@ -142,8 +142,9 @@ class UsageCount:
 
 # The provider state of an answer holds the data that a provider requires back verbatim, in its place among the text
 # and the calls. As JSON it is `{"wire": NAME, "parts": [...]}`, each part one of `{"block": {...}}`, `{"call": ID}` and
-# `{"text": "..."}`. A text may have a `phase`, and in `written` its form with the thoughts in it. A wire ignores the
-# state of another one.
+# `{"text": "..."}`. A block with a `text` stands for that text; a call may have `more` fields of its own. A text may
+# have a `phase`, and in `written` its form with the thoughts in it. `{"pause": true}` divides the messages of an answer
+# that the provider paused. A wire ignores the state of another one.
 
 Part = dict[str, Any]
 
@@ -163,9 +164,23 @@ class TextPart:
     phase: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class CallPart:
+    """A call of the message, and the further fields that the provider gave it."""
+
+    call: ToolCall
+    more: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PausePart:
+    """The place where the provider paused the answer; the parts after it are another message."""
+
+
 def provider_state(wire: str, parts: list[Part]) -> JsonValue:
-    """Return the state of an answer with these parts; `None` if text and calls alone suffice."""
-    if any(not {"block", "phase", "written"}.isdisjoint(part) for part in parts):
+    """Return the state of an answer with these parts; `None` if they are one text at most, and calls after it."""
+    is_special = any(not {"block", "more", "phase", "written"}.isdisjoint(part) for part in parts)
+    if is_special or any("text" in part for part in parts[1:]):
         return {"wire": wire, "parts": [*parts]}
     return None
 
@@ -188,20 +203,34 @@ def text_part(pieces: list[str], written: list[str]) -> Part | None:
     return {"text": text, "written": whole}
 
 
-def parts_of(message: Message, wire: str) -> Iterator[Block | TextPart | ToolCall]:
+def call_part(call_id: str, more: dict[str, Any]) -> Part:
+    """Return a part for a call; `more` are the fields that are neither its id, its name nor its arguments."""
+    if more:
+        return {"call": call_id, "more": more}
+    return {"call": call_id}
+
+
+def without_fields(document: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Return an object of an answer without some fields, and without those that are `null`."""
+    return {name: value for name, value in document.items() if name not in names and value is not None}
+
+
+def parts_of(message: Message, wire: str) -> Iterator[Block | TextPart | CallPart | PausePart]:
     """Yield the parts of an assistant's message in their original order; calls are those of the message."""
     parts = state_of(message, wire).get("parts")
     calls = {call.id: call for call in message.tool_calls}
     # A person may have changed the message since: then its state gives no order, and the blocks come first.
     if not isinstance(parts, list) or not _fits(parts, message.content, list(calls)):
-        parts = [part for part in parts or () if "block" in part]
+        parts = [part for part in parts or () if "block" in part and "text" not in part]
         parts.append({"text": message.content})
         parts += [{"call": call_id} for call_id in calls]
     for part in parts:
-        if "block" in part:
+        if "pause" in part:
+            yield PausePart()
+        elif "block" in part:
             yield Block(part["block"])
         elif "call" in part:
-            yield calls[part["call"]]
+            yield CallPart(calls[part["call"]], part.get("more", {}))
         elif (text := part.get("written", part["text"])).strip():
             yield TextPart(text, part.get("phase"))
 
@@ -209,3 +238,9 @@ def parts_of(message: Message, wire: str) -> Iterator[Block | TextPart | ToolCal
 def _fits(parts: list[Part], content: str, call_ids: list[str]) -> bool:
     text = "".join(part.get("text", "") for part in parts)
     return text == content and [part["call"] for part in parts if "call" in part] == call_ids
+
+
+def joined_states(first: JsonValue, second: JsonValue) -> JsonValue:
+    """Return the state of an answer that arrived in two parts, each with a state that lists all of its own parts."""
+    before, after = as_dict(first), as_dict(second)
+    return {**before, **after, "parts": [*before.get("parts", ()), {"pause": True}, *after.get("parts", ())]}

@@ -52,10 +52,11 @@ class ToolsItem:
 
 @dataclass(slots=True)
 class NoticeItem:
-    """A deviation from the suite or, with `waits`, a delay of the next request."""
+    """A deviation from the suite; with `waits`, a delay of the next request; `quiet` for an ordinary event."""
 
     text: str
     waits: bool = False
+    quiet: bool = False
 
 
 @dataclass(slots=True)

@@ -178,6 +178,8 @@ class _Layout(NamedTuple):
     def notice(self, item: NoticeItem) -> list[Line]:
         if item.waits:
             return self.note(Note(GLYPHS.retry, item.text, "running"))
+        if item.quiet:
+            return self.note(Note(GLYPHS.dot, item.text))
         return self.note(Note(GLYPHS.warned, item.text, "warned"))
 
     def fork(self, item: ForkItem) -> list[Line]:

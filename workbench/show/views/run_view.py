@@ -31,8 +31,10 @@ from workbench.show.views.run_items import (
     TextItem,
     ToolsItem,
 )
+from workbench.show.views.trajectory import pause_text
 from workbench.show.views.values import Awaited
 from workbench.trajectory.events import (
+    AnswerPaused,
     CallArgumentsDelta,
     CallEdited,
     CallFinished,
@@ -175,6 +177,9 @@ class RunView:
                 self._say(text, reasoning=True)
             case TextWasReasoning():
                 self._mark_reasoning()
+            case AnswerPaused() as pause:
+                run.finish_text()
+                run.append(NoticeItem(pause_text(pause), quiet=True))
             case CallStarted(call_id=call_id, tool=tool):
                 self._count(tool, event.time_ms)
                 self._answers()

@@ -12,6 +12,7 @@ from workbench.show.text import Paint
 from workbench.show.views.values import call_text, content_text, progress_text, waited_text
 from workbench.show.visible import after, one_line, shortened
 from workbench.trajectory.events import (
+    AnswerPaused,
     CallEdited,
     CallFinished,
     CallStarted,
@@ -152,6 +153,8 @@ class StepLines:
             case TextWasReasoning():
                 self._reasoning += self._text
                 self._text.clear()
+            case AnswerPaused() as pause:
+                return [*self._words(), self._paint(f"· {pause_text(pause)}", "muted")]
             case ExecutionProgress(call_id=call_id) as progress if self._verbose:
                 return [self._paint(f"· {one_line(self._tools[call_id])}: {progress_text(progress)}", "muted")]
             case RequestFailed(error=error):
@@ -284,6 +287,14 @@ def fork_text(fork: Forked, origin: str = "") -> str:
     else:
         where = f"after the answer of round {fork.round}"
     return f"forked from {origin or f'the run on {fork.model}'} {where}; live from here on"
+
+
+def pause_text(pause: AnswerPaused) -> str:
+    """Return a pause of an answer as a line of a run."""
+    which = ""
+    if pause.times > 1:
+        which = f" (pause {pause.times})"
+    return f"the provider paused the answer, and was asked to go on{which}"
 
 
 def deviation_text(deviation: Deviation) -> str:
