@@ -116,6 +116,21 @@ async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
             finish = replace(finish, server_output=error.output)
         failed = fail(request, finish, _recorder(planned, context))
         return result_of(planned, Status.ERROR, failed, error=str(error))
+    try:
+        return await _made(planned, context, request, tools, model, subject)
+    finally:
+        tools.close()
+
+
+async def _made(
+    planned: PlannedRun,
+    context: RunContext,
+    request: RunRequest,
+    tools: Toolbox,
+    model: Model | None,
+    subject: SubjectRun | None,
+) -> RunResult:
+    """Make a run whose tools are open, by a model that is open or by a subject, and grade it."""
     # The clock of the run begins here: starting models and servers counts for no run.
     recorder = _recorder(planned, context)
     judge = context.judge_of(planned)

@@ -309,10 +309,15 @@ class Tool(Frozen):
     annotations: Annotations = Annotations.model_construct()
 
 
+StateOwner = Literal["run", "batch"]
+"""The owner of the state of a server or of a mock's module: each run has its own, or all runs of a batch share one."""
+
+
 class Mock(Frozen):
     """An answer to calls of a tool in place of its server: exactly one of `result`, `results`, `error` and `python`.
 
-    `unlisted` says that the lack of a tool of this name is intended."""
+    With `state = "batch"`, all runs share the module of the function. `unlisted` says that the lack of a tool of this
+    name is intended."""
 
     tool: NonEmpty
     when: Checks | None = None
@@ -320,6 +325,7 @@ class Mock(Frozen):
     results: Annotated[Items[JsonValue], Field(min_length=1)] | None = None
     error: str | None = None
     python: PythonReference | None = None
+    state: StateOwner = "run"
     delay_ms: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
     unlisted: bool = False
 

@@ -26,7 +26,18 @@ from workbench.checks.structure_kinds import mixed_check
 from workbench.checks.values import file_name_fault, has_stray_dollar, is_module_name
 from workbench.startup import late_pattern
 from workbench.suite.model import GRADERS, GraderName, Statistic, Suite, derived_id
-from workbench.suite.problems import Finding, Place, code, described, did_you_mean, quoted, table, tables, warning
+from workbench.suite.problems import (
+    Finding,
+    Place,
+    code,
+    described,
+    did_you_mean,
+    quoted,
+    table,
+    tables,
+    warning,
+    written,
+)
 
 STATISTICS: tuple[Statistic, ...] = get_args(Statistic)
 """Every statistic that an aggregate can have."""
@@ -116,6 +127,7 @@ def suite_rules(raw: dict[str, object]) -> Iterator[Finding]:
         yield from _server_rules(server, ("servers", index))
     yield from tools_rules(raw.get("tools"), ("tools",))
     yield from mock_rules(raw.get("mocks"), ("mocks",))
+    yield from _state_rules(raw)
     yield from _variants_rules(raw.get("variants"))
     for index, aggregate in tables(raw.get("aggregates")):
         of = aggregate.get("of", "score")
@@ -370,8 +382,28 @@ def mock_rules(mocks: object, place: Place) -> Iterator[Finding]:
         else:
             yield from exactly_one(mock, answers, at, "a mock")
         yield from checks_rules(mock.get("when"), (*at, "when"))
+        yield from goes_only_with(mock, {"state": "python"}, at)
         faults = file_name_fault(mock.get("python"))
         yield from (Finding((*at, "python"), message, hint) for message, hint in faults)
+
+
+def _state_rules(raw: dict[str, object]) -> Iterator[Finding]:
+    """Check that all mocks of a module have the same owner of its state."""
+    lists: list[tuple[object, Place]] = [(raw.get("mocks"), ("mocks",))]
+    for key in ("variants", "cases"):
+        for index, owner in tables(raw.get(key)):
+            lists.append((owner.get("mocks"), (key, index, "mocks")))
+    first: dict[str, tuple[object, Place]] = {}
+    for mocks, place in lists:
+        for index, mock in tables(mocks):
+            reference, at = mock.get("python"), (*place, index)
+            if not isinstance(reference, str):
+                continue
+            module, state = reference.partition(":")[0], mock.get("state", "run")
+            known, known_at = first.setdefault(module, (state, at))
+            if known != state:
+                message = f"{quoted(module)} has another state than at {written(known_at)}, and a module has one"
+                yield Finding((*at, "python"), message, "write the same `state` at all mocks of the module")
 
 
 def checks_rules(checks: object, place: Place) -> Iterator[Finding]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from functools import partial
@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
-from workbench.suite.model import Case, Server, Suite, ToolChange
+from workbench.suite.model import Case, Mock, Server, Suite, ToolChange
 from workbench.suite.trust import server_folder
 from workbench.tools.answer import ServerError, UntrustedError
 from workbench.tools.connection import Connection, ServerStatus, TimeLimits, learn_written
@@ -115,10 +115,13 @@ class ServerPool:
         if grant is not None:
             code = grant.code
         # Kept by the code, so that all runs of a batch load each module once.
-        functions = self._functions.setdefault(code, PythonFunctions(code))
+        shared = self._functions.setdefault(code, PythonFunctions(code))
+        functions = shared.for_run(_modules_of_runs((*case.mocks, *suite.mocks)))
         mocks = Mocks(case.mocks, suite.mocks, functions)
         tools = offered(definitions, suite, case)
-        return Toolbox(tools, mocks, servers, functions.answer, tuple(notices), tuple(outputs), changes)
+        return Toolbox(
+            tools, mocks, servers, functions.answer, tuple(notices), tuple(outputs), changes, close=functions.forget
+        )
 
     async def started(self, suite_file: Path, server: Server, grant: Grant) -> McpServer:
         """Return a server of a suite, starting it if necessary.
@@ -277,6 +280,13 @@ class ServerPool:
                 server, server.command, folder, log_file, environment, secrets, self._limits, passed=passed
             )
         raise ServerError(f"server {server.name!r} has neither a command nor a url nor a module")
+
+
+def _modules_of_runs(mocks: Iterable[Mock]) -> Iterator[str]:
+    """Yield the modules of mocks that each run has for itself."""
+    for mock in mocks:
+        if mock.python is not None and mock.state == "run":
+            yield mock.python.partition(":")[0]
 
 
 def _key(suite_file: Path, server: Server) -> tuple[Path, str]:

@@ -124,6 +124,16 @@ def import_module(code: FoundCode, name: str) -> ModuleType:
     return importlib.import_module(f"{package.__name__}.{name}")
 
 
+def forget_module(module: ModuleType) -> None:
+    """Let go of a module of a suite's folder, with the neighbours that it has imported; others stay."""
+    package = module.__name__.partition(".")[0]
+    if _FINDER.packages.pop(package, None) is None:
+        return
+    for name in tuple(sys.modules):
+        if name == package or name.startswith(f"{package}."):
+            del sys.modules[name]
+
+
 class _ApprovedFinder:
     """A finder of Python's import system for the modules of suites' folders.
 
@@ -289,6 +299,22 @@ class PythonFunctions:
         self._code = code
         self._loaded: dict[str, ModuleType] = {}
         self._loading = threading.Lock()
+        self._shared: tuple[PythonFunctions, frozenset[str]] | None = None
+
+    def for_run(self, modules: Iterable[str]) -> PythonFunctions:
+        """Return functions for one run: it loads these modules for itself, and shares all others.
+
+        Call `forget` after the run."""
+        own = PythonFunctions(self._code)
+        own._shared = self, frozenset(modules)
+        return own
+
+    def forget(self) -> None:
+        """Let go of the modules that were loaded here; no function may be called any more."""
+        with self._loading:
+            for module in self._loaded.values():
+                forget_module(module)
+            self._loaded.clear()
 
     def function(self, reference: str) -> Callable[..., object]:
         """Return the function `module:function`, importing its module, which may be slow.
@@ -308,6 +334,8 @@ class PythonFunctions:
 
         Raises UntrustedError if the suite is not trusted, and PythonReferenceError if the module cannot be loaded, for
         example because its file has changed since it was approved."""
+        if self._shared is not None and module_name not in self._shared[1]:
+            return self._shared[0].value(module_name, name)
         reference = f"{module_name}:{name}"
         code = self._code
         if code is None:

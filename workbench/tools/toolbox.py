@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -104,7 +104,10 @@ class Toolbox:
         notices: tuple[str, ...] = (),
         server_outputs: tuple[ServerOutput, ...] = (),
         changes: Sequence[ToolChange] = (),
+        close: Callable[[], object] = lambda: None,
     ) -> None:
+        self.close = close
+        """Lets go of the run's own state; call it after grading."""
         self.definitions = tuple(definitions)
         self.notices = notices
         self.server_outputs = server_outputs

@@ -441,6 +441,7 @@ ANSWERS: tuple[str, ...] = ("result", "results", "error", "python")
 """The keys of which a mock has exactly one."""
 
 ROLES: tuple[Role, ...] = get_args(Role)
+STATE = Field("state", "choice", "run", choices=("run", "batch"), rare=True)
 DELAY_MS = Field("delay_ms", "number", "0", rare=True, limits=Limits(0))
 IS_ERROR = Field("is_error", "yes_no", "no", rare=True)
 
@@ -516,11 +517,15 @@ def _mock_rows(source: FormSource, place: Place, mock: Table) -> Iterator[FormRo
         # Two answers are an error in the suite. The second is shown so that it can be removed.
         for key in list(only_keys(mock, ANSWERS))[1:]:
             answers.append(as_it_stands((*place, key), indent, mock[key]))
-    others = [field_row(mock, place, DELAY_MS, indent), *unknown_rows(mock, place, indent, _MOCK_KEYS)]
+    fields = [DELAY_MS]
+    if "python" in mock or "state" in mock:
+        fields.insert(0, STATE)
+    others = [field_row(mock, place, field, indent) for field in fields]
+    others += unknown_rows(mock, place, indent, _MOCK_KEYS)
     yield from [*details, *answers, *others]
 
 
-_MOCK_KEYS = ("tool", "when", *ANSWERS, "delay_ms")
+_MOCK_KEYS = ("tool", "when", *ANSWERS, "state", "delay_ms")
 
 
 def _message_rows(source: FormSource, place: Place, message: Table) -> Iterator[FormRow]:
