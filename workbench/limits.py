@@ -122,6 +122,9 @@ MAX_ERROR_BYTES = 64 << 10
 """Bytes that are read of an error, of a web page in the place of an answer, and of a failed program's output: the
 reason stands near the beginning, or at the end of a traceback."""
 
+MAX_KEY_BYTES = Limit(16 << 10, "more than {limit} bytes", "it must print the key alone")
+"""What a command prints as a key. The longest tokens have some 8 KiB."""
+
 MAX_HEADER_BYTES = 64 << 10
 """One line of the head of a response. Gateways put long policies there; servers accept 8 to 32 KiB."""
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.checks.values import environment_names
 from workbench.config.secrets import Secrets
+from workbench.config.variables import environment_names
 from workbench.suite.model import Server
 from workbench.tools.connection import MissingVariableError, filled, learn_written
 

@@ -9,7 +9,7 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, tzinfo
 from functools import lru_cache
 from typing import Any, Literal
@@ -18,25 +18,9 @@ from pydantic import JsonValue
 
 from workbench.startup import late_pattern
 
-_REFERENCE = late_pattern(r"\$\$|\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$([A-Za-z_][A-Za-z0-9_]*)")
 _NAME = r"[^\W\d]\w*"
 _MODULE = late_pattern(rf"{_NAME}(?:\.{_NAME})*")
 _FUNCTION = late_pattern(rf"{_MODULE.pattern}:{_NAME}")
-
-
-def environment_names(text: str) -> tuple[str, ...]:
-    """Return the names of the variables in a value of `env` or `headers`, in order: `$NAME` and `${NAME}`, not `$$`."""
-    return tuple(match[1] or match[2] for match in _REFERENCE.finditer(text) if match[0] != "$$")
-
-
-def with_variables(text: str, value_of: Callable[[str], str]) -> str:
-    """Return the text with each variable (see `environment_names`) replaced by its value, and `$$` by `$`."""
-    return _REFERENCE.sub(lambda match: "$" if match[0] == "$$" else value_of(match[1] or match[2]), text)
-
-
-def has_stray_dollar(text: str) -> bool:
-    """Return whether a text has a dollar sign that is neither doubled nor the start of a reference."""
-    return "$" in _REFERENCE.sub("", text)
 
 
 def is_module_name(text: str) -> bool:

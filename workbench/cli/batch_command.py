@@ -20,6 +20,7 @@ from workbench.config.folders import history_option
 from workbench.config.model_book import described
 from workbench.config.models import ConfigError
 from workbench.config.program import Program
+from workbench.config.request_settings import with_query
 from workbench.dataclasses import compact_json, dataclass
 from workbench.engine.recordings import Recordings, recording_lines
 from workbench.evaluation.approval import Approval, needs
@@ -289,7 +290,11 @@ def models_again(settings: Mapping[str, JsonValue]) -> str:
     for name, reached in models.items():
         if isinstance(reached, dict) and _has_another_address(name, reached):
             options["--model", model_of(name).replace(",", "\\,")] = None
-            options["--base-url", str(reached["base_url"])] = None
+            query = reached.get("query")
+            written = dict(query) if isinstance(query, dict) else {}
+            # A literal dollar sign is doubled in a setting, and stands alone in an address.
+            pairs = [(name, str(value).replace("$$", "$")) for name, value in written.items()]
+            options["--base-url", with_query(str(reached["base_url"]), pairs)] = None
             if isinstance(params := reached.get("params"), dict):
                 options |= {("--param", f"{key}={compact_json(value)}"): None for key, value in params.items()}
     return "".join(f" {option} {shlex.quote(value)}" for option, value in options)

@@ -22,19 +22,19 @@ from workbench.config.models import (
     Origin,
     Provider,
     UnknownModelError,
-    checked_base_url,
     checked_judge,
     checked_key_variable,
     checked_params,
     usual_key_variable,
 )
+from workbench.config.request_checks import checked_address
 from workbench.dataclasses import dataclass
 from workbench.startup import late_pattern
 
 _WITH_URL = late_pattern(r"(?P<model>.+)@(?P<url>https?://.*)", re.DOTALL | re.IGNORECASE)
 
 _WITHOUT_SCHEME = late_pattern(
-    r".+@(?P<place>(localhost|\[[0-9a-f:.]+\]|[\w.-]+(?=:\d{1,5}(/|$))|[\w-]+(\.[\w-]+)+(?=/))(:\d{1,5})?(/[^?#@]*)?)",
+    r".+@(?P<place>(localhost|\[[0-9a-f:.]+\]|[\w.-]+(?=:\d{1,5}(/|$))|[\w-]+(\.[\w-]+)+(?=/))(:\d{1,5})?(/[^?#@]*)?(\?[^#@]*)?)",
     re.DOTALL | re.IGNORECASE,
 )
 """An address without its scheme, as users forget it: `@localhost…`, `@HOST:PORT…`, `@HOST.DOMAIN/…`.
@@ -61,7 +61,7 @@ class ModelOptions:
     def __post_init__(self) -> None:
         """Raise ConfigError with all problems of the options."""
         problems = [
-            *_wrong("--base-url", checked_base_url, self.base_url),
+            *_wrong("--base-url", checked_address, self.base_url),
             *_wrong("--api-key-env", checked_key_variable, self.api_key_env),
             *_wrong("--param", checked_params, self.params),
             *_wrong("--judge", checked_judge, self.judge),
@@ -215,10 +215,12 @@ def described(name: str, origin: Origin) -> ModelSpec | None:
     if provider is None or not colon:
         return None
     model, base_url = rest, OWN_URLS[provider]
+    query: Mapping[str, str] = {}
     found = _WITH_URL.fullmatch(rest)
     try:
         if found is not None:
-            model, base_url = found["model"], checked_base_url(found["url"])
+            model = found["model"]
+            base_url, query = checked_address(found["url"])
     except ValueError as error:
         # The message does not quote the name, which may contain a password.
         raise ConfigError(f"the address after '@' in the name of a {provider} model {error}") from None
@@ -229,18 +231,28 @@ def described(name: str, origin: Origin) -> ModelSpec | None:
         raise ConfigError(
             f"the text after '@' in the name of a {provider} model is not an address: did you mean {meant}?"
         )
-    return ModelSpec(name, provider, model, base_url, api_key_env=usual_key_variable(base_url), origin=origin)
+    key = usual_key_variable(base_url)
+    return ModelSpec(name, provider, model, base_url, api_key_env=key, query=query, origin=origin)
 
 
 def _with(spec: ModelSpec, options: ModelOptions) -> ModelSpec:
     """Return a specification with the options of the command line."""
-    # Another address must not be sent the key of the original one, so the variable of the key changes with it.
+    # Another address must not be sent the key and the headers of the original one, so they change with it.
     if options.base_url is not None:
-        base_url = checked_base_url(options.base_url)
-        key = usual_key_variable(base_url)
-        spec = replace(spec, base_url=base_url, api_key_env=key, origin="command line", file=None)
+        base_url, query = checked_address(options.base_url)
+        spec = replace(
+            spec,
+            base_url=base_url,
+            api_key_env=usual_key_variable(base_url),
+            headers={},
+            query=query,
+            key_command=(),
+            origin="command line",
+            file=None,
+        )
     if options.api_key_env is not None:
-        spec = replace(spec, api_key_env=options.api_key_env)
+        others = {name: value for name, value in spec.headers.items() if name.lower() != spec.key_header}
+        spec = replace(spec, api_key_env=options.api_key_env, headers=others, key_command=())
     if options.params:
         spec = replace(spec, params={**spec.params, **options.params})
     return spec

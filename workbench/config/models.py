@@ -5,12 +5,14 @@ from __future__ import annotations
 import ipaddress
 import json
 import math
+import shlex
 from collections.abc import Mapping
 from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 from urllib.parse import urlsplit
 
+from workbench.config.request_settings import settings_text, variables_of
 from workbench.dataclasses import dataclass
 from workbench.startup import late_pattern
 
@@ -74,7 +76,9 @@ class ModelSpec:
     `name` is the user's name for it, `model` its name at the endpoint. `api_key_env` is the environment variable of
     its key, `None` if it needs no key. `params` go into every request under the API's own names. `read_timeout_s` is
     the time for which the endpoint may send nothing, in seconds. `legacy_auth` sends an Anthropic key as `x-api-key`
-    with the older API version, as some gateways require. `file` is the `workbench.toml` with the model, if any."""
+    with the older API version, as some gateways require. `headers` and `query` go into every request, with their
+    variables as they are written; `key_command` is a program with its arguments that prints the key. `file` is the
+    `workbench.toml` with the model, if any."""
 
     name: str
     provider: Provider
@@ -88,16 +92,57 @@ class ModelSpec:
     read_timeout_s: float = DEFAULT_READ_TIMEOUT_S
     legacy_auth: bool = False
     thoughts: Thoughts = "reasoning"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str] = field(default_factory=dict)
+    key_command: tuple[str, ...] = ()
     origin: Origin = "user"
     file: Path | None = None
 
     @property
     def description(self) -> str:
-        """One line with the model's name at the endpoint, the address, and the variable of the key."""
+        """One line with the model's name at the endpoint, the address, and the origin of the key."""
         key = "no key"
         if self.api_key_env:
             key = f"the key in {self.api_key_env}"
+        elif self.key_command:
+            key = f"the key that {self.command_text} prints"
+        elif self.has_key_header:
+            key = f"its header {self.key_header}"
         return f"{self.model} at {self.base_url} with {key}"
+
+    @property
+    def command_text(self) -> str:
+        """The command that prints the key, as in a shell."""
+        return shlex.join(self.key_command)
+
+    @property
+    def key_header(self) -> str:
+        """The name of the header that the program writes the key into."""
+        return key_header(self.provider, legacy_auth=self.legacy_auth)
+
+    @property
+    def has_key_header(self) -> bool:
+        """Whether the model's own headers take the place of the key's."""
+        return self.key_header in map(str.lower, self.headers)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The environment variables whose values requests hold: that of the key, and those of headers and query."""
+        names = [*variables_of(self.headers), *variables_of(self.query)]
+        if self.api_key_env is not None:
+            names.insert(0, self.api_key_env)
+        return tuple(dict.fromkeys(names))
+
+    @property
+    def endpoint(self) -> str:
+        """The identity of the endpoint: its address, with the query and the headers as they are written.
+
+        Models behind one gateway may differ only in a header that chooses what answers."""
+        identity = self.base_url
+        for settings in (self.query, {name.lower(): value for name, value in self.headers.items()}):
+            if settings:
+                identity += f" with {settings_text(dict(sorted(settings.items())))}"
+        return identity
 
     def shared_by(self, processes: int, concurrency: int) -> ModelSpec:
         """Return the specification with one process's share of the limits.
@@ -144,6 +189,14 @@ def usual_key_variable(base_url: str) -> str | None:
     return _KEYS_AT.get(base_url)
 
 
+def key_header(provider: str, *, legacy_auth: bool) -> str:
+    """Return the name of the header that the key of a provider's model goes into."""
+    # Anthropic's API took the key as `x-api-key` in earlier versions, as other implementations still do.
+    if provider == "anthropic" and legacy_auth:
+        return "x-api-key"
+    return "authorization"
+
+
 _ENDPOINT_PATH = late_pattern(r"/chat/completions$|/v1/messages$|(?<=/v1)/(responses|models)$")
 
 
@@ -160,8 +213,10 @@ def checked_base_url(text: str) -> str:
         raise ValueError("must be an http or https address, such as http://localhost:1234/v1")
     if "@" in parts.netloc:
         raise ValueError("must not contain a user or a password: name the variable that holds the key in api_key_env")
-    if "?" in text or "#" in text:
-        raise ValueError("must end with its path, without '?' and '#': put other settings of requests into params")
+    if "#" in text:
+        raise ValueError("must end with its path, without '#': put other settings of requests into params or query")
+    if "?" in text:
+        raise ValueError("must end with its path, without '?' and what follows it")
     if not text.isascii() or not text.isprintable() or " " in text:
         raise ValueError("must not contain spaces or other characters that addresses cannot have")
     text = text.rstrip("/")

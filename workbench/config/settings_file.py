@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -32,15 +33,29 @@ from workbench.config.models import (
     Price,
     Provider,
     Thoughts,
-    checked_base_url,
     checked_judge,
     checked_key_variable,
     checked_params,
+    key_header,
     usual_key_variable,
 )
+from workbench.config.request_checks import (
+    EXAMPLE_COMMAND,
+    checked_address,
+    checked_command,
+    checked_headers,
+    checked_query,
+    joined_query,
+)
+from workbench.config.request_settings import split_address
 
 _NOT_NEGATIVE = Field(ge=0, allow_inf_nan=False)
 _POSITIVE = Field(gt=0, allow_inf_nan=False)
+
+
+def _checked_address(text: str) -> str:
+    checked_address(text)
+    return text
 
 
 class _Strict(BaseModel):
@@ -58,9 +73,10 @@ _EARLIER_NAMES = {"silence_s": "read_timeout_s"}
 
 class _Model(_Strict):
     provider: Provider
-    base_url: Annotated[str, AfterValidator(checked_base_url)] | None = None
+    base_url: Annotated[str, AfterValidator(_checked_address)] | None = None
     model: Annotated[str, Field(min_length=1)] | None = None
     api_key_env: Annotated[str, AfterValidator(checked_key_variable)] | None = None
+    key_command: Annotated[list[str], AfterValidator(checked_command)] | None = None
     params: Annotated[dict[str, JsonValue], AfterValidator(checked_params)] = Field(default_factory=dict)
     price: _Price | None = None
     concurrency: Annotated[int, Field(ge=1)] | None = None
@@ -68,6 +84,8 @@ class _Model(_Strict):
     read_timeout_s: Annotated[float, _POSITIVE] = DEFAULT_READ_TIMEOUT_S
     legacy_auth: bool = False
     thoughts: Thoughts = "reasoning"
+    headers: Annotated[dict[str, str], AfterValidator(checked_headers)] = Field(default_factory=dict)
+    query: Annotated[dict[str, str], AfterValidator(checked_query)] = Field(default_factory=dict)
 
     @model_validator(mode="before")
     @classmethod
@@ -88,6 +106,29 @@ class _Model(_Strict):
         if wanted and info.data.get("provider", "anthropic") != "anthropic":
             raise ValueError("is for provider 'anthropic' only: leave it out")
         return wanted
+
+    @field_validator("key_command")
+    @classmethod
+    def _only_without_a_variable(cls, command: Sequence[str] | None, info: ValidationInfo) -> Sequence[str] | None:
+        if command is not None and info.data.get("api_key_env") is not None:
+            raise ValueError("gives the key that api_key_env names too: leave one of them out")
+        return command
+
+    @field_validator("headers")
+    @classmethod
+    def _only_one_key(cls, headers: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+        key = key_header(info.data.get("provider", ""), legacy_auth=info.data.get("legacy_auth", False))
+        if key in map(str.lower, headers):
+            for name in ("api_key_env", "key_command"):
+                if info.data.get(name) is not None:
+                    raise ValueError(f"has {key!r}, which holds the key of {name}: leave one of them out")
+        return headers
+
+    @field_validator("query")
+    @classmethod
+    def _each_name_once(cls, query: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+        joined_query(split_address(info.data.get("base_url") or "")[1], query)
+        return query
 
 
 SETTINGS = tuple(_Model.model_fields)
@@ -151,6 +192,14 @@ def settings_in(content: bytes, file: Path, origin: Origin) -> FileSettings:
 
 def _spec(name: str, written: _Model, file: Path, origin: Origin) -> ModelSpec:
     base_url = written.base_url or OWN_URLS[written.provider]
+    query: Mapping[str, str] = written.query
+    if written.base_url is not None:
+        base_url, of_address = checked_address(written.base_url)
+        query = joined_query(of_address, query)
+    key = written.api_key_env
+    own_key = key_header(written.provider, legacy_auth=written.legacy_auth) in map(str.lower, written.headers)
+    if key is None and written.key_command is None and not own_key:
+        key = usual_key_variable(base_url)
     price = None
     if written.price is not None:
         price = Price(written.price.input, written.price.output, written.price.cached_input)
@@ -159,7 +208,7 @@ def _spec(name: str, written: _Model, file: Path, origin: Origin) -> ModelSpec:
         provider=written.provider,
         model=written.model or name,
         base_url=base_url,
-        api_key_env=written.api_key_env or usual_key_variable(base_url),
+        api_key_env=key,
         params=written.params,
         price=price,
         concurrency=written.concurrency,
@@ -167,6 +216,9 @@ def _spec(name: str, written: _Model, file: Path, origin: Origin) -> ModelSpec:
         read_timeout_s=written.read_timeout_s,
         legacy_auth=written.legacy_auth,
         thoughts=written.thoughts,
+        headers=written.headers,
+        query=query,
+        key_command=tuple(written.key_command or ()),
         origin=origin,
         file=file,
     )
@@ -205,6 +257,9 @@ _WANTED = {
     "base_url": "give an address as a text",
     "model": "give the model's name at its endpoint as a text",
     "api_key_env": "give the name of an environment variable as a text",
+    "key_command": f"give a program that prints the key, and its arguments, as a list of texts: {EXAMPLE_COMMAND}",
+    "headers": 'give a table of texts, such as { "x-team" = "search", "x-gateway-key" = "$GATEWAY_KEY" }',
+    "query": 'give a table of texts, such as { "api-version" = "2024-10-21" }',
     "params": "give a table of JSON values",
     "price": "give { input = …, output = … } in US dollars per million tokens, not below 0",
     "input": "give US dollars per million tokens, not below 0",

@@ -202,7 +202,7 @@ def _reached(spec: ModelSpec) -> dict[str, JsonValue]:
     price: JsonValue = None
     if spec.price is not None:
         price = {"input": spec.price.input, "output": spec.price.output}
-    return {
+    reached: dict[str, JsonValue] = {
         "provider": spec.provider,
         "model": spec.model,
         "base_url": spec.base_url,
@@ -210,6 +210,11 @@ def _reached(spec: ModelSpec) -> dict[str, JsonValue]:
         "price": price,
         "origin": spec.origin,
     }
+    # Absent from most models, and from all in batches of earlier versions.
+    for name, settings in (("headers", spec.headers), ("query", spec.query)):
+        if settings:
+            reached[name] = dict(settings)
+    return reached
 
 
 def _new_batch(

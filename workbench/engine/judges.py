@@ -461,7 +461,7 @@ class JudgementCache:
         params = ""
         if judge.params:
             params = f" with {json_text(dict(sorted(judge.params.items())))}"
-        asked = f"{judge.provider}:{judge.model}@{judge.base_url}{params}"
+        asked = f"{judge.provider}:{judge.model}@{judge.endpoint}{params}"
         return asked, criteria, value, scale
 
     def _append(self, line: bytes) -> None:

@@ -11,11 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.checks.values import environment_names
 from workbench.config.models import ConfigError
 from workbench.config.passed_variables import add_passed, passed_variables
 from workbench.config.program import Program
 from workbench.config.secrets import Secrets
+from workbench.config.variables import environment_names
 from workbench.suite.model import started_by
 from workbench.suite.problems import Place, written
 from workbench.suite.settings import judged_checks
@@ -41,14 +41,15 @@ def learn_secrets(program: Program, folder: Path, suite: Suite | None = None, te
     """
     program.secrets.keep(text)
     environment = program.environment.of(folder)
-    names = {spec.api_key_env for spec in program.models.named(folder)}
+    names: set[str] = set()
+    for spec in program.models.named(folder):
+        names.update(spec.variables)
     servers = started_by(suite) if suite is not None else ()
     for server in servers:
         learn_written(server, program.secrets)
         for value in (*server.env.values(), *server.headers.values()):
             names.update(environment_names(value))
-    for name in names:
-        _learn(program, name, environment)
+    _learn(program, names, environment)
     if any(server.command for server in servers):
         own = program.environment.own
         add_passed(passed_variables(own), own, program.secrets)
@@ -74,11 +75,11 @@ def learn_secrets_of_runs(program: Program, runs: Iterable[PlannedRun], specs: S
     for run in {(run.file.path, run.model, run.model_of_suite): run for run in runs}.values():
         with suppress(ConfigError):
             if (spec := specs.of(run)) is not None:
-                _learn(program, spec.api_key_env, _environment(program, run, specs))
+                _learn(program, spec.variables, _environment(program, run, specs))
     for run in {(run.file.path, run.case.id): run for run in runs}.values():
         for check in judged_checks(run.suite, run.case):
             with suppress(ConfigError):
-                _learn(program, specs.judge_of(run.file.path, check).api_key_env, _environment(program, run, specs))
+                _learn(program, specs.judge_of(run.file.path, check).variables, _environment(program, run, specs))
 
 
 def written_out(file: SuiteFile, secrets: Secrets) -> Iterator[str]:
@@ -133,6 +134,7 @@ def _environment(program: Program, run: PlannedRun, specs: Specs) -> Mapping[str
         return program.environment.own  # a `.env` overrides nothing of it
 
 
-def _learn(program: Program, name: str | None, environment: Mapping[str, str]) -> None:
-    if name is not None and name in environment:
-        program.secrets.add(name, environment[name].strip())
+def _learn(program: Program, names: Iterable[str], environment: Mapping[str, str]) -> None:
+    for name in names:
+        if name in environment:
+            program.secrets.add(name, environment[name].strip())

@@ -430,4 +430,6 @@ def spec_of(name: str, suite: Path, specs: Specs, *, by_suite: bool) -> ModelSpe
 
 def model_need(spec: ModelSpec) -> ModelNeed:
     """Return the need of asking a model."""
-    return ModelNeed(spec.model, spec.base_url, spec.api_key_env)
+    headers = tuple(sorted((name.lower(), value) for name, value in spec.headers.items()))
+    query = tuple(sorted(spec.query.items()))
+    return ModelNeed(spec.model, spec.base_url, spec.api_key_env, headers, query, spec.key_command)

@@ -259,8 +259,8 @@ class Node:
                 self._stopped.add(run_id)
                 for batch in tuple(self._batches.values()):
                     self._runtime.stop_run(batch, run_id)
-            case Hold(base_url=base_url, model=model, seconds=seconds):
-                self._runtime.hold_endpoint(base_url, model, seconds)
+            case Hold(endpoint=endpoint, model=model, seconds=seconds):
+                self._runtime.hold_endpoint(endpoint, model, seconds)
             case GiveBack(lent=number):
                 self._runtime.on_engine(self._give_back(number))
 

@@ -27,9 +27,10 @@ from workbench.config.models import (
     usual_key_variable,
 )
 from workbench.config.program import Program
+from workbench.config.request_settings import settings_text, variables_of
 from workbench.config.settings_file import checked_name, settings_in
 from workbench.dataclasses import dataclass, json_text
-from workbench.evaluation.approval import Needs, Trust, needs_asking
+from workbench.evaluation.approval import Needs, Trust, model_need, needs_asking
 from workbench.evaluation.trust import trust_store
 from workbench.grading.status import Status
 from workbench.numerals import counted, seconds_text, setting_text
@@ -230,12 +231,15 @@ class ListedModel:
 
     @property
     def need(self) -> ModelNeed:
-        return ModelNeed(self.spec.model, self.spec.base_url, self.spec.api_key_env)
+        return model_need(self.spec)
 
     @property
     def facts(self) -> Iterator[str]:
         """Lines on the parameters, the price, the limits and the origin of the model, as far as it has them."""
         spec, price = self.spec, self.spec.price
+        for kind, settings in (("headers", spec.headers), ("query", spec.query)):
+            if settings:
+                yield f"{kind} {settings_text(settings)}{self._missing_in(settings)}"
         if spec.params:
             yield f"params {json_text(dict(spec.params))}"
         if price is not None:
@@ -256,6 +260,13 @@ class ListedModel:
         if self.named_by:
             yield f"named by {', '.join(self.named_by)}"
 
+    def _missing_in(self, settings: Mapping[str, str]) -> str:
+        """Return which variables of headers or a query are not set, as the end of a line."""
+        missing = [name for name in variables_of(settings) if not self.environment.get(name, "").strip()]
+        if not missing:
+            return ""
+        return f", but {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not set"
+
     def document(self) -> dict[str, object]:
         """Return the model as a JSON object."""
         spec = self.spec
@@ -275,6 +286,9 @@ class ListedModel:
             "model": spec.model,
             "api_key_env": spec.api_key_env,
             "key_is_set": key_is_set,
+            "key_command": list(spec.key_command) or None,
+            "headers": dict(spec.headers),
+            "query": dict(spec.query),
             "params": dict(spec.params),
             "price": price,
             "concurrency": spec.concurrency,

@@ -118,9 +118,9 @@ class RuntimeModels:
 
         return judge_of
 
-    def hold(self, base_url: str, model: str, seconds: float) -> None:
+    def hold(self, endpoint: str, model: str, seconds: float) -> None:
         """Send a model no request for some seconds."""
-        self._endpoints.hold(base_url, model, seconds)
+        self._endpoints.hold(endpoint, model, seconds)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -544,14 +544,14 @@ class Runtime:
 
         self._engine.submit(stop())
 
-    def hold_endpoint(self, base_url: str, model: str, seconds: float) -> None:
+    def hold_endpoint(self, endpoint: str, model: str, seconds: float) -> None:
         """Send a model no request for some seconds, because its endpoint has told another process to wait.
 
         Returns at once.
         """
 
         async def hold() -> None:
-            self._models.hold(base_url, model, seconds)
+            self._models.hold(endpoint, model, seconds)
 
         self._engine.submit(hold())
 
@@ -683,4 +683,4 @@ def _lane_of(planned: PlannedRun, specs: Specs, concurrency: int) -> LaneOf:
         return LaneOf("", concurrency)
     if spec is None:
         return LaneOf(planned.asked_model, concurrency)
-    return LaneOf(f"{spec.model} at {spec.base_url}", spec.concurrency or concurrency)
+    return LaneOf(f"{spec.model} at {spec.endpoint}", spec.concurrency or concurrency)

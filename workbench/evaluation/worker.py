@@ -105,8 +105,8 @@ class _Worker:
                     future.add_done_callback(made.discard)
                 case Stop(run_id):
                     self._runtime.stop_run(self._batch, run_id)
-                case Hold(base_url, model, seconds):
-                    self._runtime.hold_endpoint(base_url, model, seconds)
+                case Hold(endpoint, model, seconds):
+                    self._runtime.hold_endpoint(endpoint, model, seconds)
                 case Learned(secrets):
                     self._secrets.take(secrets)
                 case _:

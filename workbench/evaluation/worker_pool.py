@@ -67,7 +67,7 @@ class Stop:
 class Hold:
     """A message from a worker, and on to all others: an endpoint accepts no request for some seconds."""
 
-    base_url: str
+    endpoint: str
     model: str
     seconds: float
 

@@ -76,7 +76,7 @@ def resumed_by(settings: Mapping[str, JsonValue]) -> ResumedBy:
     return "run"
 
 
-REACHED_BY = ("provider", "model", "base_url", "params")
+REACHED_BY = ("provider", "model", "base_url", "params", "headers", "query")
 """The settings of a model that influence its answers, without those that do not, such as its price."""
 
 

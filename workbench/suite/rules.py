@@ -23,7 +23,8 @@ from workbench.checks.check import (
 )
 from workbench.checks.schemas import is_plainly_valid
 from workbench.checks.structure_kinds import mixed_check
-from workbench.checks.values import file_name_fault, has_stray_dollar, is_module_name
+from workbench.checks.values import file_name_fault, is_module_name
+from workbench.config.variables import has_stray_dollar
 from workbench.startup import late_pattern
 from workbench.suite.model import GRADERS, GraderName, Statistic, Suite, derived_id
 from workbench.suite.problems import (

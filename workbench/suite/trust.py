@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeGuard, TypeVar
 
 from workbench.checks.check import Checks, with_parts
-from workbench.checks.values import environment_names
+from workbench.config.variables import environment_names
 from workbench.dataclasses import dataclass
 from workbench.numerals import seconds_text
 from workbench.suite.files import LockedError, absolute, locked, resolved
@@ -92,21 +92,35 @@ class CodeFile:
 
 @dataclass(frozen=True, slots=True)
 class ModelNeed:
-    """A model that a suite asks: its name at the endpoint, the endpoint's address, and the variable with the key."""
+    """A model that a suite asks: its name at the endpoint, the endpoint's address, and all that is sent there.
+
+    `key` is the variable with the key, `command` the program that prints it. `headers` and `query` are as written."""
 
     model: str
     url: str
     key: str | None = None
+    headers: Settings = ()
+    query: Settings = ()
+    command: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """Return one line, unique to this model."""
-        return f"{shlex.quote(self.model)} at {_endpoint_text(self.url, self.key)}"
+        return f"{shlex.quote(self.model)} at {self.endpoint}"
 
-
-def _endpoint_text(url: str, key: str | None) -> str:
-    if key is None:
-        return shlex.quote(url)
-    return f"{shlex.quote(url)} with the key in {key}"
+    @property
+    def endpoint(self) -> str:
+        """The address, and everything that is sent there besides requests."""
+        parts = []
+        if self.key is not None:
+            parts.append(f"the key in {self.key}")
+        if self.command:
+            parts.append(f"the key that {shlex.join(self.command)} prints")
+        for noun, settings in (("header", self.headers), ("query", self.query)):
+            if settings:
+                parts.append(f"the {noun} {' '.join(_quoted(settings))}")
+        if not parts:
+            return shlex.quote(self.url)
+        return f"{shlex.quote(self.url)} with {' and '.join(parts)}"
 
 
 def _quoted(settings: Settings) -> Iterator[str]:
@@ -170,6 +184,9 @@ class SuiteNeeds:
         if self.passed:
             lines.append(f"give its commands these variables of your shell: {', '.join(self.passed)}")
         others = []
+        for words in dict.fromkeys(model.command for model in self.models if model in asked):
+            if words:
+                lines.append(f"run the command: {shlex.join(words)} (beside its workbench.toml), which prints a key")
         for model in self.models:
             if model in asked:
                 lines.append(f"ask the model {model}")
@@ -189,6 +206,11 @@ class SuiteNeeds:
         for command in parts["commands"]:
             if not command["folder"]:
                 del command["folder"]
+        # A model keeps the fingerprint of versions without headers, query and key command if it has none of them.
+        for model in parts["models"]:
+            for name in ("headers", "query", "command"):
+                if not model[name]:
+                    del model[name]
         # A suite without models keeps the fingerprint of versions in which models needed no trust.
         if not self.models:
             del parts["models"]
@@ -197,12 +219,12 @@ class SuiteNeeds:
 
 def _together(models: Sequence[ModelNeed], more: str) -> str:
     """Return models in one line, grouped by endpoint and key; both are shown, because trust covers them."""
-    at: dict[tuple[str, str | None], list[str]] = {}
+    at: dict[str, list[str]] = {}
     for model in models:
-        at.setdefault((model.url, model.key), []).append(shlex.quote(model.model))
+        at.setdefault(model.endpoint, []).append(shlex.quote(model.model))
     places = []
     for endpoint, names in at.items():
-        places.append(f"{', '.join(names)} at {_endpoint_text(*endpoint)}")
+        places.append(f"{', '.join(names)} at {endpoint}")
     noun = "model" if len(models) == 1 else "models"
     return f"{len(models)} {more}{noun}: {'; '.join(places)}"
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from workbench.checks.values import environment_names, with_variables
 from workbench.config.passed_variables import add_passed
 from workbench.config.secrets import Secrets
+from workbench.config.variables import environment_names, with_variables
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_SAID_CHARS
 from workbench.suite.model import Server

@@ -395,12 +395,12 @@ class ClusterBatch(Batch):
         elif all(limits.can_lend() for limits in needed):
             leases = lane.lend(workers)
             lent, known_as = tuple(zip(needed, leases, strict=True)), number
-            asked = tuple(lease for lease in leases if lease.base_url)
+            asked = tuple(lease for lease in leases if lease.endpoint)
         else:
             return False
         suspect, runs = lane.next_is_suspect, lane.take(workers)
         at_once = lent[0][1].at_once
-        if lent[0][1].base_url:
+        if lent[0][1].endpoint:
             # More runs than requests, as the leases limit those: runs of this portion use what the other one leaves.
             at_once *= AT_A_TIME
         portion = Portion(number, tuple(map(self._group.ref, runs)), at_once, known_as, asked)
@@ -424,7 +424,7 @@ class ClusterBatch(Batch):
     async def _listen(self, worker: _Worker) -> None:
         for limits in self._endpoints.values():
             if limits.held_s > 0:
-                self._begin(self._tell(worker, Hold(limits.base_url, limits.model, limits.held_s)))
+                self._begin(self._tell(worker, Hold(limits.endpoint, limits.model, limits.held_s)))
         why = "it works for this batch no longer"
         try:
             while True:
@@ -546,8 +546,8 @@ class ClusterBatch(Batch):
                 self._take_over(worker, number)
             case GivenBack(lent=number, waits_s=waits_s):
                 self._take_back(worker, number, waits_s)
-            case Hold(base_url=base_url, model=model, seconds=seconds):
-                if (limits := self._endpoints.get((base_url, model))) is not None:
+            case Hold(endpoint=endpoint, model=model, seconds=seconds):
+                if (limits := self._endpoints.get((endpoint, model))) is not None:
                     limits.hold(seconds)
                 for other in self._workers.values():
                     if other is not worker:
@@ -610,7 +610,7 @@ class ClusterBatch(Batch):
     def _take_back(self, worker: _Worker, number: int, waits_s: tuple[tuple[float, ...], ...]) -> None:
         waits = iter(waits_s)
         for limits, lease in worker.giving_back.pop(number, ()):
-            limits.take_back(lease, next(waits) if lease.base_url else ())
+            limits.take_back(lease, next(waits) if lease.endpoint else ())
         self._news.set()
 
     def _over(self, planned: PlannedRun, status: Status, error: str | None = None) -> None:

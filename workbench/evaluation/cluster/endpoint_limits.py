@@ -85,6 +85,9 @@ _HASHED_SETTINGS = (
     "read_timeout_s",
     "legacy_auth",
     "thoughts",
+    "headers",
+    "query",
+    "key_command",
     "origin",
 )
 
@@ -93,16 +96,19 @@ def lacking(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[str]:
     """Yield a sentence for each key, variable, folder and recording that this machine lacks for some runs."""
     samples = tuple(samples)
     for path, spec in _specs(approval, samples):
-        key = spec.api_key_env
-        if key is None or approval.why_not_asked(path, spec) is not None:
+        if not spec.variables or approval.why_not_asked(path, spec) is not None:
             continue
         try:
-            value = approval.specs.environment_at(path).get(key, "")
+            environment = approval.specs.environment_at(path)
         except ConfigError as error:
             yield str(error)
             continue
-        if not value.strip():
-            yield f"{spec.name} needs a key, and {key} is not set there: set it where the worker is started"
+        for variable in spec.variables:
+            if not environment.get(variable, "").strip():
+                what = f"{variable} for its requests, which"
+                if variable == spec.api_key_env:
+                    what = f"a key, and {variable}"
+                yield f"{spec.name} needs {what} is not set there: set it where the worker is started"
     for path, grant in approval.grants.items():
         needs, variables = grant.needs, grant.environment
         if isinstance(variables, ConfigError):
@@ -156,7 +162,7 @@ def endpoints_of(approval: Approval, samples: Iterable[PlannedRun]) -> Mapping[t
     """Return all endpoints that runs and their judges may ask, each with its models' settings."""
     found: dict[tuple[str, str], list[ModelSpec]] = {}
     for _, spec in _specs(approval, samples):
-        found.setdefault((spec.base_url, spec.model), []).append(spec)
+        found.setdefault((spec.endpoint, spec.model), []).append(spec)
     return found
 
 
@@ -217,13 +223,13 @@ class EndpointLimits:
 
     def __init__(
         self,
-        base_url: str,
+        endpoint: str,
         model: str,
         concurrency: int,
         per_minute: float | None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.base_url = base_url
+        self.endpoint = endpoint
         self.model = model
         self.concurrency = concurrency
         self._clock = clock
@@ -245,7 +251,7 @@ class EndpointLimits:
             self._permits = [clock()] * self._all_permits
 
     @classmethod
-    def of(cls, base_url: str, model: str, specs: Iterable[ModelSpec], concurrency: int) -> EndpointLimits:
+    def of(cls, endpoint: str, model: str, specs: Iterable[ModelSpec], concurrency: int) -> EndpointLimits:
         """Return the limits of an endpoint that is reached under several names: the smallest limit counts.
 
         `concurrency` is for specs without one.
@@ -255,7 +261,7 @@ class EndpointLimits:
             at_once.append(spec.concurrency or concurrency)
             if spec.requests_per_minute is not None:
                 rates.append(spec.requests_per_minute)
-        return cls(base_url, model, min(at_once, default=concurrency), min(rates, default=None))
+        return cls(endpoint, model, min(at_once, default=concurrency), min(rates, default=None))
 
     @property
     def most_parts(self) -> int:
@@ -291,7 +297,7 @@ class EndpointLimits:
             count = min(len(self._permits), -(-self._all_permits // parts))
             # Durations, not times: the clocks of two machines differ.
             waits_s = tuple(max(0.0, heapq.heappop(self._permits) - now_s) for _ in range(count))
-        return Lease(self.base_url, self.model, at_once, waits_s, self._permit_s)
+        return Lease(self.endpoint, self.model, at_once, waits_s, self._permit_s)
 
     def take_back(self, lease: Lease, waits_s: Iterable[float]) -> None:
         """Take back a part, whose permits are free after the given seconds."""
@@ -301,7 +307,7 @@ class EndpointLimits:
     def lost(self, lease: Lease) -> None:
         """Record that a worker was lost with a part; it may still be sending requests."""
         rests_s = 0.0
-        if self.base_url:
+        if self.endpoint:
             rests_s = LOST_S
         heapq.heappush(self._coming, (self._clock() + rests_s, lease.at_once))
         self._add_permits(LOST_S + self._permit_s for _ in lease.waits_s or ())
@@ -471,5 +477,5 @@ def _endpoint_of(run: PlannedRun, approval: Approval) -> Endpoint | None:
     except ConfigError:
         return None
     if spec is not None:
-        return (spec.base_url, spec.model)
+        return (spec.endpoint, spec.model)
     return None

@@ -1,4 +1,4 @@
-"""Connections to endpoints: one pool for each endpoint and key, made on first use.
+"""Connections to endpoints: one pool for each endpoint and its credentials, made on first use.
 
 Requests go out through aiohttp: the vendors' SDKs take several times the CPU for the same bytes. A vendor's own address
 gets the headers that its SDK would take from the environment, such as organisation and project. Other endpoints get
@@ -11,13 +11,14 @@ import asyncio
 import importlib
 import os
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from workbench.config.models import OWN_URLS, ModelSpec
+from workbench.config.request_settings import with_query
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_ERROR_BYTES, MAX_HEADER_BYTES, MAX_LISTING_BYTES
 from workbench.providers.http.bodies import BodyError, content_of
@@ -29,6 +30,7 @@ from workbench.providers.http.errors import (
     proxy_for,
     speaks_tls,
 )
+from workbench.providers.http.key_command import KeyCommand
 from workbench.version import __version__
 
 if TYPE_CHECKING:
@@ -49,6 +51,18 @@ _SHOWN_HEADERS = ("accept", "accept-encoding", "anthropic-version", "content-typ
 _VENDOR_HEADERS = {"openai": (("openai-organization", "OPENAI_ORG_ID"), ("openai-project", "OPENAI_PROJECT_ID"))}
 
 
+@dataclass(frozen=True)
+class Access:
+    """The values with which a model's endpoint is asked: key, headers and query, without references to variables.
+
+    `command` prints the key if there is no `key`."""
+
+    key: str | None = field(default=None, repr=False)
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    query: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    command: KeyCommand | None = None
+
+
 @dataclass(slots=True)
 class _Connection:
     """The connection of a request; `was_open` is whether an earlier request used it."""
@@ -67,6 +81,8 @@ class Client:
     errors: tuple[type[Exception], ...]
     session: aiohttp.ClientSession = field(repr=False)  # sends the headers, with the key
     proxy: str | None = field(repr=False)  # a password may be in it
+    access: Access = Access()
+    key_header: str = "authorization"
     has_answered: bool = False
 
     async def post(self, path: str, body: bytes, read_timeout_s: float) -> aiohttp.ClientResponse:
@@ -75,17 +91,23 @@ class Client:
         Raises one of the client's `errors`, such as Refused for a status other than success."""
         return await self._ask("POST", path, read_timeout_s, body)
 
-    def headers_without_secrets(self, key_name: str | None) -> tuple[tuple[str, str], ...]:
-        """Return the headers of every request.
+    def headers_without_secrets(self, spec: ModelSpec) -> tuple[tuple[str, str], ...]:
+        """Return the headers of every request of a model.
 
-        The key is shown as `$` and the name of its variable, and other values that may be secret as `…`."""
+        The key is shown as `$` and the name of its variable, the model's own headers as they are written, and other
+        values that may be secret as `…`."""
         hidden = {}
+        key_name = spec.api_key_env
+        if self.access.command is not None:
+            key_name = self.access.command.name
         if key_name:
-            hidden = {"authorization": f"Bearer ${key_name}", "x-api-key": f"${key_name}"}
+            hidden = _with_key(self.key_header, f"${key_name}")
+        hidden |= {name.lower(): value for name, value in spec.headers.items()}
         shown = {name.lower(): value for name, value in self.session.headers.items()}
-        for name in shown.keys() - _SHOWN_HEADERS:
-            shown[name] = hidden.get(name, "…")
-        return tuple(shown.items())
+        for name in shown:
+            if name not in _SHOWN_HEADERS:
+                shown[name] = "…"
+        return tuple({**shown, **hidden}.items())
 
     async def get(self, path: str, read_timeout_s: float) -> bytes:
         """Return the body at a path.
@@ -125,7 +147,19 @@ class Client:
     async def _ask(
         self, method: str, path: str, read_timeout_s: float, body: bytes | None = None
     ) -> aiohttp.ClientResponse:
-        response = await self._response(method, path, read_timeout_s, body)
+        path = with_query(path, self.access.query)
+        headers, key = {}, None
+        if (command := self.access.command) is not None:
+            key = await command.key()
+            headers = _with_key(self.key_header, key)
+        response = await self._response(method, path, read_timeout_s, body, headers)
+        if command is not None and key is not None:
+            # Printed keys expire, so a refused request is sent once more with a new one.
+            if response.status == 401 and (renewed := await _renewed(command, key, response)) is not None:
+                headers = _with_key(self.key_header, renewed)
+                response = await self._response(method, path, read_timeout_s, body, headers)
+            if response.status != 401:
+                command.accepted()
         self.has_answered = True
         if not 200 <= response.status < 300:
             try:
@@ -135,7 +169,7 @@ class Client:
         return response
 
     async def _response(
-        self, method: str, path: str, read_timeout_s: float, body: bytes | None
+        self, method: str, path: str, read_timeout_s: float, body: bytes | None, headers: Mapping[str, str]
     ) -> aiohttp.ClientResponse:
         """Send a request, again if its connection turns out to be closed."""
         import aiohttp
@@ -145,7 +179,7 @@ class Client:
         while True:
             connection = _Connection()
             try:
-                return await self._send(method, path, read_timeout_s, body, connection)
+                return await self._send(method, path, read_timeout_s, body, headers, connection)
             except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError, ConnectionError) as error:
                 if connection.was_open:
                     continue
@@ -163,7 +197,13 @@ class Client:
         return await speaks_tls(self.base_url.host or "", self.base_url.port or 80)
 
     async def _send(
-        self, method: str, path: str, read_timeout_s: float, body: bytes | None, connection: _Connection
+        self,
+        method: str,
+        path: str,
+        read_timeout_s: float,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        connection: _Connection,
     ) -> aiohttp.ClientResponse:
         import aiohttp
         import yarl
@@ -176,6 +216,7 @@ class Client:
                 method,
                 yarl.URL(f"{self.base_url}{path}", encoded=True),
                 data=body,
+                headers=headers,
                 allow_redirects=False,
                 proxy=self.proxy,
                 # The rate limiter counts requests, so no request ever waits for a place in the pool.
@@ -189,22 +230,22 @@ class Clients:
 
     def __init__(self, starting: Callable[[str], AbstractContextManager[None]] = lambda _what: nullcontext()) -> None:
         self._starting = starting
-        self._clients: dict[tuple[str, str, str | None, bool], Client] = {}
+        self._clients: dict[tuple[str, str, Access, bool], Client] = {}
         self._making = asyncio.Lock()
         self._tls: ssl.SSLContext | None = None
 
-    async def client(self, spec: ModelSpec, key: str | None, errors: EndpointErrors) -> Client:
-        """Return the client for a model's endpoint, a new one for a new endpoint or key.
+    async def client(self, spec: ModelSpec, access: Access, errors: EndpointErrors) -> Client:
+        """Return the client for a model's endpoint, a new one for a new endpoint or new values of `access`.
 
         Raises ModelError for invalid settings."""
-        place = (spec.provider, spec.base_url, key, spec.legacy_auth)
+        place = (spec.provider, spec.base_url, access, spec.legacy_auth)
         client = self._clients.get(place)
         if client is not None:
             return client
         async with self._making:
             if place not in self._clients:
                 with self._starting(f"model {spec.name}"):
-                    self._clients[place] = await self._make(spec, key, errors)
+                    self._clients[place] = await self._make(spec, access, errors)
         return self._clients[place]
 
     async def close(self) -> None:
@@ -214,7 +255,7 @@ class Clients:
         for client in clients:
             await client.session.close()
 
-    async def _make(self, spec: ModelSpec, key: str | None, errors: EndpointErrors) -> Client:
+    async def _make(self, spec: ModelSpec, access: Access, errors: EndpointErrors) -> Client:
         # Imports of up to a second, and reading certificates, must not delay other runs.
         aiohttp: Any = await asyncio.to_thread(importlib.import_module, "aiohttp")
         import yarl
@@ -222,7 +263,7 @@ class Clients:
         try:
             proxy = proxy_for(spec.base_url)
             base_url = yarl.URL(spec.base_url.rstrip("/"), encoded=True)
-            headers = _headers(spec, key)
+            headers = _headers(spec, access)
             if _is_the_vendors(spec):
                 headers = _vendor_headers(spec) | headers
             for name, value in headers.items():
@@ -243,7 +284,22 @@ class Clients:
             max_line_size=MAX_HEADER_BYTES,
             max_field_size=MAX_HEADER_BYTES,
         )
-        return Client(base_url, (aiohttp.ClientError, OSError, Refused), session, proxy)
+        return Client(base_url, (aiohttp.ClientError, OSError, Refused), session, proxy, access, spec.key_header)
+
+
+async def _renewed(command: KeyCommand, refused: str, response: aiohttp.ClientResponse) -> str | None:
+    """Return a new key in place of a refused one, after closing the response; `None` keeps the response open."""
+    renewed = await command.renewed(refused)
+    if renewed is not None:
+        response.close()
+    return renewed
+
+
+def _with_key(header: str, key: str) -> dict[str, str]:
+    """Return the header that carries a key."""
+    if header == "authorization":
+        key = f"Bearer {key}"
+    return {header: key}
 
 
 def _connection_trace() -> aiohttp.TraceConfig:
@@ -279,7 +335,7 @@ def _vendor_headers(spec: ModelSpec) -> dict[str, str]:
     return {name: value for name, value in headers.items() if value and name not in ("authorization", "x-api-key")}
 
 
-def _headers(spec: ModelSpec, key: str | None) -> dict[str, str]:
+def _headers(spec: ModelSpec, access: Access) -> dict[str, str]:
     """Return the headers that every request to an endpoint needs."""
     headers = {
         "accept": "application/json",
@@ -287,15 +343,11 @@ def _headers(spec: ModelSpec, key: str | None) -> dict[str, str]:
         "content-type": "application/json",
         "user-agent": f"toolcall-workbench/{__version__}",
     }
-    # Anthropic's API took the key as `x-api-key` in earlier versions, as other implementations still do.
-    is_legacy = spec.provider == "anthropic" and spec.legacy_auth
     if spec.provider == "anthropic":
-        headers["anthropic-version"] = OLDER_ANTHROPIC_VERSION if is_legacy else ANTHROPIC_VERSION
-    if key and is_legacy:
-        headers["x-api-key"] = key
-    elif key:
-        headers["authorization"] = f"Bearer {key}"
-    return headers
+        headers["anthropic-version"] = OLDER_ANTHROPIC_VERSION if spec.legacy_auth else ANTHROPIC_VERSION
+    if access.key:
+        headers |= _with_key(spec.key_header, access.key)
+    return headers | dict(access.headers)
 
 
 def tls_context() -> ssl.SSLContext:

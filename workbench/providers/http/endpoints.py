@@ -11,19 +11,23 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager, aclo
 from dataclasses import field, replace
 from functools import partial
 from itertools import combinations
+from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 from workbench.config.models import DEFAULT_CONCURRENCY, PRESETS, ModelSpec, Provider
+from workbench.config.request_settings import with_query
 from workbench.config.secrets import NO_SECRETS, Secrets
+from workbench.config.variables import with_variables
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_PAUSES
 from workbench.numerals import count_text, seconds_text
 from workbench.providers.http.answers import read_answer
-from workbench.providers.http.clients import Client, Clients
+from workbench.providers.http.clients import Access, Client, Clients
 from workbench.providers.http.errors import EndpointErrors, Refused, base_url_hint, causes_of, shown_url
+from workbench.providers.http.key_command import KeyCommand, KeyCommandError
 from workbench.providers.http.rate_limits import RateLimiter
 from workbench.providers.model import (
     FIRST_TOKENS,
@@ -386,12 +390,12 @@ class EndpointModel:
     """One model at one HTTP endpoint.
 
     Several names of the model share its rate limiter and flights; all models of an endpoint share its clients and
-    slots. `key` is the value of the API key, `None` for a model without one."""
+    slots. `access` has the values of key, headers and query."""
 
     def __init__(
         self,
         spec: ModelSpec,
-        key: str | None,
+        access: Access,
         wire: Wire,
         limiter: RateLimiter,
         clients: Clients,
@@ -403,7 +407,7 @@ class EndpointModel:
         self.seed = wire.seed
         self.notices = wire.notices
         self.spec = spec
-        self.key = key
+        self.access = access
         self._wire = wire
         self._limiter = limiter
         self._clients = clients
@@ -415,7 +419,10 @@ class EndpointModel:
         """Import the HTTP library, make the client, and ask for the endpoint's slots.
 
         Raises ModelError."""
-        client = await self._clients.client(self.spec, self.key, self._errors)
+        client = await self._clients.client(self.spec, self.access, self._errors)
+        # The key is printed now, so that its time counts for no run.
+        if self.access.command is not None:
+            await self.access.command.key()
         await self._slots.find(self.spec, client, self._limiter.allowed)
         if self._slots.is_llama_cpp:
             self._wire.expect_llama_cpp()
@@ -438,10 +445,10 @@ class EndpointModel:
         """Return the HTTP request that `stream` would send.
 
         Raises ModelError."""
-        client = await self._clients.client(self.spec, self.key, self._errors)
+        client = await self._clients.client(self.spec, self.access, self._errors)
         body = self._wire.body(request)
-        headers = client.headers_without_secrets(self.spec.api_key_env)
-        return HttpRequest("POST", shown_url(f"{client.base_url}{self._wire.path}"), headers, json.loads(body))
+        url = with_query(shown_url(f"{client.base_url}{self._wire.path}"), self.spec.query.items())
+        return HttpRequest("POST", url, client.headers_without_secrets(self.spec), json.loads(body))
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
         """Answer a request piece by piece; raises ModelError for every failure of the endpoint.
@@ -477,7 +484,7 @@ class EndpointModel:
 
     async def _stream_once(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
         """Answer one HTTP request."""
-        client = await self._clients.client(self.spec, self.key, self._errors)
+        client = await self._clients.client(self.spec, self.access, self._errors)
         path = self._wire.path
         began = False
         flight = self._flights.begin()
@@ -490,7 +497,7 @@ class EndpointModel:
                         yield self._timed(event, flight)
             finally:
                 response.close()
-        except TooMuchError:
+        except (TooMuchError, KeyCommandError):
             raise
         except ModelError as error:
             raise self._errors.of_reading(error) from error
@@ -591,6 +598,7 @@ class Endpoints:
         self._slots: dict[str, ReportedSlots] = {}
         self._flights: dict[tuple[str, str], Flights] = {}
         self._models: dict[str, EndpointModel] = {}
+        self._commands: dict[tuple[tuple[str, ...], Path | None, frozenset[tuple[str, str]]], KeyCommand] = {}
         self._clients = Clients(starting)
 
     def open(
@@ -608,15 +616,15 @@ class Endpoints:
 
     def _opened(self, spec: ModelSpec, environment: Mapping[str, str]) -> EndpointModel:
         # A changed key or setting gives a new model under the same name.
+        access = self._access(spec, environment)
         known = self._models.get(spec.name)
-        if known is not None and known.spec == spec and known.key == _given_key(spec, environment):
+        if known is not None and known.spec == spec and known.access == access:
             return known
-        key = self._key_of(spec, environment)
-        limiter = self._limiter(spec.base_url, spec.model)
+        limiter = self._limiter(spec.endpoint, spec.model)
         limiter.limit(spec.name, spec.concurrency or DEFAULT_CONCURRENCY, spec.requests_per_minute)
         model = EndpointModel(
             spec,
-            key,
+            access,
             wire_of(spec, self._secrets),
             limiter,
             self._clients,
@@ -627,25 +635,25 @@ class Endpoints:
         self._models[spec.name] = model
         return model
 
-    def hold(self, base_url: str, model: str, seconds: float) -> None:
+    def hold(self, endpoint: str, model: str, seconds: float) -> None:
         """Pause the requests to a model, because its endpoint has asked another process to wait."""
-        self._limiter(base_url, model).hold_too(seconds)
+        self._limiter(endpoint, model).hold_too(seconds)
 
-    def _limiter(self, base_url: str, model: str) -> RateLimiter:
+    def _limiter(self, endpoint: str, model: str) -> RateLimiter:
         if self._leases is not None:
-            return self._leases.limiter(base_url, model)
-        if (base_url, model) not in self._limiters:
-            on_hold = partial(self._on_hold, base_url, model)
-            self._limiters[base_url, model] = RateLimiter(self._clock, self._sleep, on_hold)
-        return self._limiters[base_url, model]
+            return self._leases.limiter(endpoint, model)
+        if (endpoint, model) not in self._limiters:
+            on_hold = partial(self._on_hold, endpoint, model)
+            self._limiters[endpoint, model] = RateLimiter(self._clock, self._sleep, on_hold)
+        return self._limiters[endpoint, model]
 
     def _slots_of(self, spec: ModelSpec) -> ReportedSlots:
-        if spec.base_url not in self._slots:
-            self._slots[spec.base_url] = ReportedSlots(self._share, self._tell)
-        return self._slots[spec.base_url]
+        if spec.endpoint not in self._slots:
+            self._slots[spec.endpoint] = ReportedSlots(self._share, self._tell)
+        return self._slots[spec.endpoint]
 
     def _flights_of(self, spec: ModelSpec, limiter: RateLimiter) -> Flights:
-        place = spec.base_url, spec.model
+        place = spec.endpoint, spec.model
         if place not in self._flights:
 
             def lower(slots: int) -> None:
@@ -665,7 +673,7 @@ class Endpoints:
         A failure is part of the result, and raises nothing."""
         errors = EndpointErrors(spec, self._secrets)
         try:
-            client = await self._clients.client(spec, self._key_of(spec, environment), errors)
+            client = await self._clients.client(spec, self._access(spec, environment), errors)
         except ModelError as error:
             return CheckResult(False, str(error))
         return await check(spec, client, errors)
@@ -675,12 +683,59 @@ class Endpoints:
 
         Raises ModelError."""
         errors = EndpointErrors(spec, self._secrets)
-        client = await self._clients.client(spec, self._key_of(spec, environment), errors)
+        client = await self._clients.client(spec, self._access(spec, environment), errors)
         return await list_models(spec, client, errors)
 
     async def close(self) -> None:
         """Close all connections."""
         await self._clients.close()
+
+    def _access(self, spec: ModelSpec, environment: Mapping[str, str]) -> Access:
+        """Return the values with which an endpoint is asked; raises ModelError for a variable that is not set."""
+
+        def filled(settings: Mapping[str, str], kind: str) -> tuple[tuple[str, str], ...]:
+            values = {}
+            for name, written in settings.items():
+                values[name] = with_variables(
+                    written, lambda variable: self._value_of(variable, spec, environment)
+                ).strip()
+                if not (values[name].isascii() and values[name].isprintable()):
+                    raise ModelError(
+                        f"{spec.name}: the variables of its {kind} {name} contain characters that a {kind} cannot "
+                        "have: copy their values again"
+                    )
+            return tuple(sorted(values.items()))
+
+        headers = {name.lower(): written for name, written in spec.headers.items()}
+        return Access(
+            self._key_of(spec, environment),
+            filled(headers, "header"),
+            filled(spec.query, "query"),
+            self._command_of(spec, environment),
+        )
+
+    def _value_of(self, variable: str, spec: ModelSpec, environment: Mapping[str, str]) -> str:
+        """Return the value of a variable in a header or a query, which is a secret from then on."""
+        value = environment.get(variable, "").strip()
+        if not value:
+            raise ModelError(
+                f"{spec.name} needs {variable} for its requests, and it is not set: set it in the environment or in a "
+                "file .env next to the suites"
+            )
+        self._secrets.add(variable, value)
+        return value
+
+    def _command_of(self, spec: ModelSpec, environment: Mapping[str, str]) -> KeyCommand | None:
+        """Return the command that prints the key of a model, the same one for all models with the same command."""
+        if not spec.key_command:
+            return None
+        folder = None
+        if spec.file is not None:
+            folder = spec.file.absolute().parent
+        place = spec.key_command, folder, frozenset(environment.items())
+        if place not in self._commands:
+            self._commands[place] = KeyCommand(spec.key_command, folder, environment, self._secrets, self._clock)
+        return self._commands[place]
 
     def _key_of(self, spec: ModelSpec, environment: Mapping[str, str]) -> str | None:
         variable = spec.api_key_env

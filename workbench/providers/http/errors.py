@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from workbench.config.models import ModelSpec, is_loopback
+from workbench.config.request_settings import variables_of
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.numerals import seconds_text
@@ -61,6 +62,14 @@ class Refusal:
         """Return the failure and its remedy, as the predicate of a sentence about the endpoint."""
         why = self._why
         match self.status:
+            case 401 | 403 if spec.key_command:
+                return f"does not accept the key that {spec.command_text} prints {why}: run that command in a shell"
+            case 401 | 403 if spec.has_key_header:
+                return f"does not accept the header {spec.key_header} {why}: correct its variables"
+            case 401 | 403 if spec.api_key_env is None and (names := variables_of(spec.headers)):
+                return (
+                    f"does not accept the headers with {', '.join(names)} {why}: correct the variables, or name a key"
+                )
             case 401 | 403 if spec.api_key_env is None:
                 return f"requires a key {why}: name the variable that holds it as api_key_env"
             case 401 | 403:

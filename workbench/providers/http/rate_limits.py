@@ -149,7 +149,7 @@ class Lease:
     Each permit allows one request every `permit_s` seconds. `waits_s` are the seconds until each is free: another
     process may have just used it."""
 
-    base_url: str
+    endpoint: str
     model: str
     at_once: int
     waits_s: tuple[float, ...] | None = None
@@ -245,9 +245,9 @@ class Leases:
         self._good = good
         self._limiters: dict[tuple[str, str], LeasedLimiter] = {}
 
-    def limiter(self, base_url: str, model: str) -> LeasedLimiter:
+    def limiter(self, endpoint: str, model: str) -> LeasedLimiter:
         """Return the limiter of a model at an address."""
-        key = base_url, model
+        key = endpoint, model
         if key not in self._limiters:
             self._limiters[key] = LeasedLimiter(on_hold=partial(self._on_hold, *key), good=self._good)
         return self._limiters[key]
@@ -255,9 +255,9 @@ class Leases:
     def take(self, number: int, leases: tuple[Lease, ...]) -> None:
         """Use leases from now on, which `number` identifies."""
         for lease in leases:
-            self.limiter(lease.base_url, lease.model).take(number, lease)
+            self.limiter(lease.endpoint, lease.model).take(number, lease)
 
     async def give_back(self, number: int, leases: tuple[Lease, ...]) -> tuple[tuple[float, ...], ...]:
         """Stop using leases, and return the seconds until the permits of each are free."""
-        limiters = [self.limiter(lease.base_url, lease.model) for lease in leases]
+        limiters = [self.limiter(lease.endpoint, lease.model) for lease in leases]
         return tuple(await asyncio.gather(*(limiter.give_back(number) for limiter in limiters)))

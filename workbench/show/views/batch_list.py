@@ -298,6 +298,9 @@ def _reached(model: Mapping[str, JsonValue]) -> Iterator[str]:
     for key in ("model", "provider", "base_url"):
         if isinstance(value := model.get(key), str) and value:
             yield value
+    for key in ("headers", "query"):
+        if isinstance(settings := model.get(key), Mapping):
+            yield f"{key} {', '.join(f'{name} = {value}' for name, value in settings.items())}"
     if isinstance(params := model.get("params"), Mapping):
         for key, value in params.items():
             yield f"{key} {json_text(value)}"

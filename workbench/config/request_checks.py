@@ -1,0 +1,142 @@
+"""Checks of the headers, the query, the address and the key command of a model, as they are written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from workbench.config import typed_keys
+from workbench.config.models import checked_base_url
+from workbench.config.request_settings import split_address
+from workbench.config.secret_forms import forms_in
+from workbench.config.secrets import is_secret_if_used, names_a_secret
+from workbench.config.variables import environment_names, has_stray_dollar
+from workbench.startup import late_pattern
+
+SET_BY_HTTP = frozenset(
+    {"accept", "accept-encoding", "connection", "content-encoding", "content-length", "content-type", "expect", "host"}
+    | {"keep-alive", "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
+)
+"""Headers that no model can have, because the program, its HTTP library or a proxy sets them."""
+
+CREDENTIALS = frozenset({"authorization", "cookie"})
+"""Headers that hold nothing but credentials."""
+
+MAX_SETTING_CHARS = 8_192
+"""The longest value of a header or a query. Servers accept 8 to 16 KiB for all headers."""
+
+# https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2
+_TOKEN = late_pattern(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_UUID = late_pattern(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_PIECES = late_pattern(r"[\s=,;:]+")
+
+IN_A_VARIABLE = "put it into an environment variable or .env, and write $NAME in its place"
+
+
+def checked_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the headers of a model as they are written.
+
+    Raises ValueError for a name or value that no header can have, for one that the program sets, and for a literal
+    that looks like a secret; the message quotes no value."""
+    seen = set()
+    for name, value in headers.items():
+        if not _TOKEN.fullmatch(name):
+            raise ValueError(
+                'has a name that no header can have: write { "x-team" = "search" }, without spaces and \':\''
+            )
+        lower = name.lower()
+        if lower in SET_BY_HTTP:
+            raise ValueError(f"must not contain {lower!r}: the program sets it")
+        if lower in seen:
+            raise ValueError(f"has {lower!r} twice: small and capital letters are equal in names of headers")
+        seen.add(lower)
+        _check_value(name, value)
+        if not value.strip():
+            raise ValueError(f"has no value for {_shown(name)}: give one, or leave the header out")
+        if _is_secret_header(lower, value):
+            raise ValueError(f"holds what looks like a secret in {_shown(name)}: {IN_A_VARIABLE}")
+    return headers
+
+
+def checked_query(query: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the query of a model as it is written; raises ValueError as `checked_headers` does."""
+    for name, value in query.items():
+        if not name or not name.isprintable():
+            raise ValueError('has a name that no query can have: write { "api-version" = "2024-10-21" }')
+        _check_value(name, value)
+        if _looks_secret(name, value):
+            raise ValueError(f"holds what looks like a secret in {_shown(name)}: {IN_A_VARIABLE}")
+    return query
+
+
+def checked_command(words: Sequence[str]) -> tuple[str, ...]:
+    """Return the words of a command that prints a key.
+
+    Raises ValueError for a command that cannot be started, and for a word that looks like a secret."""
+    if not words or not words[0].strip():
+        raise ValueError(f"names no program: write {EXAMPLE_COMMAND}")
+    if any("\0" in word for word in words):
+        raise ValueError("contains a null character, which no program can be given")
+    for word in words:
+        if any(map(_is_key, (word, word.partition("=")[2]))):
+            raise ValueError("holds what looks like a secret: let the program read it from an environment variable")
+    return tuple(words)
+
+
+EXAMPLE_COMMAND = '["gcloud", "auth", "print-access-token"]'
+
+
+def _check_value(name: str, value: str) -> None:
+    if not value.isascii() or not value.isprintable():
+        raise ValueError(f"has a line end or another character that requests cannot hold in {_shown(name)}: remove it")
+    if len(value) > MAX_SETTING_CHARS:
+        raise ValueError(f"has more than {MAX_SETTING_CHARS:,} characters in {_shown(name)}: shorten it")
+    if has_stray_dollar(value):
+        raise ValueError(
+            f"has a '$' in {_shown(name)} that does not start the name of a variable: write $NAME or ${{NAME}}, and $$ "
+            "for a dollar sign"
+        )
+
+
+def _shown(name: str) -> str:
+    """Return the name of a header for a message, unless it may be a key in the wrong place."""
+    if _is_key(name):
+        return "a name"
+    return repr(name)
+
+
+def _is_secret_header(name: str, value: str) -> bool:
+    if name in CREDENTIALS and not environment_names(value):
+        # Of `Bearer abc`, the secret is `abc`.
+        return is_secret_if_used("TOKEN", value.rpartition(" ")[2])
+    return _looks_secret(name, value)
+
+
+def _looks_secret(name: str, value: str) -> bool:
+    """Return whether a value looks like a secret, by its name or by its form, outside of its variables."""
+    if not environment_names(value) and names_a_secret(name) and is_secret_if_used(name, value):
+        return True
+    return any(forms_in(value)) or any(map(_is_key, _PIECES.split(value)))
+
+
+def _is_key(text: str) -> bool:
+    # Ids of tenants and projects are often UUIDs, which mix letters and digits as keys do.
+    return typed_keys.looks_like_key(text) and not _UUID.fullmatch(text)
+
+
+def checked_address(text: str) -> tuple[str, Mapping[str, str]]:
+    """Return the address of an endpoint without its query, and that query.
+
+    Raises ValueError as `checked_base_url` and `checked_query` do."""
+    base_url, query = split_address(text)
+    return checked_base_url(base_url), checked_query(query)
+
+
+def joined_query(of_address: Mapping[str, str], query: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the query of an address joined with the one of a setting.
+
+    Raises ValueError for a name in both, and as `checked_query` does."""
+    for name in of_address:
+        if name in query:
+            raise ValueError(f"has {_shown(name)} behind '?', which query has too: leave one out")
+    return checked_query({**of_address, **query})

@@ -1,0 +1,70 @@
+"""The headers and the query of a model's requests: how they are written, joined and shown."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping
+from urllib.parse import parse_qsl, quote, urlencode
+
+from workbench.config.variables import environment_names
+
+
+def split_address(address: str) -> tuple[str, dict[str, str]]:
+    """Return an address without its query, and that query with its values decoded.
+
+    Raises ValueError if a name occurs twice. A `$` in the address is an ordinary character."""
+    before, mark, written = address.partition("?")
+    if not mark or "#" in address:
+        return address, {}
+    query: dict[str, str] = {}
+    for name, value in parse_qsl(written, keep_blank_values=True):
+        if name in query:
+            raise ValueError("has a name twice behind '?': leave one out")
+        query[name] = value.replace("$", "$$")
+    return before, query
+
+
+def with_query(path: str, query: Iterable[tuple[str, str]]) -> str:
+    """Return a path, which may have a query, with another one joined to it; the latter wins for equal names."""
+    added = dict(query)
+    if not added:
+        return path
+    before, _, written = path.partition("?")
+    kept = [pair for pair in parse_qsl(written, keep_blank_values=True) if pair[0] not in added]
+    return f"{before}?{urlencode([*kept, *added.items()], quote_via=quote, safe='')}"
+
+
+def variables_of(settings: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the names of the variables in the values of headers or a query, each once."""
+    names: dict[str, None] = {}
+    for value in settings.values():
+        names |= dict.fromkeys(environment_names(value))
+    return tuple(names)
+
+
+def settings_text(settings: Mapping[str, str]) -> str:
+    """Return headers or a query as words of a shell: `x-team=search x-key='$KEY'`."""
+    return " ".join(f"{shlex.quote(name)}={shlex.quote(value)}" for name, value in settings.items())
+
+
+def settings_of(text: str) -> dict[str, str]:
+    """Return the headers or the query in a text of words `NAME=VALUE`, quoted as in a shell.
+
+    Raises ValueError."""
+    settings: dict[str, str] = {}
+    for word in words_of(text):
+        name, equals, value = word.partition("=")
+        if not equals or not name:
+            raise ValueError("must be words NAME=VALUE, such as x-team=search, with quotes around spaces")
+        if name in settings:
+            raise ValueError("has a name twice: leave one out")
+        settings[name] = value
+    return settings
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text, quoted as in a shell; raises ValueError for an open quote."""
+    try:
+        return shlex.split(text)
+    except ValueError:
+        raise ValueError("has an open quote, or a backslash at its end: quote words as in a shell") from None

@@ -1,0 +1,195 @@
+"""The commands that print keys: each is run on first use, and once more when an endpoint refuses its key."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shlex
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path, PurePath
+
+from workbench.config.read_only import refuse_if_read_only
+from workbench.config.secrets import Secrets
+from workbench.limits import MAX_KEY_BYTES
+from workbench.numerals import seconds_text
+from workbench.providers.model import ModelError
+from workbench.providers.wire.errors import quoted
+
+KEY_COMMAND_TIMEOUT_S = 30.0
+RERUN_AFTER_S = 30.0
+"""The least time between two runs for keys that no request was accepted with."""
+_PIPES_TIMEOUT_S = 1.0
+"""How long the output of a command is read after its end: a program that it left behind may hold the pipes open."""
+_MAX_ERROR_BYTES = 8 * 1024
+_PIECE_BYTES = 4096
+_LAST_LINES = 3
+
+
+class KeyCommandError(ModelError):
+    """A command did not print a key; the message has the end of its standard error, redacted."""
+
+
+class KeyCommand:
+    """One command that prints the key of models, which share the key.
+
+    It runs in `folder`, with the user's whole environment, as programs that fetch keys need. `clock` returns monotonic
+    seconds. Use it on one event loop."""
+
+    def __init__(
+        self,
+        words: tuple[str, ...],
+        folder: Path | None,
+        environment: Mapping[str, str],
+        secrets: Secrets,
+        clock: Callable[[], float] = time.monotonic,
+        timeout_s: float = KEY_COMMAND_TIMEOUT_S,
+    ) -> None:
+        self._words = words
+        self._folder = folder
+        self._environment = environment
+        self._secrets = secrets
+        self._clock = clock
+        self._timeout_s = timeout_s
+        self._alone = asyncio.Lock()
+        self._key: str | None = None
+        self._ran_s = 0.0
+        self._is_doubtful = False
+
+    @property
+    def name(self) -> str:
+        """The name that stands for the key in redacted texts, such as `GCLOUD_KEY`."""
+        program = re.sub(r"\W+", "_", PurePath(self._words[0]).stem, flags=re.ASCII).strip("_")
+        return f"{program or 'COMMAND'}_KEY".upper()
+
+    async def key(self) -> str:
+        """Return the key, from a run of the command if there was none yet.
+
+        Raises KeyCommandError."""
+        async with self._alone:
+            if self._key is None:
+                self._key = await self._run()
+            return self._key
+
+    async def renewed(self, refused: str) -> str | None:
+        """Return another key after an endpoint has refused one; `None` if the command has just been run for that.
+
+        Raises KeyCommandError."""
+        async with self._alone:
+            # Of several requests with an expired key, the first one runs the command for all.
+            if self._key is not None and self._key != refused:
+                return self._key
+            if self._is_doubtful and self._clock() - self._ran_s < RERUN_AFTER_S:
+                return None
+            self._is_doubtful = True
+            self._key = await self._run()
+            return self._key
+
+    def accepted(self) -> None:
+        """Record that an endpoint has accepted the key."""
+        self._is_doubtful = False
+
+    async def _run(self) -> str:
+        """Run the command and return the key that it prints."""
+        refuse_if_read_only("the command of a key was to be run")
+        self._ran_s = self._clock()
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *self._words,
+                cwd=self._folder,
+                env=dict(self._environment),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise self._failed(f"cannot be started: {reason}", "correct it in workbench.toml") from error
+        assert process.stdout is not None and process.stderr is not None
+        printed = asyncio.create_task(_beginning(process.stdout, MAX_KEY_BYTES + 1))
+        said = asyncio.create_task(_end(process.stderr, _MAX_ERROR_BYTES))
+        ended = asyncio.create_task(process.wait())
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                await asyncio.wait({printed, ended}, return_when="FIRST_COMPLETED")
+                # A command that prints too much is not waited for.
+                if len(_result(printed)) <= MAX_KEY_BYTES:
+                    await asyncio.wait({ended})
+            await asyncio.wait({printed, said}, timeout=_PIPES_TIMEOUT_S)
+        except TimeoutError:
+            raise self._failed(
+                f"printed no key within {seconds_text(self._timeout_s)}",
+                "run it in a shell, where it may ask something",
+            ) from None
+        finally:
+            if process.returncode is None:
+                _kill(process)
+                await ended
+            for task in (printed, said):
+                task.cancel()
+            process._transport.close()  # type: ignore[attr-defined]
+        return self._key_in(_result(printed), _result(said), ended.result())
+
+    def _key_in(self, printed: bytes, said: bytes, code: int) -> str:
+        """Return the key in the output of the command."""
+        if len(printed) > MAX_KEY_BYTES:
+            raise self._failed(f"printed {MAX_KEY_BYTES.exceeded()}", MAX_KEY_BYTES.way_out)
+        key = printed.decode("utf-8", "replace").strip()
+        # Registered before anything that the command said is quoted.
+        self._secrets.add(self.name, key)
+        if code:
+            how = f"ended with exit code {code}"
+            if code < 0:
+                how = f"was ended by signal {-code}"
+            if words := self._last_words(said):
+                how += f" ({words})"
+            raise self._failed(how, "run it in a shell")
+        if not key:
+            raise self._failed("printed nothing", "it must print the key on standard output")
+        if not (key.isascii() and key.isprintable()) or " " in key:
+            raise self._failed("printed more than a key", "it must print the key alone, on one line")
+        return key
+
+    def _last_words(self, said: bytes) -> str:
+        """Return the last lines of the standard error without secrets: the reason stands at its end."""
+        lines = self._secrets.redact(said.decode("utf-8", "replace")).splitlines()
+        return quoted("\n".join([line for line in lines if line.strip()][-_LAST_LINES:]), self._secrets)
+
+    def _failed(self, happened: str, way_out: str) -> KeyCommandError:
+        command = quoted(shlex.join(self._words), self._secrets)
+        return KeyCommandError(f"the key_command {command} {happened}: {way_out}")
+
+
+async def _beginning(stream: asyncio.StreamReader, most: int) -> bytes:
+    """Return at most that many bytes from the beginning of a stream."""
+    read = bytearray()
+    while len(read) < most and (piece := await stream.read(min(_PIECE_BYTES, most - len(read)))):
+        read += piece
+    return bytes(read)
+
+
+async def _end(stream: asyncio.StreamReader, most: int) -> bytes:
+    """Return at most that many bytes from the end of a stream."""
+    read = b""
+    while piece := await stream.read(_PIECE_BYTES):
+        read = (read + piece)[-most:]
+    return read
+
+
+def _result(task: asyncio.Task[bytes]) -> bytes:
+    if task.done() and not task.cancelled():
+        return task.result()
+    return b""
+
+
+def _kill(process: asyncio.subprocess.Process) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        if sys.platform == "win32":
+            process.kill()
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
