@@ -26,6 +26,7 @@ COMMANDS = {
     "attach": "show a batch that runs without a terminal",
     "batches": "list or stop running batches",
     "tools": "list, lint or call the tools of suites",
+    "login": "log in to a server over OAuth",
     "history": "list, compare, regrade and export stored batches",
     "models": "list and check models",
     "faults": "test the reactions of models to faulty tool results",

@@ -41,6 +41,11 @@ class Folders:
         return self.state / "listings"
 
     @property
+    def logins(self) -> Path:
+        """Tokens of servers, one private file for each login."""
+        return self.state / "logins"
+
+    @property
     def drafts(self) -> Path:
         """Unsaved changes of suites, one journal for each suite."""
         return self.state / "drafts"

@@ -16,7 +16,7 @@ from workbench.config.passed_variables import add_passed, passed_variables
 from workbench.config.program import Program
 from workbench.config.secrets import Secrets
 from workbench.config.variables import environment_names
-from workbench.suite.model import started_by
+from workbench.suite.model import secret_texts, started_by
 from workbench.suite.problems import Place, written
 from workbench.suite.settings import judged_checks
 from workbench.tools.connection import learn_written
@@ -47,7 +47,7 @@ def learn_secrets(program: Program, folder: Path, suite: Suite | None = None, te
     servers = started_by(suite) if suite is not None else ()
     for server in servers:
         learn_written(server, program.secrets)
-        for value in (*server.env.values(), *server.headers.values()):
+        for value in secret_texts(server):
             names.update(environment_names(value))
     _learn(program, names, environment)
     if any(server.command for server in servers):

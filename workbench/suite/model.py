@@ -233,12 +233,17 @@ __all__ = [
 Transport = Literal["http", "sse"]
 ServerProtocol = Literal["auto", "legacy"]
 
+ServerAuth = Literal["oauth", "client_credentials"]
+"""The OAuth flow of a server: the login of a person, or the credentials of a machine."""
+
 
 class Server(Frozen):
     """An MCP server: exactly one of `command` (stdio), `url` and `module` (in memory).
 
     `cwd` is the folder in which a command runs, relative to the suite's folder; the default is that folder. With the
-    protocol `legacy`, `initialize` is the first message, and protocols up to 2025-11-25 are spoken."""
+    protocol `legacy`, `initialize` is the first message, and protocols up to 2025-11-25 are spoken. `client_id` and
+    `client_secret` may hold variables, as headers do, and belong to a client that was registered by hand at `issuer`,
+    the authorization server."""
 
     name: NonEmpty
     command: Annotated[Items[str], Field(min_length=1)] | None = None
@@ -247,6 +252,11 @@ class Server(Frozen):
     url: NonEmpty | None = None
     transport: Transport | None = None
     headers: dict[str, str] = Field(default_factory=dict)
+    auth: ServerAuth | None = None
+    client_id: NonEmpty | None = None
+    client_secret: NonEmpty | None = None
+    issuer: NonEmpty | None = None
+    scope: NonEmpty | None = None
     module: NonEmpty | None = None
     object: NonEmpty | None = None
     prefix: str = ""
@@ -697,6 +707,21 @@ def started_by(suite: Suite) -> tuple[Server, ...]:
     for variant in suite.variants:
         started += variant.servers
     return tuple(started)
+
+
+def secret_texts(server: Server) -> tuple[str, ...]:
+    """Return the texts of a server in which variables are replaced by values that are secret."""
+    texts = [*server.env.values(), *server.headers.values()]
+    if server.client_secret is not None:
+        texts.append(server.client_secret)
+    return tuple(texts)
+
+
+def texts_with_variables(server: Server) -> tuple[str, ...]:
+    """Return the texts of a server in which variables are replaced."""
+    if server.client_id is None:
+        return secret_texts(server)
+    return (*secret_texts(server), server.client_id)
 
 
 class _HasName(Protocol):

@@ -24,7 +24,7 @@ from workbench.checks.check import (
 from workbench.checks.schemas import is_plainly_valid
 from workbench.checks.structure_kinds import mixed_check
 from workbench.checks.values import file_name_fault, is_module_name
-from workbench.config.variables import has_stray_dollar
+from workbench.config.variables import environment_names, has_stray_dollar
 from workbench.startup import late_pattern
 from workbench.suite.model import GRADERS, GraderName, Statistic, Suite, derived_id
 from workbench.suite.problems import (
@@ -241,8 +241,10 @@ def _subject_rules(raw: dict[str, object], subject: dict[str, object]) -> Iterat
 def _server_rules(server: dict[str, object], place: Place) -> Iterator[Finding]:
     yield from exactly_one(server, ("command", "url", "module"), place, "a server")
     if any(key in server for key in ("command", "url", "module")):
-        options = {"cwd": "command", "env": "command", "transport": "url", "headers": "url", "object": "module"}
+        options = {"cwd": "command", "env": "command", "object": "module"}
+        options |= dict.fromkeys(("transport", "headers", "auth"), "url")
         yield from goes_only_with(server, options, place)
+    yield from _auth_rules(server, place)
     yield from _command_rules(server.get("command"), place, 'write ["python", "server.py"]')
     yield from _no_control_characters(server.get("cwd"), (*place, "cwd"), "\0\r\n")
     url = server.get("url")
@@ -255,6 +257,37 @@ def _server_rules(server: dict[str, object], place: Place) -> Iterator[Finding]:
         module = server.get(key)
         if isinstance(module, str) and module:
             yield from _module_rules(module, (*place, key))
+
+
+def _auth_rules(server: dict[str, object], place: Place) -> Iterator[Finding]:
+    yield from goes_only_with(server, dict.fromkeys(("client_id", "client_secret", "issuer", "scope"), "auth"), place)
+    for key in ("client_id", "client_secret"):
+        if key in server:
+            yield from _reference_rules(key, server[key], (*place, key))
+    if "auth" not in server:
+        return
+    secret = server.get("client_secret")
+    if isinstance(secret, str) and secret and not environment_names(secret):
+        message = "a suite holds no secret"
+        yield Finding((*place, "client_secret"), message, "name the variable that holds it: ${NAME}")
+    needed: tuple[str, ...] = ()
+    if server["auth"] == "client_credentials":
+        needed, why = ("client_id", "client_secret", "issuer"), '`auth = "client_credentials"`'
+    elif "client_secret" in server:
+        needed, why = ("client_id", "issuer"), "`client_secret`"
+    for key in needed:
+        if key not in server:
+            hint = ""
+            if key == "issuer":
+                hint = "write the address of the authorization server, the only one that gets the secret"
+            yield Finding(place, f"{why} needs `{key}`", hint)
+    issuer = server.get("issuer")
+    if isinstance(issuer, str) and issuer and not _is_web_address(issuer):
+        yield Finding((*place, "issuer"), f"{quoted(issuer)} is not a web address", "write https://host")
+    for name in table(server.get("headers")):
+        if name.lower() == "authorization":
+            message = "`auth` sends this header itself"
+            yield Finding((*place, "headers", name), message, "remove the header, or `auth`")
 
 
 def _is_web_address(url: str) -> bool:

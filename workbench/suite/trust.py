@@ -18,7 +18,7 @@ from workbench.config.variables import environment_names
 from workbench.dataclasses import dataclass
 from workbench.numerals import seconds_text
 from workbench.suite.files import LockedError, absolute, locked, resolved
-from workbench.suite.model import Mock, Server, Suite, started_by
+from workbench.suite.model import Mock, Server, Suite, started_by, texts_with_variables
 from workbench.suite.suite_file import SuiteFile
 
 _STORE_FORMAT = 1
@@ -57,18 +57,39 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The address of a server with the headers sent to it; `transport` is empty if the suite names none."""
+    """The address of a server with the headers and the login sent to it; `transport` is empty if the suite names none.
+
+    `auth` has the keys of the login: `auth` itself, `client_id`, `client_secret`, `issuer` and `scope`."""
 
     url: str
     transport: str = ""
     headers: Settings = ()
+    auth: Settings = ()
 
     def __str__(self) -> str:
         """Return one line, the headers first, unique to this address."""
         words = [*_quoted(self.headers), shlex.quote(self.url)]
         if self.transport:
             words.append(f"over {self.transport}")
-        return " ".join(words)
+        return " ".join(words) + self._login_text()
+
+    def _login_text(self) -> str:
+        """Return what is sent for a login, and to which authorization server; "" without a login."""
+        keys = {key: shlex.quote(value) for key, value in self.auth}
+        if not keys:
+            return ""
+        text = " with your OAuth login"
+        if keys["auth"] == "client_credentials":
+            text = " with a token for a machine"
+        if "scope" in keys:
+            text += f" for the scope {keys['scope']}"
+        if "client_id" in keys:
+            text += f" as the client {keys['client_id']}"
+        if "client_secret" in keys:
+            text += f" with the secret {keys['client_secret']}"
+        if "issuer" in keys:
+            return f"{text}, given by {keys['issuer']} alone"
+        return f"{text}, given by the authorization server that it names"
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,16 +223,18 @@ class SuiteNeeds:
         """The SHA-256 in hex of all needs except `folder`, and `files` and `passed`, which are compared alone."""
         parts = asdict(self)
         del parts["folder"], parts["files"], parts["passed"]
-        # A command without `cwd` keeps the fingerprint of versions in which it could have none.
+        # Suites without `cwd`, without logins or without models keep the fingerprint of versions that lacked these.
         for command in parts["commands"]:
             if not command["folder"]:
                 del command["folder"]
+        for address in parts["urls"]:
+            if not address["auth"]:
+                del address["auth"]
         # A model keeps the fingerprint of versions without headers, query and key command if it has none of them.
         for model in parts["models"]:
             for name in ("headers", "query", "command"):
                 if not model[name]:
                     del model[name]
-        # A suite without models keeps the fingerprint of versions in which models needed no trust.
         if not self.models:
             del parts["models"]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
@@ -243,7 +266,7 @@ def needs_trust(suite: Suite, path: Path) -> SuiteNeeds:
                 modules.append(module)
             case Address() as address:
                 addresses.append(address)
-        for value in (*server.env.values(), *server.headers.values()):
+        for value in texts_with_variables(server):
             variables += environment_names(value)
     return SuiteNeeds(
         folder=path.absolute().parent,
@@ -265,7 +288,7 @@ def server_need(server: Server, folder: Path) -> Command | Module | Address | No
     if server.module:
         return Module(server.module, server.object or "mcp")
     if server.url:
-        return Address(server.url, server.transport or "", _settings(server.headers))
+        return Address(server.url, server.transport or "", _settings(server.headers), _login_settings(server))
     return None
 
 
@@ -280,6 +303,15 @@ def server_folder(server: Server, folder: Path) -> Path:
     except RuntimeError:
         # `~name` without such a user is the name of a folder.
         return resolved(folder / server.cwd)
+
+
+def _login_settings(server: Server) -> Settings:
+    keys = {}
+    for key in ("auth", "client_id", "client_secret", "issuer", "scope"):
+        value = getattr(server, key)
+        if value is not None:
+            keys[key] = value
+    return _settings(keys)
 
 
 def _sorted(needs: Iterable[_Need]) -> tuple[_Need, ...]:

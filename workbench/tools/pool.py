@@ -20,6 +20,7 @@ from workbench.tools.answer import ServerError, UntrustedError
 from workbench.tools.connection import Connection, ServerStatus, TimeLimits, learn_written
 from workbench.tools.grant import Grant
 from workbench.tools.listings import DamagedListingError, Listing, ListingChange, Listings, definitions_for
+from workbench.tools.login_file import Logins
 from workbench.tools.mocks import Mocks
 from workbench.tools.python_code import FoundCode, PythonFunctions
 from workbench.tools.tool_pages import issues_notice
@@ -269,7 +270,8 @@ class ServerPool:
         if server.url is not None:
             from workbench.tools.url import UrlConnection
 
-            return UrlConnection(server, server.url, environment, secrets, self._limits)
+            logins = Logins(self._program.folders.logins, suite_file)
+            return UrlConnection(server, server.url, environment, secrets, self._limits, logins)
         if server.command is not None:
             from workbench.tools.server_process import CommandConnection, log_file_of
 

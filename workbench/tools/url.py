@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import importlib
 import re
 import socket
 import ssl
@@ -19,14 +20,18 @@ from workbench.dataclasses import dataclass
 from workbench.limits import MAX_MESSAGE_BYTES
 from workbench.numerals import seconds_text
 from workbench.suite.model import Server
-from workbench.tools.answer import ServerError
+from workbench.tools.answer import ServerError, clean_text
 from workbench.tools.connection import TimeLimits, filled, first_line
+from workbench.tools.login_file import LoginFile, Logins, login_settings
+from workbench.tools.redirect import LoginError
 from workbench.trajectory.events import ServerOutput
 
 if TYPE_CHECKING:
     import httpx2
     from mcp.client._transport import ReadStream, TransportStreams
     from mcp.shared.message import SessionMessage
+
+    from workbench.tools.oauth import LoginAuth, ServerLogin
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE = re.compile(r"([!-~]([\t -~]*[!-~])?)?")
@@ -62,16 +67,26 @@ class UrlConnection:
     of the environment are not used for addresses of this machine."""
 
     def __init__(
-        self, server: Server, url: str, environment: Mapping[str, str], secrets: Secrets, limits: TimeLimits
+        self,
+        server: Server,
+        url: str,
+        environment: Mapping[str, str],
+        secrets: Secrets,
+        limits: TimeLimits,
+        logins: Logins,
     ) -> None:
         self._server = server
         self._url = url
         self._environment = environment
         self._secrets = secrets
         self._limits = limits
+        self._logins = logins
+        self._login: ServerLogin | None = None
         self._exits = AsyncExitStack()
         self._refusal: str | None = None
         """The last HTTP status that refused a message: `401 Unauthorized`."""
+        self._way_out = ""
+        """The way out of that refusal, as the end of a sentence, if the login of the server knows it."""
         self._session_gone = False
         self._lost: asyncio.Future[None] | None = None
         self._reading: _Watched | None = None
@@ -112,7 +127,8 @@ class UrlConnection:
         self._lost = asyncio.get_running_loop().create_future()
         async with AsyncExitStack() as exits:
             # In a thread: the client reads the certificates of this machine, which is slow.
-            client = await asyncio.to_thread(self._client, headers)
+            auth = await self._authorization()
+            client = await asyncio.to_thread(self._client, headers, auth)
             if self._server.transport == "sse":
                 transport = sse_client(self._url, httpx_client_factory=_Given(client))
             else:
@@ -154,7 +170,7 @@ class UrlConnection:
         if self._session_gone:
             return "has forgotten the session: it was probably restarted"
         if error is None and self._refusal is not None:
-            return f"answered with {self._refusal}"
+            return f"answered with {self._refusal}{self._way_out}"
         return self._in_words(error) or "ended the connection"
 
     def why_unanswered(self, error: Exception) -> str | None:
@@ -163,12 +179,34 @@ class UrlConnection:
         if reason == _NOT_FOUND and not (self._refusal or "").startswith("404"):
             return None
         if reason in _REFUSED:
-            return f"it answered with {self._refusal or 'an HTTP error'}"
+            return f"it answered with {self._refusal or 'an HTTP error'}{self._way_out}"
         if reason.startswith(_NO_ANSWER):
             return reason
         return None
 
-    def _client(self, headers: Mapping[str, str]) -> httpx2.AsyncClient:
+    async def _authorization(self) -> LoginAuth | None:
+        """Return how the token of a login is sent with each request, `None` for a server without `auth`.
+
+        Raises ServerError if there is no valid login, and MissingVariableError."""
+        settings = login_settings(self._server, self._environment, self._secrets)
+        if settings is None:
+            return None
+        # In a thread: the client provider of the SDK is slow to import.
+        await asyncio.to_thread(importlib.import_module, "workbench.tools.oauth")
+        from workbench.tools.oauth import LoginAuth, ServerLogin
+
+        if self._login is None:
+            file, command = LoginFile(self._logins.folder, settings), self._logins.command(self._server.name)
+            limit_s = self._limits.start_s
+            self._login = ServerLogin(self._server.name, settings, file, self._secrets, command, limit_s)
+        try:
+            await self._login.token()
+        except LoginError as error:
+            message = clean_text(f"server {self._server.name!r} {error} ({self.where})")
+            raise ServerError(self._secrets.redact(message)) from error
+        return LoginAuth(self._login, self._refuse_login)
+
+    def _client(self, headers: Mapping[str, str], auth: LoginAuth | None) -> httpx2.AsyncClient:
         import httpx2
 
         # A mount without a transport takes the host from the proxies of the environment.
@@ -179,6 +217,7 @@ class UrlConnection:
                 host = f"[{host}]"
             mounts = {f"all://{host}": None}
         return httpx2.AsyncClient(
+            auth=auth,
             # Answers are held in memory as a whole, and the size of a compressed one is not known before.
             headers={"Accept-Encoding": "identity", **headers},
             timeout=httpx2.Timeout(self._limits.start_s, read=None),
@@ -191,14 +230,31 @@ class UrlConnection:
         sent = response.request
         # Only a refused message (POST) matters: a server may refuse to stream (GET) and to end a session (DELETE) with
         # any status, and works all the same.
-        if response.status_code >= 400 and sent.method == "POST":
-            self._refusal = f"{response.status_code} {response.reason_phrase}".rstrip()
-            self._session_gone |= response.status_code == 404 and "mcp-session-id" in sent.headers
-            # Over SSE the SDK only logs a refusal, and the call would wait for its answer in vain.
-            if self._session_gone or self._server.transport == "sse":
-                self._lose()
+        # The login answers the first 401 with a new token, and tells of a final one.
+        is_of_login = response.status_code == 401 and self._login is not None
+        if response.status_code >= 400 and sent.method == "POST" and not is_of_login:
+            self._refuse(response)
         if not response.headers.get("content-type", "").startswith("text/event-stream"):
             response.stream = _bounded_type()(response.stream)
+
+    def _refuse(self, response: httpx2.Response) -> None:
+        self._refusal = f"{response.status_code} {response.reason_phrase}".rstrip()
+        self._way_out = ""
+        if self._login is not None and response.status_code == 403:
+            from workbench.tools.oauth import wanted_scope
+
+            scope = wanted_scope(response)
+            if scope is not None:
+                self._way_out = f": the login lacks the scope {scope!r}: add it to scope, and log in again"
+        self._session_gone |= response.status_code == 404 and "mcp-session-id" in response.request.headers
+        # Over SSE the SDK only logs a refusal, and the call would wait for its answer in vain.
+        if self._session_gone or self._server.transport == "sse":
+            self._lose()
+
+    def _refuse_login(self, response: httpx2.Response, why: str) -> None:
+        if response.request.method == "POST":
+            self._refuse(response)
+            self._way_out = f": it {why}"
 
     def _lose(self) -> None:
         if not self.lost.done():
@@ -215,6 +271,8 @@ class UrlConnection:
         return value
 
     def _advice(self, refusal: str) -> str:
+        if self._way_out:
+            return self._way_out
         match refusal[:3]:
             case "401" | "403":
                 return ": look at its headers and the token in them"

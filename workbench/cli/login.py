@@ -1,0 +1,327 @@
+"""`workbench login`: log in to a server of a suite over OAuth, or forget its login."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
+
+from workbench.cli.parser import add_exit_codes, number_from, options_as
+from workbench.dataclasses import dataclass
+from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, USAGE
+from workbench.startup import executes
+
+if TYPE_CHECKING:
+    from workbench.tools.oauth import ServerLogin
+
+if executes(__name__):
+    import asyncio
+
+    from workbench.cli.approval import approved
+    from workbench.cli.redaction import begin_program, know_suites, shown_search, warn, write, write_redacted
+    from workbench.cli.tools import until_signalled
+    from workbench.config.models import ConfigError
+    from workbench.config.program import Program
+    from workbench.evaluation.approval import Approval, Needs
+    from workbench.evaluation.suites import NoSuitesError, load_suites
+    from workbench.numerals import counted, seconds_text
+    from workbench.show.visible import visible
+    from workbench.suite.model import Server
+    from workbench.suite.suite_file import SuiteFile
+    from workbench.tools.answer import ServerError
+    from workbench.tools.connection import MissingVariableError, TimeLimits
+    from workbench.tools.login_file import LoginFile, LoginFileError, Logins, LoginSettings, login_settings
+    from workbench.tools.pool import ServerPool
+    from workbench.tools.redirect import REDIRECT_PORT, LoginError, PortTakenError, Redirect, RedirectAnswer
+
+
+LOGIN_TIMEOUT_S = 900.0
+"""How long to wait for the person, in seconds."""
+
+_LINE_BYTES = 1 << 16
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("server", metavar="SERVER", help="the name of a server, or its address if no suite has it yet")
+    parser.add_argument(
+        "paths", nargs="*", metavar="PATH", help="the suite with the server, or a folder of suites (default: .)"
+    )
+    parser.add_argument("--forget", action="store_true", help="delete the stored login")
+    parser.add_argument(
+        "--port",
+        type=_port,
+        metavar="N",
+        help="the port of the local address to which the browser is sent; by default the same one each time, if it is "
+        "free",
+    )
+    parser.add_argument("--trust", action="store_true", help="let the suite start and reach what it names")
+    add_exit_codes(
+        parser,
+        {
+            OK: "logged in, or forgotten",
+            USAGE: "wrong usage or missing trust",
+            INFRASTRUCTURE: "the login failed",
+            INTERRUPTED: "interrupted",
+        },
+    )
+
+
+def _port(text: str) -> int:
+    return number_from(text, 1, 65535)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Log in to a server, or forget its login; returns an exit code."""
+    return log_in(options_as(LoginOptions, arguments))
+
+
+class RefusedError(Exception):
+    """The command cannot be carried out; the message has the reason and the way out."""
+
+
+@dataclass(frozen=True)
+class LoginOptions:
+    """The server to log in to, and how."""
+
+    server: str
+    paths: Sequence[str]
+    forget: bool
+    port: int | None
+    trust: bool
+
+
+@dataclass(frozen=True)
+class _Target:
+    """The server to log in to; `file` is its suite, `None` for an address."""
+
+    server: Server
+    settings: LoginSettings
+    file: SuiteFile | None
+
+
+def log_in(options: LoginOptions) -> int:
+    """Log in to a server, or forget its login; returns an exit code."""
+    program = begin_program()
+    try:
+        target = _target(options, program)
+        if options.forget:
+            return asyncio.run(_forget(target, program))
+        approval = None
+        if target.file is not None:
+            approval = approved(Needs.of_servers([target.file], program), program, all_of_them=options.trust)
+            if approval is None:
+                return USAGE
+        pool = ServerPool(program)
+        return asyncio.run(until_signalled(pool, _log_in(target, options, program, approval, pool)))
+    except (NoSuitesError, RefusedError, LoginFileError) as error:
+        warn(str(error), program.secrets)
+        return USAGE
+
+
+def _target(options: LoginOptions, program: Program) -> _Target:
+    """Return the server that is meant.
+
+    Raises NoSuitesError and RefusedError."""
+    if options.server.startswith(("http://", "https://")):
+        if options.paths:
+            raise RefusedError("an address needs no suite: leave out the path, or give the server's name")
+        server = Server(name=options.server, url=options.server, auth="oauth")
+        return _Target(server, LoginSettings(options.server, "oauth"), None)
+    with shown_search() as search:
+        files = load_suites(options.paths or ["."], search)
+    know_suites(program, files)
+    targets: dict[str, _Target] = {}
+    others: set[str] = set()
+    for file in files:
+        if file.suite is None:
+            continue
+        servers = list(file.suite.servers)
+        for variant in file.suite.variants:
+            servers += variant.servers
+        for server in servers:
+            if server.name == options.server:
+                target = _target_in(file, server, program)
+                targets.setdefault(target.settings.file_name, target)
+            elif server.auth is not None:
+                others.add(server.name)
+    if len(targets) > 1:
+        places = ", ".join(sorted({str(target.file.path) for target in targets.values() if target.file is not None}))
+        raise RefusedError(f"several servers have the name {options.server}: name the suite of one ({places})")
+    for target in targets.values():
+        return target
+    for file in files:
+        for problem in file.errors:
+            raise RefusedError(f"there is no server {options.server!r}, and {file.path} has problems: {problem}")
+    known = ", ".join(sorted(others)) or "none"
+    raise RefusedError(f"there is no server {options.server!r} in the suites; servers with auth: {known}")
+
+
+def _target_in(file: SuiteFile, server: Server, program: Program) -> _Target:
+    where = f"server {server.name!r} of {file.path}"
+    try:
+        settings = login_settings(server, program.environment.of(file.path.parent), program.secrets)
+    except ConfigError as error:
+        raise RefusedError("; ".join(error.problems)) from error
+    except MissingVariableError as error:
+        raise RefusedError(f"{where} needs the environment variable {error.name}, which is not set") from error
+    if settings is None:
+        raise RefusedError(f'{where} has no login: write auth = "oauth" beside its url')
+    return _Target(server, settings, file)
+
+
+async def _forget(target: _Target, program: Program) -> int:
+    file = LoginFile(program.folders.logins, target.settings)
+    async with file.alone():
+        was_there = file.forget()
+    done = "the login is forgotten" if was_there else "there was no login"
+    write(f"{target.server.name}: {done}\n")
+    return OK
+
+
+async def _log_in(
+    target: _Target, options: LoginOptions, program: Program, approval: Approval | None, pool: ServerPool
+) -> int:
+    # Imported in a thread: the client provider of the SDK is slow to import, and signals are taken meanwhile.
+    login = await asyncio.to_thread(_login_of, target, program)
+    name = target.server.name
+    try:
+        if target.settings.auth == "client_credentials":
+            await login.token()
+        else:
+            await _by_person(login, target, options.port)
+    except LoginError as error:
+        warn(f"server {name!r} {error}", program.secrets)
+        return INFRASTRUCTURE
+    except (PortTakenError, LoginFileError) as error:
+        warn(str(error), program.secrets)
+        return INFRASTRUCTURE
+    except asyncio.CancelledError:
+        warn("the login was given up, and nothing was stored")
+        raise
+    if target.file is None:
+        write(f"{name}: logged in\n")
+        return OK
+    assert approval is not None
+    try:
+        server = await pool.started(target.file.path, target.server, approval.grants[target.file.path])
+    except ServerError as error:
+        warn(f"logged in, but {error}", program.secrets)
+        return INFRASTRUCTURE
+    write(f"{name}: logged in, with {counted(len(server.tools), 'tool')}\n")
+    return OK
+
+
+def _login_of(target: _Target, program: Program) -> ServerLogin:
+    from workbench.tools.oauth import ServerLogin
+
+    folder, name = program.folders.logins, target.server.name
+    command = f"workbench login {name}"
+    if target.file is not None:
+        command = Logins(folder, target.file.path).command(name)
+    file = LoginFile(folder, target.settings)
+    return ServerLogin(name, target.settings, file, program.secrets, command, TimeLimits().start_s)
+
+
+async def _by_person(login: ServerLogin, target: _Target, port: int | None) -> None:
+    async with AsyncExitStack() as exits:
+        try:
+            redirect = await exits.enter_async_context(Redirect(REDIRECT_PORT if port is None else port))
+        except PortTakenError:
+            # A client that was registered by hand is known with this address alone.
+            if port is not None or target.settings.client_id is not None:
+                raise
+            redirect = await exits.enter_async_context(Redirect(0))
+        await login.log_in(_AtTerminal(redirect, os.environ))
+
+
+class _AtTerminal:
+    """A person at the terminal, with a browser there or elsewhere."""
+
+    def __init__(self, redirect: Redirect, environment: Mapping[str, str]) -> None:
+        self.redirect = redirect.address
+        self._redirect = redirect
+        self._can_open = sys.stdin.isatty() and sys.stdout.isatty() and _has_browser(environment)
+
+    async def answer_to(self, address: str) -> RedirectAnswer:
+        """Print the address, and wait for the browser's answer or a pasted one.
+
+        Raises LoginError."""
+        # Not redacted: nothing in it is secret, and one hidden word would spoil it.
+        write_redacted(f"open this address, and log in:\n\n{visible(address)}\n\n")
+        hint = f"then the browser goes to {self.redirect}; if it cannot reach this machine, paste that address here"
+        if self._can_open:
+            hint = f"press Enter to open it in a browser here; {hint}"
+        write(f"{hint}\n")
+        sys.stdout.flush()
+        answer = asyncio.create_task(self._redirect.answer_to(address))
+        # The task has to expect the answer before the first line is read.
+        await asyncio.sleep(0)
+
+        def take(line: str) -> None:
+            if line.strip():
+                problem = self._redirect.take(line)
+                if problem is not None:
+                    warn(problem)
+            elif self._can_open and not answer.done():
+                _open_browser(address)
+
+        reading = _read_lines(take)
+        try:
+            async with asyncio.timeout(LOGIN_TIMEOUT_S):
+                return await answer
+        except TimeoutError:
+            raise LoginError(f"was not logged in to within {seconds_text(LOGIN_TIMEOUT_S)}: try again") from None
+        finally:
+            reading()
+
+
+def _read_lines(take: Callable[[str], None]) -> Callable[[], None]:
+    """Pass each line of standard input on, and return a function that ends this."""
+    # The descriptor is read without Python's buffer, whose lock a thread would hold at the end of the program.
+    loop, descriptor, held = asyncio.get_running_loop(), sys.stdin.fileno(), bytearray()
+
+    def end() -> None:
+        loop.remove_reader(descriptor)
+
+    def read() -> None:
+        try:
+            piece = os.read(descriptor, _LINE_BYTES)
+        except OSError:
+            piece = b""
+        held.extend(piece)
+        *lines, rest = bytes(held).split(b"\n")
+        held[:] = rest[-_LINE_BYTES:]
+        if not piece:
+            end()
+            lines, held[:] = [bytes(held)] if held else [], b""
+        for line in lines:
+            take(line.decode(errors="replace"))
+
+    try:
+        loop.add_reader(descriptor, read)
+    except (OSError, ValueError):
+        # A file or /dev/null cannot be waited for, and has all of its lines.
+        for line in sys.stdin:
+            take(line)
+        return lambda: None
+    return end
+
+
+def _has_browser(environment: Mapping[str, str]) -> bool:
+    """Return whether a browser with a window can be opened; one in this terminal would take it over."""
+    if sys.platform in ("darwin", "win32"):
+        return "SSH_CONNECTION" not in environment
+    return bool(environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY"))
+
+
+def _open_browser(address: str) -> None:
+    import threading
+    import webbrowser
+
+    if not address.startswith(("http://", "https://")):
+        return
+    # In a thread: some systems wait until the browser has started.
+    threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()

@@ -1,0 +1,198 @@
+"""Stores the logins of servers: one private file for each, locked while a process renews its tokens."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import shlex
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import field
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from workbench.config.secrets import Secrets
+from workbench.dataclasses import dataclass
+from workbench.suite.files import LockedError, from_here, locked
+from workbench.suite.model import Server, ServerAuth
+from workbench.suite.trust import write_atomically
+from workbench.tools.connection import filled
+
+LOCK_TIMEOUT_S = 60.0
+"""How long to wait for another process that renews a token, in seconds: longer than its requests may take."""
+
+_LOCK_AGAIN_S = 0.02
+
+_EARLY_S = 30.0
+_EARLY_SHARE = 0.1
+
+
+@dataclass(frozen=True)
+class LoginSettings:
+    """The keys of a server about its login, with the values of their variables."""
+
+    url: str
+    auth: ServerAuth
+    client_id: str | None = None
+    client_secret: str | None = field(default=None, repr=False)
+    issuer: str | None = None
+    scope: str | None = None
+
+    @property
+    def file_name(self) -> str:
+        """The name of the login's file, of everything that decides for whom and for what the tokens are."""
+        keys = [self.url, self.auth, self.client_id, self.issuer, self.scope]
+        return f"{hashlib.sha256(json.dumps(keys).encode()).hexdigest()[:32]}.json"
+
+
+def login_settings(server: Server, environment: Mapping[str, str], secrets: Secrets) -> LoginSettings | None:
+    """Return how to log in to a server, `None` if it has no `auth`.
+
+    Raises MissingVariableError if a variable is not set."""
+    if server.auth is None or server.url is None:
+        return None
+    client_id = client_secret = None
+    if server.client_id is not None:
+        # Not a secret: it is part of the address that the person opens.
+        client_id = filled(server.client_id, environment, Secrets())
+    if server.client_secret is not None:
+        client_secret = filled(server.client_secret, environment, secrets)
+    return LoginSettings(server.url, server.auth, client_id, client_secret, server.issuer, server.scope)
+
+
+@dataclass(frozen=True)
+class Logins:
+    """The folder of the stored logins, and the suite with the servers that they are for."""
+
+    folder: Path
+    suite_file: Path
+
+    def command(self, server: str) -> str:
+        """Return the command that logs in to a server of the suite."""
+        return f"workbench login {shlex.quote(server)} {shlex.quote(from_here(str(self.suite_file)))}"
+
+
+class StoredLogin(BaseModel):
+    """The tokens of a login, and what their renewal needs, as the MCP SDK writes it.
+
+    `expires_at` is the time of the system clock at which the access token ends, in seconds."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+
+    format: Literal[1] = 1
+    url: str
+    tokens: dict[str, JsonValue] = Field(repr=False)
+    expires_at: float | None = None
+    client: dict[str, JsonValue] | None = Field(default=None, repr=False)
+    authorization_server: str | None = None
+    authorization_metadata: dict[str, JsonValue] | None = None
+    resource_metadata: dict[str, JsonValue] | None = None
+
+    @property
+    def access_token(self) -> str:
+        """The token that is sent to the server, "" without one."""
+        return _text(self.tokens.get("access_token"))
+
+    @property
+    def can_be_renewed(self) -> bool:
+        """Whether there is a token that renews the access token."""
+        return bool(_text(self.tokens.get("refresh_token")))
+
+    def is_valid(self, now_s: float) -> bool:
+        """Return whether the access token has not expired, with some time to spare."""
+        if self.expires_at is None:
+            return bool(self.access_token)
+        lifetime_s = self.tokens.get("expires_in")
+        early_s = _EARLY_S
+        if isinstance(lifetime_s, int | float):
+            early_s = min(early_s, lifetime_s * _EARLY_SHARE)
+        return bool(self.access_token) and now_s < self.expires_at - early_s
+
+    def learn(self, server: str, secrets: Secrets) -> None:
+        """Register the secrets of the login of a server."""
+        name = server.upper().replace("-", "_")
+        secrets.add(f"{name}_TOKEN", self.access_token)
+        secrets.add(f"{name}_REFRESH_TOKEN", _text(self.tokens.get("refresh_token")))
+        if self.client is not None:
+            secrets.add(f"{name}_CLIENT_SECRET", _text(self.client.get("client_secret")))
+
+
+class LoginFileError(Exception):
+    """A stored login cannot be read or written; the message gives the file, the reason and the way out."""
+
+
+class LoginFile:
+    """The file of one login, readable and writable by its owner only."""
+
+    def __init__(self, folder: Path, settings: LoginSettings) -> None:
+        self._path = folder / settings.file_name
+
+    def read(self) -> StoredLogin | None:
+        """Return the stored login, `None` if there is none.
+
+        Raises LoginFileError."""
+        try:
+            return StoredLogin.model_validate_json(self._path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except ValidationError:
+            # The error could quote a token.
+            raise LoginFileError(f"{self._path} is damaged: delete it, and log in again") from None
+        except OSError as error:
+            raise LoginFileError(f"{self._path} cannot be read: {error.strerror}") from error
+
+    def write(self, login: StoredLogin) -> None:
+        """Replace the stored login as a whole.
+
+        Raises LoginFileError."""
+        try:
+            self._make_folder()
+            write_atomically(self._path, login.model_dump_json(exclude_none=True).encode())
+        except OSError as error:
+            raise LoginFileError(f"the login cannot be stored in {self._path}: {error.strerror}") from error
+
+    def forget(self) -> bool:
+        """Delete the stored login, and return whether there was one.
+
+        Raises LoginFileError."""
+        try:
+            self._path.unlink()
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise LoginFileError(f"{self._path} cannot be deleted: {error.strerror}") from error
+        return True
+
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator[None]:
+        """Hold the lock of the login against other connections and other processes.
+
+        Raises LoginFileError if it stays locked."""
+        deadline = time.monotonic() + LOCK_TIMEOUT_S
+        with ExitStack() as held:
+            while True:
+                try:
+                    self._make_folder()
+                    # Never waited for in a thread: a wait that is cancelled there would take the lock and keep it.
+                    held.enter_context(locked(self._path.with_suffix(".lock"), 0.0))
+                    break
+                except LockedError:
+                    if time.monotonic() >= deadline:
+                        raise LoginFileError(f"another program keeps {self._path} locked: end it") from None
+                except OSError as error:
+                    raise LoginFileError(f"{self._path} cannot be locked: {error.strerror}") from error
+                await asyncio.sleep(_LOCK_AGAIN_S)
+            yield
+
+    def _make_folder(self) -> None:
+        folder = self._path.parent
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.chmod(0o700)
+
+
+def _text(value: JsonValue) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,546 @@
+"""Logs in to servers over OAuth, and renews their tokens, with the client provider of the MCP SDK."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import httpx2
+from mcp.client.auth import OAuthClientProvider, OAuthFlowError, OAuthRegistrationError, OAuthTokenError
+from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
+from mcp.client.auth.utils import (
+    extract_field_from_www_auth,
+    extract_resource_metadata_from_www_auth,
+    extract_scope_from_www_auth,
+    issuers_match,
+)
+from mcp.shared.auth import (
+    AuthorizationCodeResult,
+    OAuthClientInformationFull,
+    OAuthClientMetadata,
+    OAuthMetadata,
+    OAuthToken,
+    ProtectedResourceMetadata,
+)
+from pydantic import AnyUrl, BaseModel, ValidationError
+
+from workbench.config.models import is_loopback
+from workbench.config.secrets import Secrets
+from workbench.numerals import seconds_text
+from workbench.tools.answer import clean_text
+from workbench.tools.connection import first_line
+from workbench.tools.login_file import LoginFile, LoginFileError, LoginSettings, StoredLogin
+from workbench.tools.redirect import LoginError, RedirectAnswer
+
+_MAX_ANSWER_BYTES = 1 << 20
+
+_NO_LONGER = ("invalid_grant", "invalid_client", "unauthorized_client")
+"""The errors of an authorization server that end a login (RFC 6749, section 5.2)."""
+
+_PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+
+# The SDK's provider is an `httpx2.Auth` that sends, is refused, finds the authorization server, asks the person and
+# sends again, all under one lock that is held until the answer begins: parallel calls would wait for each other, and
+# every call could open a browser. So its flow is driven here by itself, with a request that is refused; a connection
+# sends the tokens, and only their renewal is serialised.
+
+
+class Person(Protocol):
+    """The person who logs in; `redirect` is the address to which the browser is sent after it."""
+
+    redirect: str
+
+    async def answer_to(self, address: str) -> RedirectAnswer:
+        """Show the address of the authorization server, and return its answer.
+
+        Raises LoginError if the answer is an error."""
+
+
+class ServerLogin:
+    """The login of a server, for all its connections.
+
+    `command` is the command that logs in, and `timeout_s` the limit of one request in seconds."""
+
+    def __init__(
+        self, server: str, settings: LoginSettings, file: LoginFile, secrets: Secrets, command: str, timeout_s: float
+    ) -> None:
+        self._server = server
+        self._settings = settings
+        self._file = file
+        self._secrets = secrets
+        self._command = command
+        self._timeout_s = timeout_s
+        self._login: StoredLogin | None = None
+        self._renewing = asyncio.Lock()
+
+    async def token(self, refused: str | None = None) -> str:
+        """Return a token that is valid, and is not the one that was `refused`; renewed if necessary.
+
+        Raises LoginError if there is none."""
+        if (token := self._usable(refused)) is not None:
+            return token
+        async with self._renewing:
+            if (token := self._usable(refused)) is not None:
+                return token
+            try:
+                return await self._renewed(refused)
+            except LoginFileError as error:
+                raise LoginError(f"cannot be logged in to: {error}") from error
+
+    async def log_in(self, person: Person) -> None:
+        """Let a person log in, and store the login.
+
+        Raises LoginError."""
+        try:
+            provider = _PersonProvider(self._settings, person)
+            login = await self._authorized(provider)
+            async with self._file.alone():
+                self._file.write(login)
+        except LoginFileError as error:
+            raise LoginError(f"was logged in to in vain: {error}") from error
+
+    def wants_login(self, why: str = "") -> LoginError:
+        """Return the error for a server without a valid login; `why` begins with a space."""
+        return LoginError(f"wants a login{why}: run '{self._command}'")
+
+    def _usable(self, refused: str | None) -> str | None:
+        login = self._login
+        if login is None or login.access_token == refused or not login.is_valid(time.time()):
+            return None
+        return login.access_token
+
+    async def _renewed(self, refused: str | None) -> str:
+        # Refresh tokens are used up, so another process that has just renewed has the only valid ones.
+        async with self._file.alone():
+            self._take(self._file.read())
+            if (token := self._usable(refused)) is not None:
+                return token
+            if self._settings.auth == "client_credentials":
+                login = await self._authorized(_MachineProvider(self._settings))
+            else:
+                login = await self._refreshed(refused)
+            # Nothing is awaited between the answer and this line: a run that is stopped must not lose the tokens.
+            self._take(login)
+            self._file.write(login)
+        return login.access_token
+
+    def _take(self, login: StoredLogin | None) -> None:
+        self._login = login
+        if login is not None:
+            login.learn(self._server, self._secrets)
+
+    async def _refreshed(self, refused: str | None) -> StoredLogin:
+        login = self._login
+        if login is None:
+            raise self.wants_login()
+        if not login.can_be_renewed or login.client is None:
+            raise self.wants_login(" (the last one has expired)" if refused is None else " (it refused the last one)")
+        provider = _PersonProvider(self._settings)
+        try:
+            _resume(provider, login, self._settings)
+        except ValidationError:
+            raise self.wants_login(" (the last one was not stored completely)") from None
+        requests = _Requests(self._settings.url, self._timeout_s, self._secrets)
+        try:
+            await requests.drive(provider)
+            tokens = provider.context.current_tokens
+            if tokens is not None:
+                return _stored(provider, self._settings)
+        except (OAuthFlowError, httpx2.HTTPError, TimeoutError, ValidationError) as error:
+            raise LoginError(f"cannot renew its login: {requests.reason(error)}") from error
+        if requests.error_code() in _NO_LONGER:
+            self._file.forget()
+            raise self.wants_login(" (the last one has ended)")
+        raise LoginError(f"cannot renew its login: {requests.last_refusal()}")
+
+    async def _authorized(self, provider: _PersonProvider | _MachineProvider) -> StoredLogin:
+        """Return a new login.
+
+        Raises LoginError."""
+        requests = _Requests(self._settings.url, self._timeout_s, self._secrets)
+        try:
+            await requests.drive(provider, await requests.refusal(self._settings.scope))
+        except (OAuthFlowError, httpx2.HTTPError, TimeoutError, ValidationError) as error:
+            raise LoginError(f"cannot be logged in to: {requests.why_not_authorized(error, provider)}") from error
+        login = _stored(provider, self._settings)
+        login.learn(self._server, self._secrets)
+        return login
+
+
+class LoginAuth(httpx2.Auth):
+    """Sends the token of a login with each request, and once more with a new one if the server refuses it.
+
+    A final refusal is passed to `on_refusal` with its reason."""
+
+    requires_response_body = True
+
+    def __init__(self, login: ServerLogin, on_refusal: Callable[[httpx2.Response, str], object]) -> None:
+        self._login = login
+        self._on_refusal = on_refusal
+
+    async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        # An exception would end the transport of the SDK without a reason, so the request is sent without a token.
+        why, token = "", None
+        try:
+            token = await self._login.token()
+            request.headers["Authorization"] = f"Bearer {token}"
+        except LoginError as error:
+            why = str(error)
+        response = yield request
+        if response.status_code == 401 and token is not None:
+            try:
+                request.headers["Authorization"] = f"Bearer {await self._login.token(token)}"
+                response = yield request
+                why = str(self._login.wants_login(" (it refused a new token)"))
+            except LoginError as error:
+                why = str(error)
+        if response.status_code == 401:
+            self._on_refusal(response, why)
+
+
+def wanted_scope(response: httpx2.Response) -> str | None:
+    """Return the scope that a server misses in a token, `None` if it refuses for another reason."""
+    if extract_field_from_www_auth(response, "error") != "insufficient_scope":
+        return None
+    return extract_scope_from_www_auth(response)
+
+
+class _Provider(Protocol):
+    context: Any
+
+    def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]: ...
+
+
+class _NoStorage:
+    """A storage of the SDK that keeps nothing: logins are stored as a whole, with their expiry and metadata."""
+
+    async def get_tokens(self) -> OAuthToken | None:
+        return None
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        pass
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        return None
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        pass
+
+
+class _PersonProvider(OAuthClientProvider):
+    """Authorizes by a person's answer, at the issuer of the settings if they name one."""
+
+    def __init__(self, settings: LoginSettings, person: Person | None = None) -> None:
+        redirects = [AnyUrl("http://127.0.0.1/callback" if person is None else person.redirect)]
+        metadata = OAuthClientMetadata(
+            client_name="Toolcall Workbench",
+            redirect_uris=redirects,
+            grant_types=["authorization_code", "refresh_token"],
+            token_endpoint_auth_method="none",
+            scope=settings.scope,
+        )
+        super().__init__(settings.url, metadata, _NoStorage(), self._show, self._answered)
+        self._settings = settings
+        self._person = person
+        self._answer: RedirectAnswer | None = None
+        self._initialized = True  # there is nothing in the storage
+        self.context.auth_server_url = settings.issuer
+        if settings.client_id is not None:
+            self.context.client_info = OAuthClientInformationFull(
+                client_id=settings.client_id,
+                client_secret=settings.client_secret,
+                redirect_uris=redirects,
+                token_endpoint_auth_method="none" if settings.client_secret is None else "client_secret_basic",
+                scope=settings.scope,
+                issuer=settings.issuer,
+            )
+
+    def _select_authorization_server(self, advertised: list[str]) -> str:
+        return _at_issuer(advertised, self._settings.issuer)
+
+    async def _perform_authorization(self) -> httpx2.Request:
+        # Without metadata, the SDK would send codes and secrets to the server itself.
+        if self.context.oauth_metadata is None and self._settings.issuer is not None:
+            raise OAuthFlowError(_no_metadata(self._settings.issuer))
+        _choose_method(self)
+        return await super()._perform_authorization()
+
+    async def _show(self, address: str) -> None:
+        assert self._person is not None
+        self._answer = await self._person.answer_to(address)
+
+    async def _answered(self) -> AuthorizationCodeResult:
+        answer = self._answer
+        assert answer is not None
+        return AuthorizationCodeResult(code=answer.code, state=answer.state, iss=answer.iss)
+
+
+class _MachineProvider(ClientCredentialsOAuthProvider):
+    """Authorizes by the id and the secret of a client, at the issuer of the settings alone."""
+
+    def __init__(self, settings: LoginSettings) -> None:
+        assert settings.client_id is not None and settings.client_secret is not None
+        super().__init__(
+            settings.url,
+            _NoStorage(),
+            settings.client_id,
+            settings.client_secret,
+            scope=settings.scope,
+            issuer=settings.issuer,
+        )
+        self._settings = settings
+        self.context.auth_server_url = settings.issuer
+
+    def _select_authorization_server(self, advertised: list[str]) -> str:
+        return _at_issuer(advertised, self._settings.issuer)
+
+    async def _perform_authorization(self) -> httpx2.Request:
+        _choose_method(self)
+        return await super()._perform_authorization()
+
+
+def _at_issuer(advertised: list[str], issuer: str | None) -> str:
+    """Return the authorization server to use among those that the server names.
+
+    Raises OAuthFlowError if the suite names another one."""
+    if issuer is None:
+        return advertised[0]
+    for each in advertised:
+        if issuers_match(each, issuer):
+            return each
+    raise OAuthFlowError(f"it names the authorization server {advertised[0]}, and the suite has issuer = {issuer!r}")
+
+
+def _no_metadata(issuer: str) -> str:
+    return f"the authorization server {issuer} does not describe itself: look at issuer"
+
+
+def _choose_method(provider: OAuthClientProvider) -> None:
+    """Choose how the client's secret is sent, as the authorization server takes it."""
+    client, metadata = provider.context.client_info, provider.context.oauth_metadata
+    if client is None or metadata is None or client.token_endpoint_auth_method != "client_secret_basic":
+        return
+    methods = metadata.token_endpoint_auth_methods_supported or ()
+    if "client_secret_post" in methods and "client_secret_basic" not in methods:
+        client.token_endpoint_auth_method = "client_secret_post"
+
+
+class _Requests:
+    """Sends the requests of one flow, and explains its failure."""
+
+    def __init__(self, url: str, timeout_s: float, secrets: Secrets) -> None:
+        self._url = url
+        self._timeout_s = timeout_s
+        self._secrets = secrets
+        self._sent: httpx2.Request | None = None
+        self._answer: httpx2.Response | None = None
+        self._asks = True
+        """Whether the server itself asked for a login."""
+
+    async def refusal(self, scope: str | None) -> httpx2.Response:
+        """Return the server's refusal of a request without a token, with the scope that is wanted."""
+        async with await _client() as client, asyncio.timeout(self._timeout_s):
+            response = await self._ping(client, "POST")
+            # Over server-sent events, messages have an address that the server tells first.
+            if response.status_code == 405:
+                response = await self._ping(client, "GET")
+        if response.status_code == 404:
+            raise OAuthFlowError(f"{_shown(self._url)} answers with 404 Not Found: look at the path of its address")
+        self._asks = response.status_code == 401
+        words = []
+        wanted = scope or extract_scope_from_www_auth(response)
+        if wanted is not None:
+            words.append(f'scope="{wanted}"')
+        metadata = extract_resource_metadata_from_www_auth(response)
+        if metadata is not None:
+            words.append(f'resource_metadata="{metadata}"')
+        # Also for a server that asks later: a login that was asked for is made.
+        return httpx2.Response(401, headers={"WWW-Authenticate": f"Bearer {', '.join(words)}"})
+
+    async def _ping(self, client: httpx2.AsyncClient, method: str) -> httpx2.Response:
+        headers, document = {"Accept": "application/json, text/event-stream"}, None
+        if method == "POST":
+            document = _PING
+        self._sent = client.build_request(method, self._url, json=document, headers=headers)
+        response = await client.send(self._sent, stream=True)
+        # Only the head matters, and a stream of events would not end.
+        await response.aclose()
+        return response
+
+    async def drive(self, provider: _Provider, refusal: httpx2.Response | None = None) -> None:
+        """Send the requests of a provider's flow until it has tokens.
+
+        `refusal` answers the request that wants them; without it, only tokens that can be refreshed are."""
+        request = httpx2.Request("POST", self._url)
+        async with await _client() as client, aclosing(provider.async_auth_flow(request)) as flow:
+            outgoing = await anext(flow)
+            while True:
+                if outgoing is not request:
+                    answer = await self._send(client, outgoing)
+                elif refusal is not None:
+                    answer, refusal = refusal, None
+                    answer.request = request
+                else:
+                    return
+                outgoing = await flow.asend(answer)
+
+    async def _send(self, client: httpx2.AsyncClient, request: httpx2.Request) -> httpx2.Response:
+        self._sent, self._answer = request, None
+        url = str(request.url)
+        is_safe = request.url.scheme == "https" or is_loopback(url)
+        if not is_safe and _origin(url) != _origin(self._url):
+            raise OAuthFlowError(f"it leads to {_shown(url)}, which has no TLS: nothing was sent there")
+        body = bytearray()
+        async with asyncio.timeout(self._timeout_s):
+            response = await client.send(request, stream=True)
+            try:
+                async for chunk in response.aiter_bytes():
+                    body += chunk
+                    if len(body) > _MAX_ANSWER_BYTES:
+                        raise OAuthFlowError(f"{_shown(url)} answers with more than 1 MiB")
+            finally:
+                await response.aclose()
+        headers = [(name, value) for name, value in response.headers.multi_items() if name not in _OF_THE_BODY]
+        self._answer = httpx2.Response(response.status_code, headers=headers, content=bytes(body), request=request)
+        return self._answer
+
+    def reason(self, error: Exception) -> str:
+        """Return why a request of the flow failed, or the provider gave up."""
+        where = self._url
+        if self._sent is not None:
+            where = _shown(str(self._sent.url))
+        if isinstance(error, TimeoutError):
+            return f"{where} does not answer within {seconds_text(self._timeout_s)}"
+        if isinstance(error, httpx2.HTTPError):
+            return f"{where} cannot be reached ({self._clean(first_line(error))})"
+        if isinstance(error, OAuthTokenError) and self._answer is not None:
+            return self.last_refusal()
+        if isinstance(error, ValidationError):
+            return f"{where} answers with something else than OAuth describes"
+        return self._clean(first_line(error))
+
+    def why_not_authorized(self, error: Exception, provider: OAuthClientProvider) -> str:
+        """Return why there is no login, with a way out."""
+        known = provider.context.oauth_metadata is not None
+        if not known and not self._asks:
+            return "it does not ask for a login: remove auth, or look at its address"
+        if isinstance(error, OAuthRegistrationError):
+            if not known:
+                return "it does not say where to log in: look at its address, or give it a token in headers"
+            return (
+                f"{self.last_refusal()}, so it registers no clients by itself: register one there by hand, with the "
+                f"redirect address {_redirect_of(provider)}, and give its client_id, and if it has one its "
+                "client_secret with the issuer, in the suite"
+            )
+        if self.error_code() in _NO_LONGER:
+            return f"{self.last_refusal()}: look at client_id and client_secret"
+        return self.reason(error)
+
+    def error_code(self) -> str | None:
+        """Return the OAuth error in the last answer, if there is one."""
+        value = self._error().get("error")
+        return value if isinstance(value, str) else None
+
+    def last_refusal(self) -> str:
+        """Return the last answer in words: its address, its status and its error."""
+        answer = self._answer
+        assert answer is not None and self._sent is not None
+        text = f"{_shown(str(self._sent.url))} answers with {answer.status_code} {answer.reason_phrase}".rstrip()
+        error = self._error()
+        said = error.get("error_description") or error.get("error")
+        if isinstance(said, str):
+            text += f" ({self._clean(first_line(ValueError(said)))})"
+        return text
+
+    def _error(self) -> Mapping[str, object]:
+        if self._answer is None:
+            return {}
+        try:
+            document = json.loads(self._answer.content)
+        except (ValueError, RecursionError):
+            return {}
+        return document if isinstance(document, dict) else {}
+
+    def _clean(self, text: str) -> str:
+        return self._secrets.redact(clean_text(text))
+
+
+_OF_THE_BODY = ("content-encoding", "content-length", "transfer-encoding")
+"""Headers that are about a body before it was read."""
+
+_LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
+
+
+async def _client() -> httpx2.AsyncClient:
+    """Return a client that does not use the proxies of the environment for addresses of this machine."""
+
+    def made() -> httpx2.AsyncClient:
+        mounts = {f"all://{host}": None for host in _LOCAL_HOSTS}
+        return httpx2.AsyncClient(headers={"Accept-Encoding": "identity"}, timeout=None, mounts=mounts)
+
+    # In a thread: the client reads the certificates of this machine, which is slow.
+    return await asyncio.to_thread(made)
+
+
+def _resume(provider: OAuthClientProvider, login: StoredLogin, settings: LoginSettings) -> None:
+    """Set a provider to an expired token of a stored login, which is then refreshed.
+
+    Raises ValidationError for a login that is not complete."""
+    context = provider.context
+    context.current_tokens = OAuthToken.model_validate(login.tokens)
+    context.token_expiry_time = 1.0
+    if settings.client_id is None:
+        context.client_info = OAuthClientInformationFull.model_validate(login.client)
+    context.auth_server_url = login.authorization_server
+    # Without metadata, the SDK would send the refresh token to the server itself.
+    if login.authorization_metadata is not None:
+        context.oauth_metadata = OAuthMetadata.model_validate(login.authorization_metadata)
+    if login.resource_metadata is not None:
+        context.protected_resource_metadata = ProtectedResourceMetadata.model_validate(login.resource_metadata)
+    _choose_method(provider)
+
+
+def _stored(provider: OAuthClientProvider, settings: LoginSettings) -> StoredLogin:
+    context = provider.context
+    assert context.current_tokens is not None
+    client = context.client_info
+    # The secret of a client that the suite names is in its variable, and is not stored.
+    if client is not None and settings.client_secret is not None:
+        client = client.model_copy(update={"client_secret": None})
+    return StoredLogin(
+        url=settings.url,
+        tokens=_document(context.current_tokens) or {},
+        expires_at=context.token_expiry_time,
+        client=_document(client),
+        authorization_server=context.auth_server_url,
+        authorization_metadata=_document(context.oauth_metadata),
+        resource_metadata=_document(context.protected_resource_metadata),
+    )
+
+
+def _document(model: BaseModel | None) -> dict[str, Any] | None:
+    if model is None:
+        return None
+    return model.model_dump(mode="json", exclude_none=True)
+
+
+def _redirect_of(provider: OAuthClientProvider) -> str:
+    redirects = provider.context.client_metadata.redirect_uris
+    assert redirects is not None
+    return str(redirects[0])
+
+
+def _origin(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc
+
+
+def _shown(url: str) -> str:
+    """Return an address without user, query and fragment, which may hold secrets."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -1,0 +1,123 @@
+"""Receives the answer of an authorization server: by a local address to which the browser is sent, or pasted."""
+
+from __future__ import annotations
+
+import asyncio
+from types import TracebackType
+from urllib.parse import parse_qs, urlsplit
+
+from workbench.dataclasses import dataclass
+
+REDIRECT_PORT = 47323
+"""The port of the local address, if it is free: the same each time, so that it can be registered and forwarded."""
+
+_HOST = "127.0.0.1"
+_PATH = "/callback"
+
+_PAGE = """<!doctype html><meta charset="utf-8"><title>Workbench</title><p>{text}</p>
+"""
+
+
+class LoginError(Exception):
+    """A login failed; the message is the predicate of a sentence whose subject is the server."""
+
+
+class PortTakenError(Exception):
+    """Another program listens on the port."""
+
+
+@dataclass(frozen=True)
+class RedirectAnswer:
+    """What an authorization server tells in a redirect: a code, and who gave it (RFC 9207)."""
+
+    code: str
+    state: str
+    iss: str | None = None
+
+
+class Redirect:
+    """A local address that waits for one answer, open while it is entered.
+
+    Entering raises PortTakenError. Answers with another state than the expected one are not those of this login, and
+    are refused without an end to the waiting."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self._state: str | None = None
+        self._answer: asyncio.Future[RedirectAnswer] | None = None
+        self._server: asyncio.Server | None = None
+        self._open: set[asyncio.StreamWriter] = set()
+
+    @property
+    def address(self) -> str:
+        """The address to which the authorization server sends the browser."""
+        return f"http://{_HOST}:{self.port}{_PATH}"
+
+    async def __aenter__(self) -> Redirect:
+        try:
+            self._server = await asyncio.start_server(self._serve, _HOST, self.port)
+        except OSError as error:
+            raise PortTakenError(f"cannot listen on port {self.port}: {error.strerror}") from error
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        assert self._server is not None
+        self._server.close()
+        for writer in self._open:
+            writer.close()
+
+    async def answer_to(self, address: str) -> RedirectAnswer:
+        """Wait for the answer to the request of the authorization address.
+
+        Raises LoginError if the answer is an error."""
+        self._state = _values_of(address).get("state")
+        self._answer = asyncio.get_running_loop().create_future()
+        return await self._answer
+
+    def take(self, address: str) -> str | None:
+        """Take an address to which a browser was sent, and return why it is none; `None` if it was taken."""
+        values = _values_of(address.strip())
+        if "code" not in values and "error" not in values:
+            return "this is not the address to which the browser was sent: it has neither code= nor error="
+        answer = self._answer
+        if answer is None or not self._state or values.get("state") != self._state:
+            return "this address belongs to another login: open the address above, and log in there"
+        if answer.done():
+            return None
+        if "error" in values:
+            why = values.get("error_description") or values["error"]
+            answer.set_exception(LoginError(f"was not logged in to: the authorization server says {why!r}"))
+        else:
+            answer.set_result(RedirectAnswer(values["code"], values["state"], values.get("iss")))
+        return None
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._open.add(writer)
+        try:
+            words = (await reader.readuntil(b"\r\n")).decode("latin-1").split(" ")
+            status, text = "404 Not Found", "There is nothing here."
+            if len(words) == 3 and words[0] == "GET" and urlsplit(words[1]).path == _PATH:
+                problem = self.take(words[1])
+                status, text = "200 OK", "Workbench has the answer. Close this page, and go back to the terminal."
+                if problem is not None:
+                    status, text = "400 Bad Request", f"Workbench did not take the answer: {problem}."
+            body = _PAGE.format(text=text).encode()
+            head = f"HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {len(body)}\r\n"
+            writer.write(f"{head}Connection: close\r\n\r\n".encode() + body)
+            await writer.drain()
+        except (OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass  # a browser that opens connections in advance, or goes away
+        finally:
+            self._open.discard(writer)
+            writer.close()
+
+
+def _values_of(address: str) -> dict[str, str]:
+    """Return the values in the query of an address, {} for a text that is none."""
+    try:
+        return {name: values[0] for name, values in parse_qs(urlsplit(address).query).items()}
+    except ValueError:
+        return {}
