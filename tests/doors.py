@@ -137,6 +137,15 @@ DOORS: tuple[Door, ...] = (
         ("tools/listings.py:Listings.remember", "tools/listings.py:write_pins"),
     ),
     Door(
+        "logins",
+        "Tokens of servers, unredacted: they are what is kept. The files and their folder are the owner's alone. The page"
+        " that a browser shows has none of them.",
+        (
+            *("tools/login_file.py:LoginFile.write", "tools/oauth.py:ServerLogin._renewed"),
+            *("tools/oauth.py:ServerLogin.log_in", "tools/redirect.py:Redirect._serve"),
+        ),
+    ),
+    Door(
         "remembered judgements",
         "Judgements of values without secrets; others are remembered in memory alone.",
         ("engine/judges.py:JudgementCache._append",),

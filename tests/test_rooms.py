@@ -58,12 +58,17 @@ for room, names in json.load(sys.stdin).items():
 """Imports each room in a process of its own, all forked from one that has imported what most rooms need."""
 
 
+ON_USE = ("workbench.tools.oauth",)
+"""Modules whose classes derive from those of a heavy package: their room imports them on use alone."""
+
+
 def modules_of(room: str) -> list[str]:
-    return [
+    names = [
         "workbench." + ".".join(path.relative_to(ROOT / "workbench").with_suffix("").parts)
         for path in sorted((ROOT / "workbench" / room).rglob("*.py"))
         if path.name not in ("__init__.py", "__main__.py")
     ]
+    return [name for name in names if name not in ON_USE]
 
 
 def loaded_by(imported: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
