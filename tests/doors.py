@@ -138,8 +138,8 @@ DOORS: tuple[Door, ...] = (
     ),
     Door(
         "logins",
-        "Tokens of servers, unredacted: they are what is kept. The files and their folder are the owner's alone. The page"
-        " that a browser shows has none of them.",
+        "Tokens of servers, unredacted: they are what is kept. The files and their folder are the owner's alone. The"
+        " page that a browser shows has none of them.",
         (
             *("tools/login_file.py:LoginFile.write", "tools/oauth.py:ServerLogin._renewed"),
             *("tools/oauth.py:ServerLogin.log_in", "tools/redirect.py:Redirect._serve"),
