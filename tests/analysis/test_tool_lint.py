@@ -77,6 +77,7 @@ def test_a_tool_that_is_as_it_should_be_has_no_findings() -> None:
         (tool(required=["town", "city"]), ("unknown required", "")),
         (tool(description="word " * 4 * LARGE_TOOL_TOKENS), ("large tool", "")),
         (tool(properties={"n": {"type": "integr", "description": "How many"}}), ("broken schema", "")),
+        (tool(properties={"n": {"$ref": "#/$defs/Gone"}}), ("broken schema", "")),
         (ToolDefinition("pick", "Picks one of several.", {"type": "array"}), ("refused schema", "")),
         (tool(anyOf=[{"required": ["city"]}]), ("refused schema", "")),
     ],
@@ -99,14 +100,65 @@ def test_what_is_nested_is_looked_at_too_and_references_are_followed() -> None:
     assert found(ToolDefinition("invite", "Invites people to a party.", schema)) == [
         ("unknown required", "people[]"),
         ("parameter without description", "people[].name"),
-        ("unknown required", "first"),
-        ("parameter without description", "first.name"),
     ]
 
 
-def test_a_schema_that_refers_to_itself_ends() -> None:
-    node: Properties = {"type": "object", "properties": {"next": {"$ref": "#", "description": "The next one"}}}
-    assert len(parameters_of(node)) == DEEPEST
+def node(**properties: JsonValue) -> JsonValue:
+    return {"type": "object", "properties": properties}
+
+
+NODE: dict[str, JsonValue] = {"$ref": "#/$defs/Node"}
+TREE: JsonValue = node(
+    value={"type": "string"}, children={"type": "array", "items": NODE}, parent={"anyOf": [NODE, {}]}
+)
+
+
+@pytest.mark.parametrize(
+    ("schema", "paths", "findings"),
+    [
+        pytest.param(node(child={"$ref": "#"}, v={"type": "integer"}), ["child", "v"], ["child", "v"], id="the root"),
+        pytest.param(
+            {**tool(properties={"tree": NODE, "other": {**NODE}}).parameters, "$defs": {"Node": TREE}},
+            [
+                *("tree", "tree.value", "tree.children", "tree.children[]", "tree.parent"),
+                *("other", "other.value", "other.children", "other.children[]", "other.parent"),
+            ],
+            ["tree", "tree.value", "tree.children", "tree.parent", "other"],
+            id="a definition used twice",
+        ),
+        pytest.param(
+            {**tool(properties={"a": {"$ref": "#/$defs/A"}}).parameters,
+             "$defs": {"A": node(b={"$ref": "#/$defs/B"}), "B": node(a={"$ref": "#/$defs/A"})}},
+            ["a", "a.b", "a.b.a"],
+            ["a", "a.b", "a.b.a"],
+            id="two definitions of each other",
+        ),
+    ],
+)  # fmt: skip
+def test_a_recursive_schema_is_read_and_warned_of_once_for_each_definition(
+    schema: Properties, paths: list[str], findings: list[str]
+) -> None:
+    assert [parameter.path for parameter in parameters_of(schema)] == paths
+    found = lint_tools([ToolDefinition("put", "Puts a node into the tree.", schema)])
+    assert [each.where for each in found if each.rule == "parameter without description"] == findings
+
+
+def test_items_of_an_older_dialect_are_a_tuple() -> None:
+    pair: Properties = {"type": "array", "description": "From, to", "items": [{"type": "string"}, {"type": "integer"}]}
+    older: JsonValue = "http://json-schema.org/draft-07/schema#"
+    declared = ToolDefinition(
+        "go", "Goes from here to there.", {"type": "object", "$schema": older, "properties": {"pair": pair}}
+    )
+    assert found(declared) == []
+    assert [each[0] for each in found(tool(properties={"pair": pair}))] == ["broken schema"]
+
+
+def test_levels_of_a_schema_are_read_to_a_limit() -> None:
+    deep: JsonValue = {"type": "string"}
+    for _ in range(DEEPEST + 3):
+        deep = node(next=deep)
+    assert isinstance(deep, dict)
+    assert len(parameters_of(deep)) == DEEPEST
     assert parameters_of({"properties": {"x": {"$ref": "#/properties/x"}}})[0].schema == {}
 
 

@@ -8,10 +8,11 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from workbench.checks.patterns import SearchError
-from workbench.checks.schemas import validator_of
+from workbench.checks.schemas import BrokenSchemaError, argument_problems, dangling_references, dialect_of, validator_of
 
 ENDLESS = "^(a|aa)+$"
 LONG = "a" * 60 + "!"
+DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 
 
 @pytest.mark.parametrize(
@@ -41,9 +42,89 @@ def test_what_is_refused_is_what_jsonschema_refuses(schema: dict[str, Any]) -> N
         {"patternProperties": {ENDLESS: True}},
         {"patternProperties": {ENDLESS: True}, "additionalProperties": False},
         {"unevaluatedProperties": False, "allOf": [{"patternProperties": {ENDLESS: True}}]},
+        # Of a part that names a dialect, jsonschema makes a validator of its own class.
+        {"properties": {"a": {"$schema": DRAFT_7, "pattern": ENDLESS}}},
+        {"$schema": DRAFT_7, "pattern": ENDLESS, "additionalProperties": {"$ref": "#"}},
     ],
 )
 def test_a_search_that_takes_too_long_is_ended(schema: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workbench.checks.patterns.SEARCH_LIMIT_S", 0.03)
     with pytest.raises(SearchError):
         list(validator_of(schema).iter_errors({"a": LONG, LONG: 1}))
+
+
+@pytest.mark.parametrize(
+    ("named", "draft"),
+    [
+        ("http://json-schema.org/draft-04/schema#", "draft-04"),
+        ("http://json-schema.org/draft-06/schema", "draft-06"),
+        ("https://json-schema.org/draft-07/schema#", "draft-07"),
+        ("http://json-schema.org/draft/2019-09/schema", "2019-09"),
+        ("https://json-schema.org/draft/2020-12/schema", "2020-12"),
+        ("https://example.test/own", "2020-12"),
+        ("", "2020-12"),
+        (7, "2020-12"),
+        (None, "2020-12"),
+    ],
+)
+def test_a_dialect_is_known_by_its_name_in_either_scheme(named: object, draft: str) -> None:
+    meta = dialect_of({} if named is None else {"$schema": named}).META_SCHEMA
+    assert draft in str(meta.get("$id") or meta["id"])
+
+
+@pytest.mark.parametrize(
+    ("schema", "fits", "refused"),
+    [
+        ({"$schema": "http://json-schema.org/draft-04/schema#",
+          "properties": {"n": {"type": "integer", "minimum": 0, "exclusiveMinimum": True}}}, {"n": 1}, {"n": 0}),
+        ({"$schema": "http://json-schema.org/draft-06/schema#", "definitions": {"P": {"const": "low"}},
+          "properties": {"p": {"$ref": "#/definitions/P"}}}, {"p": "low"}, {"p": "high"}),
+        ({"$schema": DRAFT_7, "properties": {"t": {"items": [{"type": "string"}, {"type": "integer"}]}}},
+         {"t": ["a", 1]}, {"t": ["a", "b"]}),
+        ({"$schema": "https://json-schema.org/draft/2019-09/schema",
+          "properties": {"t": {"items": [{"type": "string"}], "additionalItems": False}}}, {"t": ["a"]}, {"t": [1]}),
+    ],
+)  # fmt: skip
+def test_arguments_are_checked_in_the_declared_dialect(
+    schema: dict[str, Any], fits: dict[str, Any], refused: dict[str, Any]
+) -> None:
+    assert argument_problems(fits, schema) == ()
+    assert len(argument_problems(refused, schema)) == 1
+    assert dangling_references(schema) == ()
+
+
+GONE = {"$ref": "#/$defs/Gone"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "found"),
+    [
+        pytest.param({"properties": {"s": GONE}}, ["schema.properties.s"], id="a property"),
+        pytest.param({"$defs": {"A": {"items": GONE}}}, ["schema.$defs.A.items"], id="a definition that nothing uses"),
+        pytest.param({"properties": {"a": GONE, "b": GONE}}, ["schema.properties.a"], id="each reference once"),
+        pytest.param({"allOf": [{"not": {"anyOf": [{}, GONE]}}]}, ["schema.allOf[0].not.anyOf[1]"], id="nested"),
+        pytest.param({"$ref": "https://elsewhere.test/schema"}, ["schema"], id="another document"),
+        pytest.param({"$ref": "#anchor"}, ["schema"], id="an anchor"),
+        pytest.param({"$ref": "#/type/0", "type": ["object"]}, ["schema"], id="not a schema"),
+        pytest.param({"$ref": "#/properties/x/type/y", "properties": {"x": {"type": "string"}}}, ["schema"], id="text"),
+        pytest.param(
+            {"properties": {"a": {"$ref": "#/components/A"}}, "components": {"A": {"items": GONE}}},
+            ["schema.components.A.items"],
+            id="below a keyword of another format",
+        ),
+        pytest.param({"properties": {"a": {"const": GONE}, "$ref": {"type": "string"}}}, [], id="not a reference"),
+        pytest.param({"properties": {"a": {"$ref": "#"}}}, [], id="the root"),
+        pytest.param({"properties": {"a": {"$ref": "#/$defs/a~1b%20c"}}, "$defs": {"a/b c": {}}}, [], id="escapes"),
+        pytest.param({"$ref": "#here", "$defs": {"a": {"$anchor": "here"}}}, [], id="a known anchor"),
+        pytest.param({"$ref": "item", "$id": "https://a.test/", "$defs": {"a": {"$id": "item"}}}, [], id="a known id"),
+        pytest.param({"properties": {"schema": {"$ref": DRAFT_7}}}, [], id="the schema of a dialect"),
+    ],
+)
+def test_references_that_lead_nowhere_are_found_at_any_depth(schema: dict[str, Any], found: list[str]) -> None:
+    assert [str(each).partition(" refers to ")[0] for each in dangling_references(schema)] == found
+
+
+def test_arguments_at_a_reference_to_something_else_than_a_schema_are_a_broken_schema() -> None:
+    schema: Any = {"properties": {"a": {"$ref": "#/properties/b/type"}, "b": {"type": "string"}}}
+    with pytest.raises(BrokenSchemaError, match=r"schema.properties.a refers to '#/properties/b/type', which"):
+        argument_problems({"a": 1}, schema)

@@ -347,6 +347,9 @@ def test_a_problem_deep_inside_a_list_over_several_lines_has_the_line_of_its_val
          "tools[0].parameters.required", "not a valid JSON Schema", "array"),
         ("[[tools]]\nname = 't'\nparameters = { type = 'object', properties = { x = { pattern = '(' } } } #!",
          "tools[0].parameters.properties.x.pattern", "not a regular expression", ""),
+        ("[[tools]]\nname = 't'\n[tools.parameters]\ntype = 'object'\n"
+         "[tools.parameters.properties.x]\n'$ref' = '#/$defs/X' #!",
+         "tools[0].parameters.properties.x.\"$ref\"", 'the reference "#/$defs/X" leads nowhere', "`$defs`"),
         ("[[tools]]\nname = 't'\nannotations = { readonlyHint = true } #!",
          "tools[0].annotations.readonlyHint", "unknown key", "`readOnlyHint`"),
         ("[[mocks]] #!\ntool = 't'", "mocks[0]", "one of `result`, `results`, `error`, `python`", ""),

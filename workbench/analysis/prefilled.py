@@ -75,7 +75,7 @@ def refused_parts(arguments: Mapping[str, object], schema: Schema) -> tuple[str,
         return ()
     try:
         refused = []
-        for error in validator_of(schema, of_its_dialect=True).iter_errors(dict(arguments)):
+        for error in validator_of(schema).iter_errors(dict(arguments)):
             refused.append(str(error.absolute_path[0]) if error.absolute_path else "")
         return tuple(refused)
     except (SchemaError, Unresolvable, SearchError, RecursionError, OverflowError):

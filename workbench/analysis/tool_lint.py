@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import chain, combinations, islice
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 from rapidfuzz import fuzz
 
-from workbench.checks.schemas import BrokenSchemaError, argument_problems
+from workbench.checks.schemas import BrokenSchemaError, argument_problems, dangling_references
 from workbench.dataclasses import dataclass, json_text
 from workbench.limits import MAX_OFFERED_TOOLS, MAX_SCHEMA_PARAMETERS
 from workbench.numerals import count_text
@@ -21,12 +21,14 @@ from workbench.suite.model import Suite
 from workbench.suite.problems import Severity
 from workbench.tools.connection import ListingIssue
 from workbench.tools.listings import definition_of
-from workbench.trajectory.events import ToolDefinition, names_of_tools
+from workbench.trajectory.events import JsonValue, ToolDefinition, names_of_tools
 from workbench.trajectory.json_schema import (
     ALTERNATIVES,
     Schema,
     alternatives_of,
+    followed,
     properties_of,
+    references_of,
     required_names,
     resolved,
     type_names,
@@ -45,7 +47,8 @@ class Parameter:
     """A parameter of a tool, at any level of nesting.
 
     `path` is its place, such as `to[].name`; `schema` is its schema with references followed, where a description and
-    default beside a reference take precedence. `depth` counts from 0; an `item` is the element of a list."""
+    default beside a reference take precedence, and `written` its schema as written. `depth` counts from 0; an `item` is
+    the element of a list."""
 
     path: str
     name: str
@@ -53,6 +56,7 @@ class Parameter:
     required: bool = False
     depth: int = 0
     item: bool = False
+    written: JsonValue = None
 
     @property
     def description(self) -> str:
@@ -68,31 +72,66 @@ class Parameter:
 def parameters_of(schema: Schema) -> tuple[Parameter, ...]:
     """Return the parameters of a tool, each followed by those inside it, at most `MAX_SCHEMA_PARAMETERS` of them."""
     found: dict[str, Parameter] = {}
-    for parameter in islice(_inside(schema, schema, "", 0, DEEPEST), MAX_SCHEMA_PARAMETERS):
+    for parameter in islice(_inside(schema, _Position(schema, DEEPEST)), MAX_SCHEMA_PARAMETERS):
         # Several alternatives may have a parameter of the same name.
         found.setdefault(parameter.path, parameter)
     return tuple(found.values())
 
 
-def _inside(schema: Schema, root: Schema, path: str, depth: int, levels: int, sure: bool = True) -> Iterator[Parameter]:
-    """Yield the parameters inside a schema, `levels` deep.
+class _Position(NamedTuple):
+    """The position of a schema in that of a tool, its `root`: `levels` further ones below it are read.
 
-    A schema that is not `sure` is one of several alternatives, and requires none of its parameters."""
-    if not levels:
-        return
-    required = required_names(schema) if sure else ()
+    A schema that is not `sure` is one of several alternatives, and requires none of its parameters. `entered` are the
+    references that led here: a recursive definition is not entered again."""
+
+    root: Schema
+    levels: int
+    path: str = ""
+    depth: int = 0
+    sure: bool = True
+    entered: frozenset[str] = frozenset({"#"})
+
+    def below(self, written: JsonValue, **changes: Any) -> _Position | None:
+        """Return the position inside a schema one level below; `None` if it is not entered."""
+        references = references_of(written, self.root)
+        if self.levels == 1 or references & self.entered:
+            return None
+        return self._replace(levels=self.levels - 1, entered=self.entered | references, **changes)
+
+
+def _inside(schema: Schema, at: _Position) -> Iterator[Parameter]:
+    """Yield the parameters inside a schema."""
+    required = required_names(schema) if at.sure else ()
     for name, written in properties_of(schema).items():
-        place = f"{path}.{name}" if path else name
-        parameter = Parameter(place, name, resolved(written, root), name in required, depth)
+        place = f"{at.path}.{name}" if at.path else name
+        parameter = Parameter(
+            place, name, resolved(written, at.root), name in required, at.depth, item=False, written=written
+        )
         yield parameter
-        yield from _inside(parameter.schema, root, place, depth + 1, levels - 1)
-    if "items" in schema:
-        item = Parameter(f"{path}[]", "", resolved(schema["items"], root), False, depth, item=True)
+        inner = at.below(written, path=place, depth=at.depth + 1, sure=True)
+        if inner is not None:
+            yield from _inside(parameter.schema, inner)
+    for place, written in _items(schema, at.path):
+        item = Parameter(place, "", resolved(written, at.root), False, at.depth, item=True, written=written)
         yield item
-        yield from _inside(item.schema, root, item.path, depth, levels - 1)
+        inner = at.below(written, path=place, sure=True)
+        if inner is not None:
+            yield from _inside(item.schema, inner)
     for key in ALTERNATIVES:
         for option in chain.from_iterable(alternatives_of(schema, key)):
-            yield from _inside(resolved(option, root), root, path, depth, levels - 1, sure and key == "allOf")
+            inner = at.below(option, sure=at.sure and key == "allOf")
+            if inner is not None:
+                yield from _inside(resolved(option, at.root), inner)
+
+
+def _items(schema: Schema, path: str) -> Iterator[tuple[str, JsonValue]]:
+    """Yield the places and schemas of the items of a list; dialects before 2020-12 list them one by one."""
+    items = schema.get("items")
+    if isinstance(items, list):
+        for number, item in enumerate(items):
+            yield f"{path}[{number}]", item
+    elif "items" in schema:
+        yield f"{path}[]", items
 
 
 def _description(schema: Schema) -> str:
@@ -400,16 +439,35 @@ def _schema_findings(schema: Schema) -> Iterator[_Found]:
     elif alternatives:
         message = f"Anthropic refuses {_listed(alternatives)} at the top of a schema"
         yield "refused schema", "error", "", message, "put the alternatives into a parameter"
+    broken: list[str] = []
     try:
-        argument_problems({}, schema)
+        broken += map(str, dangling_references(schema))
+        if not broken:
+            argument_problems({}, schema)
     except BrokenSchemaError as error:
-        yield "broken schema", "error", "", f"its schema is broken: {error}", "correct it: models and checks rely on it"
+        broken.append(str(error))
+    for why in broken:
+        yield "broken schema", "error", "", f"its schema is broken: {why}", "correct it: models and checks rely on it"
+    if broken:
         return
     yield from _unknown_required(schema, "")
+    reported: set[tuple[Rule, int]] = set()
     for parameter in parameters_of(schema):
-        yield from _parameter_findings(parameter, schema)
+        for finding in _parameter_findings(parameter, schema):
+            # A definition to which several parameters refer is reported where it is used first. Only a name and a
+            # description are those of the parameter itself.
+            faulty: JsonValue | Schema = parameter.written
+            if finding[0] in _OF_DEFINITIONS:
+                *_, faulty = (faulty, *followed(faulty, schema))
+            key = (finding[0], id(faulty))
+            if key not in reported or not isinstance(faulty, Mapping):
+                reported.add(key)
+                yield finding
 
 
+_OF_DEFINITIONS: frozenset[Rule] = frozenset(
+    ("parameter without type", "list without items", "object without properties", "unknown required")
+)
 _DESCRIBES_ITEMS = frozenset(("items", "prefixItems"))
 _DESCRIBES_PROPERTIES = frozenset(("properties", "additionalProperties", "patternProperties", *ALTERNATIVES))
 

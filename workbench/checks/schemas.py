@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pydantic import JsonValue
 
@@ -18,17 +19,34 @@ if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
 
 
-def validator_of(schema: Mapping[str, Any], *, of_its_dialect: bool = False) -> Draft202012Validator:
-    """Return a jsonschema validator of a schema, with a time limit on the searches for its patterns.
+def dialect_of(schema: Mapping[str, Any]) -> type[Draft202012Validator]:
+    """Return jsonschema's class for the dialect that a schema names with `$schema`.
 
-    The schema is read as draft 2020-12, or with `of_its_dialect` in the dialect that its `$schema` names. The validator
-    raises SearchError if a search takes too long. Raises jsonschema's SchemaError for an invalid schema, and
-    RecursionError for a schema that is nested too deeply."""
+    That is draft 2020-12 if the schema names none, or one that jsonschema does not know."""
     from jsonschema import Draft202012Validator
     from jsonschema.validators import validator_for
+
+    named = schema.get("$schema")
+    if not isinstance(named, str):
+        return Draft202012Validator
+    # The older dialects are named by http alone, and the newer ones by https; many schemas confuse them.
+    address = named.partition("://")[2].rstrip("#/")
+    for scheme in ("http", "https"):
+        found: Any = validator_for({"$schema": f"{scheme}://{address}"}, default=Draft202012Validator)
+        if found is not Draft202012Validator:
+            return cast("type[Draft202012Validator]", found)
+    return Draft202012Validator
+
+
+def validator_of(schema: Mapping[str, Any]) -> Draft202012Validator:
+    """Return a jsonschema validator of a schema, with a time limit on the searches for its patterns.
+
+    The schema is read in its own dialect, see `dialect_of`. The validator raises SearchError if a search takes too
+    long. Raises jsonschema's SchemaError for an invalid schema, and RecursionError for a schema that is nested too
+    deeply."""
     from referencing import Registry
 
-    dialect = validator_for(schema, default=Draft202012Validator) if of_its_dialect else Draft202012Validator
+    dialect = dialect_of(schema)
     # Beside `patternProperties`, jsonschema searches for `unevaluatedProperties` without a time limit, so that keyword
     # is not evaluated then.
     cls = _guarded(dialect, without_unevaluated='"patternProperties"' in json.dumps(schema, default=str))
@@ -52,8 +70,19 @@ def _guarded(dialect: type[Draft202012Validator], without_unevaluated: bool) -> 
     }
     if without_unevaluated:
         keywords["unevaluatedProperties"] = _nothing
-    guarded: type[Draft202012Validator] = extend(dialect, keywords)  # type: ignore[no-untyped-call]
-    return guarded
+    guarded: Any = extend(dialect, keywords)  # type: ignore[no-untyped-call]
+    of_part = guarded.evolve
+
+    def evolve(validator: Any, **changes: Any) -> Any:
+        # For a part of a schema that names a dialect itself, jsonschema takes its own class, without a time limit.
+        evolved = of_part(validator, **changes)
+        if isinstance(evolved, guarded):
+            return evolved
+        cls: Any = _guarded(dialect_of(evolved.schema), without_unevaluated)
+        return cls(evolved.schema, registry=evolved._registry, _resolver=evolved._resolver)
+
+    guarded.evolve = evolve
+    return cast("type[Draft202012Validator]", guarded)
 
 
 def _pattern(validator: Any, pattern: str, instance: object, schema: object) -> Iterator[ValidationError]:
@@ -196,7 +225,8 @@ def plainly_accepts(schema: Mapping[str, Any], value: object) -> bool:
     """Return whether a schema is plainly valid and its commonest keywords accept a value.
 
     If not, the schema may still accept the value: only jsonschema can tell."""
-    return is_plainly_valid(schema) and accepts(schema, value)
+    plain = _without_dialect(schema)
+    return is_plainly_valid(plain) and accepts(plain, value)
 
 
 def accepts(schema: object, value: object) -> bool:
@@ -302,6 +332,14 @@ _ALIKE = (
 """The dialects in which the commonest keywords mean the same; most servers declare one of these."""
 
 
+def _without_dialect(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a schema without its `$schema`, if its commonest keywords mean the same without it."""
+    dialect = schema.get("$schema")
+    if isinstance(dialect, str) and dialect.rstrip("#") in _ALIKE:
+        return {name: value for name, value in schema.items() if name != "$schema"}
+    return schema
+
+
 class BrokenSchemaError(Exception):
     """A tool's schema cannot be used; the message is the reason."""
 
@@ -338,9 +376,8 @@ class ArgumentSchema:
         self._schema = schema
         self._plain: Mapping[str, JsonValue] | None = None
         """The schema without its `$schema`, if it is plainly valid."""
-        dialect = str(schema.get("$schema", _ALIKE[-1])).rstrip("#")
-        plain = {name: value for name, value in schema.items() if name != "$schema"}
-        if dialect in _ALIKE and is_plainly_valid(plain):
+        plain = _without_dialect(schema)
+        if is_plainly_valid(plain):
             self._plain = plain
         self._validator: Draft202012Validator | None = None
 
@@ -350,9 +387,9 @@ class ArgumentSchema:
         Raises BrokenSchemaError."""
         if self._plain is not None and accepts(self._plain, arguments):
             return ()
-        with _broken_schema():
+        with _broken_schema(self._schema):
             if self._validator is None:
-                self._validator = validator_of(self._schema, of_its_dialect=True)
+                self._validator = validator_of(self._schema)
             errors = list(self._validator.iter_errors(dict(arguments)))
         found: list[Violation] = []
         for error in errors:
@@ -372,13 +409,98 @@ def result_problem(content: JsonValue, schema: Mapping[str, JsonValue]) -> str |
     """Return the message of the first violation in structured content; `None` if its schema accepts it.
 
     Raises BrokenSchemaError."""
-    if "$schema" not in schema and plainly_accepts(schema, content):
+    if plainly_accepts(schema, content):
         return None
-    with _broken_schema():
-        problem = next(validator_of(schema, of_its_dialect=True).iter_errors(content), None)
+    with _broken_schema(schema):
+        problem = next(validator_of(schema).iter_errors(content), None)
     if problem is not None:
         return _short(problem.message)
     return None
+
+
+class DanglingReference(NamedTuple):
+    """A reference that leads nowhere, and the path of the schema that has it."""
+
+    path: tuple[str | int, ...]
+    reference: str
+
+    def __str__(self) -> str:
+        return f"{_place('schema', self.path)} refers to {self.reference!r}, which the schema does not hold"
+
+
+def dangling_references(schema: Mapping[str, JsonValue]) -> tuple[DanglingReference, ...]:
+    """Return the references of a schema that lead nowhere, at any depth: each once, with its first place.
+
+    Nothing is fetched from the network, so a reference to another document leads nowhere, except to the schema of a
+    dialect. Raises BrokenSchemaError for an invalid schema."""
+    if is_plainly_valid(_without_dialect(schema)):
+        return ()
+    from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
+    from referencing.exceptions import Unresolvable
+    from referencing.jsonschema import specification_with
+
+    with _broken_schema():
+        validator_of(schema)
+    dialect = dialect_of(schema)
+    specification = specification_with(str(dialect.META_SCHEMA.get("$id") or dialect.META_SCHEMA["id"]))
+    found: dict[str, DanglingReference] = {}
+    root = specification.create_resource(schema)
+    # The parts of the schema come first. Pointers may lead to further ones, below keywords of other formats.
+    waiting: deque[tuple[tuple[str | int, ...], Any, Any]] = deque()
+    waiting.append(((), schema, REGISTRY.resolver_with_root(root)))
+    looked_at = {id(schema)}
+    while waiting:
+        path, part, resolver = waiting.popleft()
+        targets = []
+        for reference in [part.get(keyword) for keyword in ("$ref", "$dynamicRef")]:
+            if not isinstance(reference, str):
+                continue
+            try:
+                target = resolver.lookup(reference)
+            # The last two are errors of pointers into a list or a plain value.
+            except (Unresolvable, ValueError, TypeError):
+                found.setdefault(reference, DanglingReference(path, reference))
+                continue
+            if not isinstance(target.contents, Mapping | bool):
+                found.setdefault(reference, DanglingReference(path, reference))
+            elif reference.startswith("#/"):
+                pointed_at = tuple(reference.split("/")[1:])
+                targets.append((pointed_at, target.contents, target.resolver))
+        inner = []
+        for steps, below in _parts(part):
+            own = resolver.in_subresource(specification.create_resource(below))
+            inner.append(((*path, *steps), below, own))
+        for each in (*inner, *targets):
+            if isinstance(each[1], Mapping) and id(each[1]) not in looked_at:
+                looked_at.add(id(each[1]))
+                waiting.append(each)
+    return tuple(found.values())
+
+
+# With the keywords of older dialects, which schemas use in newer ones as well.
+_TABLES = (*_TABLES_OF_SCHEMAS, "definitions", "patternProperties", "dependentSchemas", "dependencies")
+_SINGLE_OR_LISTS = (
+    *(*_SCHEMAS, *_LISTS_OF_SCHEMAS),
+    *("additionalItems", "unevaluatedItems", "unevaluatedProperties", "contentSchema"),
+)
+
+
+def _parts(schema: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], Mapping[str, Any]]]:
+    """Yield the schemas right inside a schema, each with its path in it."""
+    for keyword in _SINGLE_OR_LISTS:
+        value = schema.get(keyword)
+        if isinstance(value, Mapping):
+            yield (keyword,), value
+        elif isinstance(value, list):
+            for place, each in enumerate(value):
+                if isinstance(each, Mapping):
+                    yield (keyword, place), each
+    for keyword in _TABLES:
+        table = schema.get(keyword)
+        if isinstance(table, Mapping):
+            for name, each in table.items():
+                if isinstance(each, Mapping):
+                    yield (keyword, name), each
 
 
 def _violations_of(error: ValidationError) -> Iterator[Violation]:
@@ -405,8 +527,8 @@ def _violations_of(error: ValidationError) -> Iterator[Violation]:
 
 
 @contextmanager
-def _broken_schema() -> Iterator[None]:
-    """Raise BrokenSchemaError in place of the errors that a broken schema causes."""
+def _broken_schema(schema: Mapping[str, JsonValue] | None = None) -> Iterator[None]:
+    """Raise BrokenSchemaError in place of the errors that a broken schema causes; `schema` is a valid one in use."""
     from jsonschema.exceptions import SchemaError
     from referencing.exceptions import Unresolvable
 
@@ -420,6 +542,12 @@ def _broken_schema() -> Iterator[None]:
         raise BrokenSchemaError(str(error)) from error
     except RecursionError as error:
         raise BrokenSchemaError("it is nested too deeply") from error
+    except (AttributeError, TypeError, ValueError) as error:
+        # jsonschema fails in these ways at a reference to something that is not a schema.
+        dangling = dangling_references(schema or {})
+        if not dangling:
+            raise
+        raise BrokenSchemaError(str(dangling[0])) from error
 
 
 def _place(root: str, path: Sequence[str | int]) -> str:

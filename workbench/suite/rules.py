@@ -8,8 +8,10 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Final, get_args
+from typing import Any, Final, cast, get_args
 from urllib.parse import urlsplit
+
+from pydantic import JsonValue
 
 from workbench.checks.check import (
     CHECK_CLASSES,
@@ -21,7 +23,7 @@ from workbench.checks.check import (
     are_named_checks,
     check_names_in,
 )
-from workbench.checks.schemas import is_plainly_valid
+from workbench.checks.schemas import BrokenSchemaError, dangling_references, dialect_of, is_plainly_valid
 from workbench.checks.structure_kinds import mixed_check
 from workbench.checks.values import file_name_fault, is_module_name
 from workbench.config.variables import environment_names, has_stray_dollar
@@ -367,11 +369,7 @@ def _schema_rules(schema: dict[str, object], place: Place) -> Iterator[Finding]:
         yield Finding((*place, "type"), 'must be "object", because arguments have names', 'write type = "object"')
     if is_plainly_valid(schema):
         return
-    # Imported on use: loading jsonschema takes long, and most schemas are plainly valid.
-    from jsonschema import Draft202012Validator
-    from jsonschema.validators import validator_for
-
-    dialect: Any = validator_for(schema, default=Draft202012Validator)
+    dialect: Any = dialect_of(schema)
     checking = dialect(dialect.META_SCHEMA, format_checker=dialect.FORMAT_CHECKER)
     seen: set[Place] = set()
     try:
@@ -391,8 +389,16 @@ def _schema_rules(schema: dict[str, object], place: Place) -> Iterator[Finding]:
                 message = f"not a valid JSON Schema: {described(value)} is not allowed here"
                 hint = _schema_hint(str(error.validator), error.validator_value)
             yield Finding(at, message, hint)
+        if not seen:
+            for dangling in dangling_references(cast("dict[str, JsonValue]", schema)):
+                message = f"the reference {quoted(dangling.reference)} leads nowhere in the schema"
+                hint = "write what it refers to into the schema, such as below `$defs`"
+                yield Finding((*place, *dangling.path, "$ref"), message, hint)
     except RecursionError:
         yield Finding(place, "the schema is nested too deeply")
+    # The rules above have reported the schema, or its pattern cannot be searched for.
+    except BrokenSchemaError:
+        return
 
 
 def _schema_hint(validator: str, wanted: object) -> str:

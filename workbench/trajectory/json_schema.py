@@ -85,17 +85,28 @@ def resolved(schema: JsonValue | Schema, root: Schema) -> Schema:
     Keywords next to a reference take precedence over those of its target. The result is empty for `true`, for an
     invalid schema, and for a broken reference.
     """
-    seen: set[str] = set()
     beside: dict[str, JsonValue] = {}
-    while isinstance(schema, Mapping):
-        beside = {**schema, **beside}
+    for part in followed(schema, root):
+        beside = {**part, **beside}
         beside.pop("$ref", None)
+    return beside
+
+
+def references_of(schema: JsonValue | Schema, root: Schema) -> frozenset[str]:
+    """Return the reference of a schema into `root`, and those that follow from its target on."""
+    return frozenset(reference for part in followed(schema, root) if isinstance(reference := part.get("$ref"), str))
+
+
+def followed(schema: JsonValue | Schema, root: Schema) -> Iterator[Schema]:
+    """Yield a schema, the target of its reference, and the targets of further references."""
+    seen: set[str] = set()
+    while isinstance(schema, Mapping):
+        yield schema
         reference = schema.get("$ref")
         if not isinstance(reference, str) or reference in seen:
-            break
+            return
         seen.add(reference)
         schema = target_of(reference, root)
-    return beside
 
 
 def type_of(value: object) -> str:
@@ -250,9 +261,9 @@ def _words_of(types: frozenset[str]) -> list[str]:
 
 
 def with_definitions(schema: Schema, root: Schema) -> Schema:
-    """Return a part of a schema as a schema of its own, with the definitions of the whole for its references."""
+    """Return a part of a schema as a schema of its own, with the whole's definitions for its references and dialect."""
     definitions = {}
-    for name in ("$defs", "definitions"):
+    for name in ("$schema", "$defs", "definitions"):
         if name in root and name not in schema:
             definitions[name] = root[name]
     if definitions:

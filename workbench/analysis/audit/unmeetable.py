@@ -158,7 +158,7 @@ class ToolTable:
             from jsonschema.exceptions import SchemaError
 
             try:
-                self._validators[tool.name] = validator_of(tool.parameters, of_its_dialect=True)
+                self._validators[tool.name] = validator_of(tool.parameters)
             except (SchemaError, RecursionError):
                 self._validators[tool.name] = None
         return self._validators[tool.name]

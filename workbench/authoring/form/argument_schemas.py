@@ -207,7 +207,7 @@ def _validator_of(schema: Schema) -> Draft202012Validator | None:
     from jsonschema.exceptions import SchemaError
 
     try:
-        return validator_of(schema, of_its_dialect=True)
+        return validator_of(schema)
     except (SchemaError, RecursionError):
         return None
 
