@@ -65,7 +65,7 @@ def test_an_argument_is_described_through_its_reference() -> None:
 
 def test_an_argument_is_checked_in_the_dialect_of_its_tool() -> None:
     above: Schema = {"type": "integer", "minimum": 0, "exclusiveMinimum": True}
-    older = {"$schema": "http://json-schema.org/draft-04/schema#", "properties": {"n": above}}
+    older: dict[str, Any] = {"$schema": "http://json-schema.org/draft-04/schema#", "properties": {"n": above}}
     argument = argument_of(ToolDefinition("count", "Counts.", older), "n")
     assert argument is not None and mark(1, argument.schema) is None
     assert mark(0, argument.schema) is not None
