@@ -98,6 +98,9 @@ ANSWERS = {
         bad=calls("ship", items=TEA, address={"city": "Bergen"}),
         shows="2 passed",
     ),
+    "Check the state after the run": Expected(
+        calls("refund", order="A-17", amount=20), bad=calls("refund", order="A-17", amount=25), shows="2 passed"
+    ),
     "Let a model judge an answer": Expected(Reply((), "I am sorry."), bad=Reply((), "Gone."), shows="2 passed"),
     "Mock a result": Expected(
         shows='{"order":"A-17","state":"shipped"}',
@@ -237,9 +240,9 @@ BEFORE: dict[str, Callable[[User], None]] = {
 }
 
 
-def test_twenty_answers_are_run() -> None:
+def test_all_answers_are_run() -> None:
     assert list(ANSWERS) == list(TEXTS)
-    assert len(ANSWERS) == 20
+    assert len(ANSWERS) == 21
 
 
 @pytest.mark.parametrize("name", [name for name in ANSWERS if name != "Watch a run step by step"])

@@ -15,12 +15,12 @@ from tests.engine.making import Clock
 from tests.engine.scripted import Say, ScriptedModel
 from workbench.checks.check import CallPython
 from workbench.config.secrets import Secrets
-from workbench.engine.agent_loop import Audit, ExecutionQuestion, Leave, Permission, RunRequest, run_case
+from workbench.engine.agent_loop import ExecutionQuestion, Leave, Permission, RunRequest, run_case
 from workbench.engine.recorder import Recorder
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
 from workbench.tools.answer import OnProgress, ServerError, ToolAnswer
-from workbench.tools.audit import AuditLog, Caller
+from workbench.tools.audit import Audit, AuditLog, Caller
 from workbench.tools.mocks import AskJudge, PlannedAnswer, Run
 from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.events import (

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import workbench
+from tests.cli.program import Program
 from workbench.suite.suite_file import parse_suite
 
 CART = """format = 1
@@ -78,3 +79,153 @@ def test_two_states_of_one_module_are_a_mistake() -> None:
     (problem,) = parse_suite(text, Path("cart.toml")).problems
     assert problem.where == "cases[1].mocks[0].python"
     assert problem.message == '"mocks" has another state than at mocks[0], and a module has one'
+
+
+SHOP = """format = 1
+name = "Shop"
+
+[[tools]]
+name = "get_order"
+annotations = { readOnlyHint = true }
+parameters = { type = "object", properties = { id = { type = "string" } } }
+
+[[tools]]
+name = "pay_order"
+parameters = { type = "object", properties = { id = { type = "string" }, tip = { type = "number" } } }
+
+[[tools]]
+name = "open_order"
+parameters = { type = "object", properties = { id = { type = "string" } } }
+
+[[mocks]]
+tool = "get_order"
+python = "shop:get"
+
+[[mocks]]
+tool = "pay_order"
+python = "shop:pay"
+
+[[mocks]]
+tool = "open_order"
+python = "shop:open_order"
+"""
+
+SHOP_CODE = """
+ORDERS = {}
+
+def open_order(arguments):
+    ORDERS[arguments["id"]] = {"status": "open"}
+    return "opened"
+
+def pay(arguments):
+    ORDERS[arguments["id"]]["status"] = "paid"
+    return "done"
+
+def get(arguments):
+    return ORDERS[arguments["id"]]
+"""
+
+CASE = """
+[[cases]]
+name = "Pay"
+user = "Pay A17."
+offer = ["get_order", "pay_order"]
+[[cases.setup]]
+tool = "open_order"
+args = {{ id = "A17" }}
+{final}
+"""
+STATE = (
+    '[[cases.final.state]]\ntool = "get_order"\nargs = { id = "A17" }\nresult = { has_fields = { status = "paid" } }\n'
+)
+ONE_CHANGE = '[cases.final]\nchanges = [{ tool = "pay_order", args = { id = "A17" }, only_args = true }]\n'
+
+
+def model_of(*calls: tuple[str, dict[str, Any]]) -> Any:
+    """An agent that makes calls at once, and then answers."""
+
+    async def agent(request: Any) -> Any:
+        if request.results:
+            return "Done."
+        return [workbench.call(tool, **arguments) for tool, arguments in calls] or "No."
+
+    return agent
+
+
+PAID = ("pay_order", {"id": "A17"})
+LOOKED = ("get_order", {"id": "A17"})
+
+
+def shop(folder: Path, final: str, *calls: tuple[str, dict[str, Any]], text: str = SHOP, **options: Any) -> Any:
+    (folder / "shop.py").write_text(SHOP_CODE)
+    path = folder / "shop.toml"
+    path.write_text(text + CASE.format(final=final))
+    report = workbench.evaluate(path, model=model_of(*calls), approve=workbench.ALL, **options)
+    (result,) = report.results
+    return result
+
+
+@pytest.mark.parametrize(
+    ("final", "calls", "status", "says"),
+    [
+        (STATE, [PAID], "passed", ""),
+        (STATE, [LOOKED], "failed", 'status: expected "paid", got "open"'),
+        (ONE_CHANGE, [PAID, LOOKED], "passed", ""),
+        (ONE_CHANGE, [LOOKED], "failed", "expects this call to succeed, and no such call was made"),
+        (ONE_CHANGE, [PAID, PAID], "failed", "does not list this call, which succeeded"),
+        (ONE_CHANGE, [("pay_order", {"id": "A17", "tip": 2})], "failed", "tip: must not be given"),
+        (ONE_CHANGE, [("pay_order", {"id": "B2"})], "failed", "and the call failed"),
+        ("[cases.final]\nchanges = []", [("pay_order", {"id": "B2"}), LOOKED], "passed", ""),
+        ("[cases.final]\nchanges = []", [PAID], "failed", "does not list this call"),
+        ('[cases.final]\nchanges = []\nreaders = ["pay_*"]', [PAID], "passed", ""),
+        (ONE_CHANGE + STATE, [PAID], "passed", ""),
+    ],
+)
+def test_final_decides_by_the_changes_of_a_run_and_the_state_that_it_leaves(
+    tmp_path: Path, final: str, calls: list[Any], status: str, says: str
+) -> None:
+    result = shop(tmp_path, final, *calls)
+    assert result.status == status, result.error
+    assert result.score is None
+    assert says in "; ".join(issue.why for grade in result.grades[:1] for issue in grade.issues if issue.decides)
+    assert [call.content for call in result.trajectory.setup_calls] == ["opened"]
+    assert len(result.trajectory.final_calls) == final.count("cases.final.state")
+
+
+@pytest.mark.parametrize(
+    ("final", "error"),
+    [
+        (STATE.replace('"A17"', '"B2"'), "final.state[0], get_order, failed: KeyError: 'B2'"),
+        ('[[cases.setup]]\ntool = "get_order"\nargs = { id = "B2" }', "setup[1], get_order, failed: KeyError: 'B2'"),
+    ],
+)
+def test_a_call_of_the_suite_that_fails_makes_the_run_an_error_that_names_it(
+    tmp_path: Path, final: str, error: str
+) -> None:
+    result = shop(tmp_path, final, PAID)
+    assert (result.status, result.error) == ("error", error)
+
+
+def test_a_state_that_nothing_can_tell_is_an_error(tmp_path: Path) -> None:
+    unmocked = SHOP.replace('[[mocks]]\ntool = "get_order"\npython = "shop:get"\n', "")
+    result = shop(tmp_path, STATE, PAID, text=unmocked)
+    assert result.status == "error"
+    assert "final.state[0], get_order, is answered neither by a mock nor by a server" in result.error
+
+
+@pytest.mark.parametrize(
+    ("final", "code", "says"),
+    [
+        (STATE, 0, "1 passed"),
+        (STATE.replace("paid", "sent"), 1, 'status: expected "sent", got "paid"'),
+        (ONE_CHANGE, 0, "1 passed"),
+        (STATE.replace("get_order", "open_order"), 3, "the run was not asked for open_order"),
+    ],
+)
+def test_a_recorded_run_is_graded_again_by_what_its_tools_said_then(
+    tmp_path: Path, final: str, code: int, says: str
+) -> None:
+    shop(tmp_path, STATE, PAID, record=tmp_path / "runs")
+    (tmp_path / "shop.toml").write_text(SHOP + CASE.format(final=final))
+    done = Program(tmp_path).run("grade", "runs", "--suite", "shop.toml")
+    assert (done.returncode, says in done.stdout + done.stderr) == (code, True), done.stdout + done.stderr

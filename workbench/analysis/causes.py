@@ -33,6 +33,7 @@ Cause = Literal[
     "forbidden argument",
     "unexpected argument",
     "content",
+    "final state",
     "low score",
     "over calling",
     "latency",
@@ -138,6 +139,10 @@ ADVICE: Mapping[Cause, Advice] = {
     "content": Advice(
         "The final answer does not say what it should.",
         "say in the system prompt what an answer must contain",
+    ),
+    "final state": Advice(
+        "The run did not leave the state, or make exactly the changes, that `final` of its case expects.",
+        "compare what {where} did or reports with `final` of the case, and describe what is left to do",
     ),
     "low score": Advice(
         "Nothing is plainly wrong, but values that are only close, or a rule of the grader, make the score too low.",

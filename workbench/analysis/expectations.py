@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from workbench.checks.check import describe_whole
+from workbench.checks.values import json_text
 from workbench.dataclasses import dataclass
 from workbench.suite.model import AnyOrder, Case, ExpectedCall, Step
 from workbench.suite.settings import Grading, extra_calls_of
@@ -38,13 +39,14 @@ class Expectations:
 
     `calls` are in the order of `Case.expected_calls()`, `disallowed` in that of `Case.disallowed`. `no_calls` is
     whether the case expects no calls at all. `others` describes the calls besides the expected ones that fail a run,
-    `answer` the checks of the final answer, one line each."""
+    `answer` the checks of the final answer and `final` what must be true after the run, one line each."""
 
     calls: tuple[Expectation, ...] = ()
     disallowed: tuple[Expectation, ...] = ()
     no_calls: bool = False
     others: str = ""
     answer: tuple[str, ...] = ()
+    final: tuple[str, ...] = ()
 
 
 def forbidden_others(case: Case, grading: Grading) -> str:
@@ -68,7 +70,31 @@ def expectations_of(case: Case, grading: Grading) -> Expectations:
         no_calls=case.expect_no_calls,
         others=forbidden_others(case, grading),
         answer=tuple(_answer_checks(case)),
+        final=tuple(final_lines(case)),
     )
+
+
+def final_lines(case: Case) -> Iterator[str]:
+    """Yield what `final` of a case demands, one line for each change and each state."""
+    if case.final is None:
+        return
+    if case.final.changes == ():
+        yield "nothing was changed"
+    for change in case.final.changes or ():
+        yield f"changed by {_described(change)}"
+    if case.final.changes:
+        yield "and by no other call"
+    for state in case.final.state:
+        given = ", ".join(f"{name}={json_text(value)}" for name, value in state.args.items())
+        yield f"{state.tool}({given}) says {describe_whole(state.result)}"
+
+
+def _described(call: ExpectedCall) -> str:
+    if call.args is None:
+        return f"{call.tool_text}, with any arguments"
+    checks = ", ".join(f"{name}: {describe_whole(check)}" for name, check in call.args.items())
+    only = " and no others" if call.only_args else ""
+    return f"{call.tool_text}({checks}){only}"
 
 
 def _answer_checks(case: Case) -> Iterator[str]:

@@ -167,6 +167,7 @@ def _without(needs: SuiteNeeds, others: SuiteNeeds) -> SuiteNeeds:
         environment=_new(needs.environment, others.environment),
         models=_new(needs.models, others.models),
         passed=_new(needs.passed, others.passed),
+        calls=_new(needs.calls, others.calls),
     )
 
 

@@ -15,6 +15,7 @@ from workbench.checks.combined_kinds import Judged
 from workbench.dataclasses import dataclass
 from workbench.engine.checkpoint import Checkpoint, RunControl
 from workbench.engine.fork import Fork, fork_refusal, replayed, system_prompt
+from workbench.engine.own_calls import OwnCalls
 from workbench.engine.recorder import Recorder, TimeLimit
 from workbench.engine.turns import (
     Turn,
@@ -42,7 +43,7 @@ from workbench.providers.model import (
 from workbench.suite.model import Case
 from workbench.suite.settings import CaseSettings
 from workbench.tools.answer import ServerError, ToolAnswer, ToolsError
-from workbench.tools.audit import Allowed, AuditError, AuditLog, Caller, Outcome
+from workbench.tools.audit import Allowed, Audit, AuditError, Outcome
 from workbench.tools.mocks import AskJudge, PlannedAnswer
 from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.events import (
@@ -269,14 +270,6 @@ class Permission:
 
 READ_ONLY = Permission()
 """Allows only tools that are marked read-only."""
-
-
-@dataclass(frozen=True)
-class Audit:
-    """The audit log for the executions of a run, and the caller that its lines name."""
-
-    log: AuditLog
-    caller: Caller
 
 
 class Executor:
@@ -615,11 +608,13 @@ async def run_case(
     judge: AskJudge | None = None,
     control: RunControl | None = None,
     step_failed: StepFailed | None = None,
+    own_calls: OwnCalls | None = None,
 ) -> Trajectory:
     """Make one run and return its trajectory.
 
     Without `audit`, no tool is executed on a server. `judge` judges conditions of mocks. `control` may hold the run and
-    change it. `step_failed` grades the steps of a chain that stops on failure.
+    change it. `step_failed` grades the steps of a chain that stops on failure. `own_calls` are the suite's own, before
+    and after the run.
 
     Cancelling the task stops the run, which then ends with the reason `stopped`. Infrastructure errors end the run with
     `error` or `timed out` and are not raised.
@@ -642,7 +637,13 @@ async def run_case(
                 step_failed=step_failed or _no_step_fails,
                 fork=request.fork,
             )
+            if own_calls is not None:
+                async with limit.suspended():
+                    await own_calls.set_up()
             finish = await loop.run()
+            if own_calls is not None and finish.reason != "error":
+                async with limit.suspended():
+                    await own_calls.ask_final()
     except TimeoutError:
         finish = RunFinished(
             "timed out", f"not finished within {seconds_text(limits.timeout_s)}: raise limits.timeout_s to wait longer"

@@ -14,11 +14,12 @@ from workbench.checks.check import CallPython, CheckContext, Judge, VerdictCache
 from workbench.checks.patterns import CheckError, SpentTime
 from workbench.config.models import ConfigError, Price
 from workbench.dataclasses import ByIdentity, dataclass
-from workbench.engine.agent_loop import AskExecution, Audit, Permission, RunRequest, StepNotJudgedError, fail, run_case
+from workbench.engine.agent_loop import AskExecution, Permission, RunRequest, StepNotJudgedError, fail, run_case
 from workbench.engine.checkpoint import RunControl
 from workbench.engine.events import BatchListener, RunDone, RunEvent
 from workbench.engine.judges import RunJudge, judged
 from workbench.engine.model_specs import cost_of
+from workbench.engine.own_calls import OwnCalls
 from workbench.engine.plan import AS_CASES_SAY, NOT_STEPPED, Execution, PlannedRun
 from workbench.engine.recorder import Recorder
 from workbench.grading.grade import WHY_NOT_GRADED, Grade, GradingError, RunResult, StepGrade
@@ -30,7 +31,7 @@ from workbench.suite.model import Case, Subject
 from workbench.suite.suite_file import SuiteFile
 from workbench.suite.variants import changed_tools
 from workbench.tools.answer import ServerError, ToolsError, UntrustedError
-from workbench.tools.audit import AuditLog, Caller
+from workbench.tools.audit import Audit, AuditLog, Caller
 from workbench.tools.grant import Grant
 from workbench.tools.pool import ServerPool
 from workbench.tools.python_code import in_thread
@@ -135,23 +136,27 @@ async def _made(
     recorder = _recorder(planned, context)
     judge = context.judge_of(planned)
     grading = RunGrading(planned, tools.call_python, judge)
+    ask = None if judge is None else judge.judge
+    audit = _audit(planned, context)
+    own_calls = OwnCalls(planned.case, planned.settings.limits.timeout_s, tools, recorder, audit, ask)
     if model is None:
         assert subject is not None
         from workbench.engine.subject import run_subject  # on use, as below
 
         # A subject does all by itself: there is nothing to hold, to execute or to permit.
-        return await grading.result(await run_subject(request, subject, tools, recorder))
+        return await grading.result(await run_subject(request, subject, tools, recorder, own_calls))
     trajectory = await run_case(
         request,
         model,
         tools,
         recorder,
         permission=_permission(planned, context),
-        audit=_audit(planned, context),
+        audit=audit,
         retries=context.retries,
-        judge=None if judge is None else judge.judge,
+        judge=ask,
         control=context.control_of(planned, grading),
         step_failed=grading.step_failed,
+        own_calls=own_calls,
     )
     return await grading.result(trajectory)
 

@@ -16,13 +16,14 @@ from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass, json_text, parsed_json
 from workbench.engine.agent_loop import RunRequest, start
 from workbench.engine.external_run import ExternalRun, RunDocumentError, external_payloads, run_document
+from workbench.engine.own_calls import OwnCalls
 from workbench.engine.recorder import Recorder, TimeLimit
 from workbench.engine.turns import opening_messages
 from workbench.limits import MAX_ERROR_BYTES, MAX_OUTPUT_BYTES
 from workbench.numerals import seconds_text
 from workbench.suite.model import Mock, Subject, Suite
 from workbench.suite.render import to_toml_data
-from workbench.tools.answer import ToolsError
+from workbench.tools.answer import ServerError, ToolsError
 from workbench.tools.connection import MissingVariableError, filled, inherited_variables
 from workbench.tools.server_process import ends_within, left_behind, new_mark, signal_group, started_process
 from workbench.tools.toolbox import Toolbox
@@ -166,24 +167,31 @@ class SubjectRun:
     passed: tuple[str, ...] = ()
 
 
-async def run_subject(request: RunRequest, run: SubjectRun, tools: Toolbox, recorder: Recorder) -> Trajectory:
+async def run_subject(
+    request: RunRequest, run: SubjectRun, tools: Toolbox, recorder: Recorder, own_calls: OwnCalls
+) -> Trajectory:
     """Make one run and return its trajectory, as `run_case` does.
 
     The events of the subject's calls are emitted after its end."""
     seconds = run.subject.timeout_s or request.settings.limits.timeout_s
     start(request, tools.definitions, recorder, None, tools.notices, tools.server_outputs)
-    recorder.emit(RequestStarted(1))
-    began = recorder.clock()
     try:
+        await own_calls.set_up()
+        recorder.emit(RequestStarted(1))
+        began = recorder.clock()
         async with TimeLimit(seconds):
             answered = await _ask(request, run, tools, recorder.run_id)
         finish = _tell(answered, request, recorder, recorder.ms_since(began))
+        if finish.reason != "error":
+            await own_calls.ask_final()
     except TimeoutError:
         key = "subject" if run.subject.timeout_s else "limits"
         ended = f"the subject {run.subject.name!r} was ended after {seconds_text(seconds)}"
         finish = RunFinished("timed out", f"{ended}: raise {key}.timeout_s to wait longer")
     except asyncio.CancelledError:
         finish = RunFinished("stopped")
+    except ServerError as error:
+        finish = RunFinished("error", run.secrets.redact(str(error)), error.output)
     except ToolsError as error:
         finish = RunFinished("error", run.secrets.redact(str(error)))
     except TrajectoryError as error:

@@ -38,6 +38,7 @@ class RoundTurns:
 
     max_rounds: int
     checks_answer: bool
+    checks_state: bool = False
 
     def next(self, rounds: int, last: Round | None) -> Turn | FinishReason:
         if last is not None and not last.calls:
@@ -47,8 +48,8 @@ class RoundTurns:
             if self.max_rounds == 1 and not self.checks_answer:
                 return "decided"
             return "rounds exhausted"
-        # Calls of the last round are not answered, as no request would carry their results.
-        return Turn(makes_calls=rounds + 1 < self.max_rounds)
+        # Calls of the last round are not answered, as no request would carry their results; but they change the state.
+        return Turn(makes_calls=rounds + 1 < self.max_rounds or self.checks_state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ def turns_of(case: Case, max_rounds: int) -> Turns:
     """Return the requests of a case."""
     if case.steps:
         return StepTurns(case)
-    return RoundTurns(max_rounds, case.checks_answer)
+    return RoundTurns(max_rounds, case.checks_answer, case.final is not None)
 
 
 def opening_messages(case: Case) -> tuple[Message, ...]:

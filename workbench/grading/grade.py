@@ -172,6 +172,10 @@ IssueKind = Literal[
     "latency exceeded",
     "over calling",
     "rounds exhausted",
+    "missing change",
+    "wrong change",
+    "unexpected change",
+    "final state",
     "failed step",
     "sent too much",
 ]

@@ -27,6 +27,7 @@ from workbench.checks.values import describe_value
 from workbench.dataclasses import ByIdentity, dataclass
 from workbench.grading.critics import ToolRegistry
 from workbench.grading.endpoint_faults import endpoint_faults, is_offered, meant_tool
+from workbench.grading.final import final_issues
 from workbench.grading.grade import CallPairing, Grade, Issue, Metric, PublishedGrade, calls_of
 from workbench.grading.pairing import (
     MAX_PAIRS,
@@ -566,6 +567,7 @@ def issues_of_any_grader(
         *found,
         *error_issues(trajectory, calls_of(found)),
         *_answer_issues(case, trajectory, context, metrics),
+        *final_issues(case, trajectory, context),
         *_limit_issues(case, limits, trajectory),
     )
 

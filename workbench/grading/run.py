@@ -268,7 +268,7 @@ def _in_the_run(issue: Issue, first_call: int, calls_before: int) -> Issue:
     return issue
 
 
-_WHOLE_RUN = {"response": None, "response_contains": (), "stop_on_failure": False}
+_WHOLE_RUN = {"response": None, "response_contains": (), "final": None, "stop_on_failure": False}
 """Empty values for the keys of a case that concern the run as a whole, not a step."""
 
 

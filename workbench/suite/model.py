@@ -429,6 +429,34 @@ class ExpectedCall(Frozen):
         return unwanted
 
 
+class SetupCall(Frozen):
+    """A call that the suite itself makes before each run of a case, to bring its tools into the state it needs."""
+
+    tool: NonEmpty
+    args: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class FinalState(Frozen):
+    """A call of a tool after the run, and the check that its result must meet.
+
+    The check of a text gets the result as text, any other check gets its JSON."""
+
+    tool: NonEmpty
+    args: dict[str, JsonValue] = Field(default_factory=dict)
+    result: Check
+
+
+class FinalTable(Frozen):
+    """What must be true when a run has ended: the changes that it made, and the state that tools report.
+
+    `changes` are exactly the calls that succeeded, of tools that are neither read-only nor match a pattern in
+    `readers`; empty ones mean that there was none."""
+
+    changes: Items[ExpectedCall] | None = None
+    readers: Items[NonEmpty] = ()
+    state: Items[FinalState] = ()
+
+
 class AnyOrder(Frozen):
     """A group of calls at one position of the ordered list, expected in any order among themselves."""
 
@@ -500,6 +528,7 @@ class Case(Frozen):
     messages: Items[PriorMessage] = ()
     skip: str | None = None
     repeats: Annotated[int, Field(ge=1, le=MAX_REPEATS)] = 1
+    setup: Items[SetupCall] = ()
     ordered: Items[OrderedItem] = ()
     unordered: Items[ExpectedCall] = ()
     disallowed: Items[ExpectedCall] = ()
@@ -508,6 +537,7 @@ class Case(Frozen):
     expect_nothing_yet: bool = False
     response_contains: Items[str] = ()
     response: AnswerChecks | None = None
+    final: FinalTable | None = None
     steps: Items[Step] = ()
     stop_on_failure: bool = False
     tools: Items[Tool] = ()
@@ -542,12 +572,14 @@ class Case(Frozen):
         yield from _placed(self.unordered, ("unordered",))
 
     def written_calls(self) -> Iterator[tuple[Place, ExpectedCall | Step]]:
-        """Yield everything that describes a call, with its place: expected calls, disallowed calls and steps."""
+        """Yield everything that describes a call, with its place: expected and disallowed calls, steps and changes."""
         # `suite.trust` finds the Python functions of checks by this method: it must include every place for checks on
         # arguments.
         yield from self.placed_expected_calls()
         yield from _placed(self.disallowed, ("disallowed",))
         yield from _placed(self.steps, ("steps",))
+        if self.final is not None:
+            yield from _placed(self.final.changes or (), ("final", "changes"))
 
     def written_checks(self) -> Iterator[Check]:
         """Yield every check of the case: on arguments and on the answer, nested ones included."""
@@ -556,6 +588,20 @@ class Case(Frozen):
                 yield from with_parts(check)
         for _, check in self.answer_checks:
             yield from with_parts(check)
+        for state in self.final_states:
+            yield from with_parts(state.result)
+
+    def own_calls(self) -> Iterator[tuple[Place, SetupCall | FinalState]]:
+        """Yield the calls that the suite itself makes, with their places: those of `setup`, then those of `final`."""
+        yield from _placed(self.setup, ("setup",))
+        yield from _placed(self.final_states, ("final", "state"))
+
+    @property
+    def final_states(self) -> tuple[FinalState, ...]:
+        """The states that are asked for after the run."""
+        if self.final is None:
+            return ()
+        return self.final.state
 
     @property
     def answer_checks(self) -> tuple[tuple[str | None, Check], ...]:
@@ -605,7 +651,7 @@ class Case(Frozen):
     @property
     def why_no_expected_calls(self) -> str:
         """The reason that graders of expected calls give for a case without any."""
-        says_more = self.disallowed or self.checks_answer or self.extra_calls is not None
+        says_more = self.disallowed or self.checks_answer or self.extra_calls is not None or self.final is not None
         if says_more:
             return "this case has no expected calls"
         return "this case expects nothing yet"
@@ -613,7 +659,7 @@ class Case(Frozen):
 
 EXPECTATIONS = (
     *("ordered", "unordered", "disallowed", "extra_calls", "expect_no_calls"),
-    *("response_contains", "response"),
+    *("response_contains", "response", "final"),
 )
 """The keys of expectations in a case that is not a chain."""
 

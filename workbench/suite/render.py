@@ -27,7 +27,9 @@ _WIDEST_LINE = 100
 _AS_IT_IS = frozenset('"\n\t')
 """Characters that are written between triple quotes without an escape."""
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
-_IN_BRACKETS = frozenset({("cases", "ordered", "any_order"), ("cases", "messages", "tool_calls")})
+_IN_BRACKETS = frozenset(
+    {("cases", "ordered", "any_order"), ("cases", "messages", "tool_calls"), ("cases", "final", "changes")}
+)
 """Arrays of tables that are written in brackets, with one line for each element, and not as blocks."""
 _UNDER_HEADERS = frozenset(
     {

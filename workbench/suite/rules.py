@@ -614,6 +614,7 @@ def _case_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
                 yield Finding((*place, key), message, "remove one of them; `disallowed` may stay")
     yield from _offer_rules(case.get("offer"), (*place, "offer"))
     yield from _response_rules(case, place)
+    yield from _final_rules(case, (*place, "final"))
     yield from _message_rules(case.get("messages"), (*place, "messages"))
     yield from tools_rules(case.get("tools"), (*place, "tools"))
     yield from mock_rules(case.get("mocks"), (*place, "mocks"))
@@ -622,7 +623,7 @@ def _case_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
         if call.get("only_args") is True and "args" not in call and "tool" in call:
             hint = "name the arguments in `args`; args = {} is for a call without any"
             yield Finding((*at, "only_args"), "`only_args` needs `args`", hint)
-        if "disallowed" not in at:
+        if "disallowed" not in at and "final" not in at:
             yield from weight_rules(call.get("args"), (*at, "args"))
 
 
@@ -635,6 +636,8 @@ def _calls(case: dict[str, object], place: Place) -> Iterator[tuple[dict[str, ob
                     yield call, (*at, "any_order", inner)
             else:
                 yield item, at
+    for index, change in tables(table(case.get("final")).get("changes")):
+        yield change, (*place, "final", "changes", index)
 
 
 def _chain_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
@@ -679,6 +682,31 @@ def _response_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
     elif not isinstance(response, str):
         message = f"must be text or one check, not {described(response)}"
         yield Finding(place, message, "the final answer is text")
+
+
+def _final_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
+    if not isinstance(final := case.get("final"), dict):
+        return
+    if not final.keys() & {"changes", "state"}:
+        yield Finding(place, "`final` needs `changes` or `state`", "say what must be true when the run has ended")
+    yield from goes_only_with(final, {"readers": "changes"}, place)
+    if final.get("state") == []:
+        yield Finding((*place, "state"), "must not be empty", "write [[cases.final.state]] for each call")
+    for index, state in tables(final.get("state")):
+        at: Place = (*place, "state", index, "result")
+        if isinstance(result := state.get("result"), dict):
+            yield from check_rules(result, at)
+            yield from _nothing_scored(result, ("weight", "optional", "required"), at)
+    for index, change in tables(final.get("changes")):
+        for name, check in table(change.get("args")).items():
+            yield from _nothing_scored(check, ("weight", "required"), (*place, "changes", index, "args", name))
+
+
+def _nothing_scored(check: object, options: Iterable[str], place: Place) -> Iterator[Finding]:
+    for option in options:
+        if option in table(check) and _is_check(check):
+            message = f"`{option}` has no meaning in `final`: it decides, and counts in no score"
+            yield Finding((*place, option), message, "remove it")
 
 
 def _named_rules(checks: dict[str, object], place: Place) -> Iterator[Finding]:

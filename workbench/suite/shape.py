@@ -28,6 +28,8 @@ from workbench.suite.model import (
     CriticsTable,
     DimensionsTable,
     ExpectedCall,
+    FinalState,
+    FinalTable,
     Gate,
     GradingTable,
     LimitsTable,
@@ -35,6 +37,7 @@ from workbench.suite.model import (
     PriorCall,
     PriorMessage,
     Server,
+    SetupCall,
     StatisticsTable,
     Step,
     Subject,
@@ -78,10 +81,14 @@ TABLES: dict[tuple[str, ...], tuple[str, type[BaseModel]]] = {
     **{("cases", *keys): entry for keys, entry in _OF_SUITE_AND_CASE.items()},
     ("cases", "messages"): ("a message", PriorMessage),
     ("cases", "messages", "tool_calls"): ("a tool call", PriorCall),
+    ("cases", "setup"): ("a call of `setup`", SetupCall),
     ("cases", "ordered"): ("an expected call", ExpectedCall),
     ("cases", "ordered", "any_order"): ("an expected call", ExpectedCall),
     ("cases", "unordered"): ("an expected call", ExpectedCall),
     ("cases", "disallowed"): ("an expected call", ExpectedCall),
+    ("cases", "final"): ("`final`", FinalTable),
+    ("cases", "final", "changes"): ("a change", ExpectedCall),
+    ("cases", "final", "state"): ("a final state", FinalState),
     ("cases", "steps"): ("a step", Step),
 }
 """Every table of the format by the keys that lead to it, with its name in messages and its model."""
@@ -102,10 +109,13 @@ ARRAYS_OF_TABLES = frozenset(
         ("cases", "tools"),
         ("cases", "messages"),
         ("cases", "messages", "tool_calls"),
+        ("cases", "setup"),
         ("cases", "ordered"),
         ("cases", "ordered", "any_order"),
         ("cases", "unordered"),
         ("cases", "disallowed"),
+        ("cases", "final", "changes"),
+        ("cases", "final", "state"),
         ("cases", "steps"),
     }
 )
@@ -275,6 +285,8 @@ def _is_tag(previous: tuple[int | str, ...], part: int | str, *, is_below_field:
         return False
     if is_below_field or previous[-1:] == (ONE_CHECK,):
         return True
+    if previous[-1:] == ("result",) and previous[-3:-2] == ("state",):
+        return True
     if len(previous) < 2:
         return False
     # Checks stand below the name of an argument, and in the list of a combined check.
@@ -316,7 +328,7 @@ def _unknown_key(place: Place, in_group: bool) -> Finding:
     keys = keys_of(place[:-1])
     owner, known = TABLES[keys]
     home = _home_of(key, keys)
-    if keys == ("cases", "steps") and key in EXPECTATIONS:
+    if keys == ("cases", "steps") and key in EXPECTATIONS and key != "final":
         hint = "a step expects the one call of its `tool`, with `args`, and a chain has no other expectations"
     elif home is not None:
         above = f"[{'.'.join(keys)}]"

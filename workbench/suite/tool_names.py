@@ -74,6 +74,10 @@ def unknown_names(suite: Suite, case: Case, known: KnownNames) -> Iterator[Findi
                 yield warning(place, message, "add it to `offer`, or the model never sees it")
             else:
                 yield warning(place, message, offered.hint(call.tool))
+    for own_place, own in case.own_calls():
+        if not known.has(own.tool):
+            message = f"calls {own.tool!r}, but there is no such tool"
+            yield warning((*own_place, "tool"), message, known.hint(own.tool))
     yield from unknown_mocks(case.mocks, known)
 
 

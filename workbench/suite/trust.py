@@ -144,6 +144,17 @@ class ModelNeed:
         return f"{shlex.quote(self.url)} with {' and '.join(parts)}"
 
 
+@dataclass(frozen=True, slots=True)
+class OwnCall:
+    """A call that a suite makes itself, before or after runs: the tool, and the arguments as JSON."""
+
+    tool: str
+    arguments: str
+
+    def __str__(self) -> str:
+        return f"{self.tool} {self.arguments}"
+
+
 def _quoted(settings: Settings) -> Iterator[str]:
     for name, value in settings:
         yield f"{shlex.quote(name)}={shlex.quote(value)}"
@@ -156,7 +167,7 @@ class SuiteNeeds:
     `folder` is the folder in which commands run and modules are found. `models` are the models that the suite and the
     settings beside it name (`workbench.evaluation.approval`), `files` the code of `modules` and `python`
     (`workbench.tools.python_code`). `passed` are the variables of the shell that its commands get without naming them
-    (`workbench.config.passed_variables`)."""
+    (`workbench.config.passed_variables`). `calls` are those of `setup` and `final`, if a server may answer them."""
 
     folder: Path
     commands: tuple[Command, ...] = ()
@@ -167,6 +178,7 @@ class SuiteNeeds:
     models: tuple[ModelNeed, ...] = ()
     files: tuple[CodeFile, ...] = ()
     passed: tuple[str, ...] = ()
+    calls: tuple[OwnCall, ...] = ()
 
     @property
     def nothing(self) -> bool:
@@ -202,6 +214,12 @@ class SuiteNeeds:
             lines.append(f"call the Python function: {reference} (from {self.folder})")
         for name in self.environment:
             lines.append(f"read the environment variable: {name}")
+        for call in self.calls[:_MAX_SHOWN_CALLS]:
+            lines.append(f"call the tool: {call} (for `setup` or `final`)")
+        if len(self.calls) > _MAX_SHOWN_CALLS:
+            tools = dict.fromkeys(call.tool for call in self.calls[_MAX_SHOWN_CALLS:])
+            more = f"{len(self.calls) - _MAX_SHOWN_CALLS} more calls for `setup` and `final`"
+            lines.append(f"make {more}: of {', '.join(tools)}")
         if self.passed:
             lines.append(f"give its commands these variables of your shell: {', '.join(self.passed)}")
         others = []
@@ -237,7 +255,13 @@ class SuiteNeeds:
                     del model[name]
         if not self.models:
             del parts["models"]
+        if not self.calls:
+            del parts["calls"]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+_MAX_SHOWN_CALLS = 10
+"""The most calls of `setup` and `final` that have a line of their own."""
 
 
 def _together(models: Sequence[ModelNeed], more: str) -> str:
@@ -275,7 +299,16 @@ def needs_trust(suite: Suite, path: Path) -> SuiteNeeds:
         urls=_sorted(addresses),
         python=_sorted(_python_references(suite)),
         environment=_sorted(variables),
+        calls=_sorted(_own_calls(suite)),
     )
+
+
+def _own_calls(suite: Suite) -> Iterator[OwnCall]:
+    if not any(server_need(server, Path()) for server in started_by(suite)):
+        return
+    for case in suite.cases:
+        for _, call in case.own_calls():
+            yield OwnCall(call.tool, json.dumps(call.args, ensure_ascii=False, sort_keys=True))
 
 
 def server_need(server: Server, folder: Path) -> Command | Module | Address | None:

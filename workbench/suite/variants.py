@@ -15,10 +15,13 @@ from workbench.suite.model import (
     Case,
     ExpectedCall,
     ExtraCalls,
+    FinalState,
+    FinalTable,
     GradingTable,
     Mock,
     PriorMessage,
     Server,
+    SetupCall,
     Step,
     Suite,
     Tool,
@@ -166,6 +169,8 @@ def _varied_case(held: weakref.ref[Variant], case: Case) -> Case:
         "ordered": tuple(map(names.item, case.ordered)),
         "unordered": tuple(map(names.call, case.unordered)),
         "disallowed": tuple(map(names.call, case.disallowed)),
+        "setup": tuple(map(names.given, case.setup)),
+        "final": names.final(case.final),
         "steps": tuple(map(names.step, case.steps)),
         "tools": tuple(own_tools.values()),
         "mocks": (*variant.mocks, *map(names.mock, case.mocks)),
@@ -183,6 +188,9 @@ _Named = TypeVar("_Named", Server, Tool)
 
 def _replaced(defined: Iterable[_Named], instead: Iterable[_Named]) -> tuple[_Named, ...]:
     return tuple(by_name(chain(defined, instead)).values())
+
+
+_Given = TypeVar("_Given", SetupCall, FinalState)
 
 
 @dataclass(frozen=True)
@@ -230,6 +238,17 @@ class _Names:
 
     def call(self, call: ExpectedCall) -> ExpectedCall:
         return call.model_copy(update=self._expected(call.tool, call.args, call.forbidden_args))
+
+    def given(self, call: _Given) -> _Given:
+        return call.model_copy(update={"tool": self.tool(call.tool), "args": self.args(call.tool, call.args)})
+
+    def final(self, final: FinalTable | None) -> FinalTable | None:
+        if final is None:
+            return None
+        changes = final.changes
+        if changes is not None:
+            changes = tuple(map(self.call, changes))
+        return final.model_copy(update={"changes": changes, "state": tuple(map(self.given, final.state))})
 
     def step(self, step: Step) -> Step:
         if step.tool is None:

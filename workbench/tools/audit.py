@@ -21,8 +21,8 @@ from workbench.dataclasses import dataclass, json_text
 from workbench.tools.answer import ToolsError
 from workbench.trajectory.events import JsonValue, ToolCall
 
-Allowed = Literal["read-only", "all", "asked", "exempt", "by hand"]
-"""The reason why a tool may be executed."""
+Allowed = Literal["read-only", "all", "asked", "exempt", "suite", "by hand"]
+"""The reason why a tool may be executed; `suite`: it is a call of `setup` or `final`, which was approved."""
 
 Outcome = Literal["ok", "tool error", "server error", "stopped"]
 """The end of an execution; `stopped` means that the run ended before the answer came."""
@@ -135,3 +135,11 @@ class AuditedExecution:
     def end(self, outcome: Outcome, duration_ms: float) -> None:
         """Log the end of the execution and its duration in milliseconds."""
         self._log.end(self._about, outcome, duration_ms)
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The audit log for the executions of a run, and the caller that its lines name."""
+
+    log: AuditLog
+    caller: Caller

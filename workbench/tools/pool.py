@@ -110,8 +110,10 @@ class ServerPool:
             notices.extend(listed.notices)
             if listed.output is not None:
                 outputs.append(listed.output)
+        known = definitions
         if changes:
             definitions = changed_definitions(definitions, changes)
+            known = [*known, *definitions]
         code = None
         if grant is not None:
             code = grant.code
@@ -121,7 +123,15 @@ class ServerPool:
         mocks = Mocks(case.mocks, suite.mocks, functions)
         tools = offered(definitions, suite, case)
         return Toolbox(
-            tools, mocks, servers, functions.answer, tuple(notices), tuple(outputs), changes, close=functions.forget
+            tools,
+            mocks,
+            servers,
+            functions.answer,
+            tuple(notices),
+            tuple(outputs),
+            changes,
+            close=functions.forget,
+            known=known,
         )
 
     async def started(self, suite_file: Path, server: Server, grant: Grant) -> McpServer:

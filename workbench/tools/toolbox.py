@@ -12,7 +12,14 @@ from workbench.suite.model import Case, Suite, ToolChange
 from workbench.suite.tool_names import KnownNames, names_for_all, unknown_mocks, unknown_names
 from workbench.tools.answer import OnProgress, ToolAnswer, ToolsError, UnknownToolError
 from workbench.tools.mocks import AskJudge, Mocks, PlannedAnswer, default_answer, mock_answer
-from workbench.trajectory.events import JsonValue, ResultSource, ServerOutput, ToolCall, ToolDefinition
+from workbench.trajectory.events import (
+    JsonValue,
+    ResultSource,
+    ServerOutput,
+    ToolCall,
+    ToolDefinition,
+    tools_by_name,
+)
 
 if TYPE_CHECKING:
     from workbench.tools.mcp_server import McpServer
@@ -93,7 +100,7 @@ class Toolbox:
     `servers` are the servers that execute tools, by the names of the tools; empty without real execution. `call_python`
     calls the functions of the suite's `python` checks. `notices` report servers whose tools are remembered and not
     listed now, and `server_outputs` are the outputs of such servers. `changes` map the tools of a variant to those of
-    the servers."""
+    the servers. `known` are all tools, offered or not."""
 
     def __init__(
         self,
@@ -105,6 +112,7 @@ class Toolbox:
         server_outputs: tuple[ServerOutput, ...] = (),
         changes: Sequence[ToolChange] = (),
         close: Callable[[], object] = lambda: None,
+        known: Sequence[ToolDefinition] = (),
     ) -> None:
         self.close = close
         """Lets go of the run's own state; call it after grading."""
@@ -112,7 +120,8 @@ class Toolbox:
         self.notices = notices
         self.server_outputs = server_outputs
         self.call_python = call_python
-        self._offered = {definition.name: definition for definition in definitions}
+        self._offered = tools_by_name(definitions)
+        self._known = tools_by_name(known) | self._offered
         self._mocks = mocks
         self._servers = servers
         self._changes = changes
@@ -131,13 +140,24 @@ class Toolbox:
             return _ready("step mock", mock_answer(step_mock, call.arguments))
         if call.tool not in self._offered:
             return _ready("default", self._no_such_tool(call.tool))
+        return await self._planned(call, judge)
+
+    async def plan_own(self, call: ToolCall, *, judge: AskJudge | None = None) -> PlannedAnswer:
+        """Return the source that will answer a call that the suite makes itself, also of a tool that is not offered.
+
+        Raises ToolsError if there is no such tool."""
+        if call.tool not in self._known:
+            raise ToolsError(f"there is no tool named {call.tool}")
+        return await self._planned(call, judge)
+
+    async def _planned(self, call: ToolCall, judge: AskJudge | None) -> PlannedAnswer:
         mocked = await self._mocks.plan(call, judge)
         if mocked is not None:
             return mocked
-        defined = as_defined(call, self._changes)
+        defined, tool = as_defined(call, self._changes), self._known[call.tool]
         if defined.tool in self._servers:
-            return _executed(defined, self._servers[defined.tool], self._offered[call.tool])
-        return _ready("default", _refusal_of(self._offered[call.tool], call) or default_answer(call))
+            return _executed(defined, self._servers[defined.tool], tool)
+        return _ready("default", _refusal_of(tool, call) or default_answer(call))
 
     def _no_such_tool(self, name: str) -> ToolAnswer:
         # First come the tools whose names are part of the unknown name, which the model may have extended.

@@ -431,6 +431,27 @@ class ResultReceived:
     code: int | None = field(default=None, metadata=_SPARSE)
 
 
+OwnCallStage = Literal["setup", "final"]
+"""The time at which a suite makes a call itself: before the run, or after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnCallAnswered:
+    """A call of `setup` or `final`, which the suite makes itself, was answered.
+
+    The model sees neither the call nor the result. `server` is the server that executed it, `None` for a mock.
+    """
+
+    stage: OwnCallStage
+    tool: str
+    arguments: Mapping[str, JsonValue]
+    content: str
+    is_error: bool
+    source: ResultSource
+    latency_ms: Milliseconds
+    server: str | None = field(default=None, metadata=_SPARSE)
+
+
 @dataclass(frozen=True, slots=True)
 class RunFinished:
     """The run ends.
@@ -474,6 +495,7 @@ EventPayload = (
     | ExecutionStarted
     | ExecutionProgress
     | ResultReceived
+    | OwnCallAnswered
     | RunFinished
 )
 """Everything that can happen in a run."""

@@ -36,6 +36,7 @@ from workbench.trajectory.events import (
     Forked,
     JsonValue,
     MessageAdded,
+    OwnCallAnswered,
     Paused,
     PromptProgress,
     ReasoningDelta,
@@ -83,6 +84,7 @@ EVENT_NAMES: dict[type[EventPayload], str] = {
     ExecutionStarted: "execution_started",
     ExecutionProgress: "execution_progress",
     ResultReceived: "result_received",
+    OwnCallAnswered: "own_call_answered",
     RunFinished: "run_finished",
 }
 """The name of each event in a line."""

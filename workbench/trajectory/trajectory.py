@@ -22,6 +22,7 @@ from workbench.trajectory.events import (
     Forked,
     JsonValue,
     MessageAdded,
+    OwnCallAnswered,
     Paused,
     PromptProgress,
     ReasoningDelta,
@@ -198,6 +199,18 @@ class Trajectory:
     """The event that ends the replayed part of a forked run."""
     added: tuple[str, ...] = ()
     """The messages that a person added since the last request; if the run is over, the model never reads them."""
+    own_calls: tuple[OwnCallAnswered, ...] = ()
+    """The calls that the suite made itself, before and after the run."""
+
+    @property
+    def setup_calls(self) -> tuple[OwnCallAnswered, ...]:
+        """The calls of the suite before the run."""
+        return tuple([call for call in self.own_calls if call.stage == "setup"])
+
+    @property
+    def final_calls(self) -> tuple[OwnCallAnswered, ...]:
+        """The calls of the suite after the run."""
+        return tuple([call for call in self.own_calls if call.stage == "final"])
 
     @property
     def touched(self) -> bool:
@@ -388,6 +401,7 @@ class TrajectoryFold:
         self._step: StepStarted | None = None
         self._added: tuple[str, ...] = ()
         self._fork: Forked | None = None
+        self._own_calls: tuple[OwnCallAnswered, ...] = ()
 
     def add(self, event: Event) -> None:
         """Add an event; raise TrajectoryError if it cannot follow the events before it."""
@@ -466,6 +480,8 @@ class TrajectoryFold:
                 for round_ in self._rounds:
                     round_.replayed = True
                     round_.superseded = tuple(replace(answer, replayed=True) for answer in round_.superseded)
+            case OwnCallAnswered():
+                self._own_calls += (what,)
             case RunFinished():
                 self._finish = what
         self._run_id = event.run_id
@@ -485,6 +501,7 @@ class TrajectoryFold:
             held_ms=round(self._held_ms, 3),
             fork=self._fork,
             added=self._added,
+            own_calls=self._own_calls,
         )
 
     @property
@@ -505,6 +522,9 @@ class TrajectoryFold:
                 inside_ms, self._retry_wait_ms = self._retry_wait_ms, 0.0
             case StepStarted() | RunFinished(reason="step failed"):
                 # A judge may have been asked whether the step before failed.
+                inside_ms = 0.0
+            case OwnCallAnswered():
+                # The suite's own calls are no part of the agent's work.
                 inside_ms = 0.0
             case ResultReceived(latency_ms=latency_ms):
                 # A judge may have been asked whether a mock applies, before the tool's own latency.

@@ -179,6 +179,7 @@ def _of_suite(needs: SuiteNeeds, of: str) -> Iterator[tuple[str, str, str]]:
         ("call the function", needs.python),
         ("read the variable", needs.environment),
         ("ask the model", needs.models),
+        ("call the tool", needs.calls),
     ):
         for each in written:
             yield f"it would {kind} {each} {of}", kind, str(each)

@@ -36,12 +36,12 @@ from workbench.show.text import Paint
 from workbench.show.views.grades import issue_text, judgement_text, metric_text, step_lines
 from workbench.show.views.runs_report import ShownRun
 from workbench.show.views.server_output import output_title
-from workbench.show.views.trajectory import EDITED, deviation_lines, fork_text, unread_text
-from workbench.show.views.values import usage_text
+from workbench.show.views.trajectory import EDITED, deviation_lines, fork_text, own_source_text, unread_text
+from workbench.show.views.values import call_text, usage_text
 from workbench.show.visible import after
 from workbench.suite.model import tool_text
 from workbench.suite.settings import Grading
-from workbench.trajectory.events import Message
+from workbench.trajectory.events import Message, OwnCallAnswered
 from workbench.trajectory.trajectory import CallRecord, Round
 
 _LINE = 80
@@ -179,6 +179,8 @@ def _expected(expected: Expectations) -> Element:
         lines += [el("p", "disallowed:"), *map(_expected_call, expected.disallowed)]
     for text in expected.answer:
         lines.append(el("p", "the answer: ", el("code", text)))
+    for text in expected.final:
+        lines.append(el("p", "in the end: ", el("code", text)))
     if not lines:
         nothing = el("p", "The case expects nothing yet.", class_="quiet")
         return fold("expected", "Expects nothing", nothing, is_open=True)
@@ -275,6 +277,7 @@ def _story(run: RunResult, expected: Expectations) -> Iterator[Node]:
         yield _said("system", "system prompt", system, is_folded=True)
         for message in start.messages:
             yield from _message(message)
+    yield from map(_own_call, trajectory.setup_calls)
     # The calls of a run are numbered through all rounds, as grades pair them.
     at = 0
     for each in trajectory.rounds:
@@ -285,11 +288,18 @@ def _story(run: RunResult, expected: Expectations) -> Iterator[Node]:
             yield _said("system", "system prompt of the step", system, is_folded=True)
         yield from _round(each, run, expected, at)
         at += len(each.calls)
+    yield from map(_own_call, trajectory.final_calls)
     yield from _by_grade([list(_missing(grade, expected)) for grade in run.grades])
     if trajectory.finish_reason not in (None, *_ENDINGS):
         yield el("p", f"■ ended: {trajectory.finish_reason}", class_="ending")
     if run.error is not None:
         yield _said("problem", "▲ why", run.error)
+
+
+def _own_call(call: OwnCallAnswered) -> Element:
+    title = el("small", f"{call.stage}, by the suite · {own_source_text(call)}", class_="who")
+    tool = el("code", call_text(call.tool, call.arguments), class_="tool")
+    return el("div", title, tool, long_text(call.content), class_="said problem" if call.is_error else "said prior")
 
 
 def _message(message: Message) -> Iterator[Node]:

@@ -41,6 +41,7 @@ from workbench.show.views.runs_report import Redactor, RunsReport
 from workbench.show.views.timing import Timing
 from workbench.suite.model import Case, RepeatRule
 from workbench.suite.suite_file import LineOf, no_line
+from workbench.trajectory.events import OwnCallStage, ResultSource
 from workbench.trajectory.trajectory import CallRecord, Round
 
 
@@ -236,6 +237,19 @@ class ServerOutputReport(ReportModel):
     log: str | None = Field(description="the file with all lines, null if there is none")
 
 
+class OwnCallReport(ReportModel):
+    """A call that the suite made itself, before the run (`setup`) or after it (`final`), with its result."""
+
+    stage: OwnCallStage
+    tool: str
+    arguments: dict[str, JsonValue]
+    content: str
+    is_error: bool
+    source: ResultSource
+    server: str | None = Field(description="the server that executed it, null for a mock")
+    latency_ms: float
+
+
 class RunReport(ReportModel):
     """One case with one model, once.
 
@@ -280,6 +294,7 @@ class RunReport(ReportModel):
         description="for each call whether its arguments are valid by the tool's own schema, null where no schema can"
         " tell; empty for a run that was not graded",
     )
+    own_calls: tuple[OwnCallReport, ...] = Field((), description="the calls of `setup` and `final`, in order")
 
 
 class ArgumentStatisticsReport(ReportModel):
@@ -534,6 +549,7 @@ def run_fields(result: RunResult, line: int | None) -> dict[str, Any]:
         "fork": trajectory.fork,
         "metrics": result.metrics,
         "valid_arguments": result.valid_arguments,
+        "own_calls": trajectory.own_calls,
     }
 
 

@@ -17,6 +17,7 @@ from workbench.show.views.run_items import (
     MissingItem,
     NoticeItem,
     OutcomeItem,
+    OwnCallItem,
     ResultItem,
     RoundItem,
     SetAsideItem,
@@ -41,6 +42,8 @@ def copied_text(item: Item) -> tuple[str, str]:
             return "\n".join(tool.name for tool in item.tools), "the tools' names"
         case NoticeItem():
             return item.text, "the notice"
+        case OwnCallItem(call=call):
+            return f"{call.tool} {_json(call.arguments)}\n{call.content}", "the call and its result"
         case HoldItem(request=request):
             if request is None or isinstance(request, str):
                 return item.why or "", "why the run is held"

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from shlex import quote
 
 from workbench.analysis.causes import ADVICE, advice_about
-from workbench.analysis.expectations import forbidden_others
+from workbench.analysis.expectations import final_lines, forbidden_others
 from workbench.analysis.failures import failures_of
 from workbench.grading.grade import RunResult
 from workbench.grading.status import Status
@@ -167,6 +167,7 @@ def _expected(case: Case, result: RunResult) -> list[str]:
             lines.append(f"the answer ({name}): {compact_json(check.as_written())}")
     elif case.response is not None:
         lines.append(f"the answer: {compact_json(case.response.as_written())}")
+    lines += [f"in the end: {line}" for line in final_lines(case)]
     return lines
 
 

@@ -16,6 +16,7 @@ from workbench.trajectory.events import (
     ExecutionProgress,
     Forked,
     JsonValue,
+    OwnCallAnswered,
     ResponseFinished,
     ResultReceived,
     RetryScheduled,
@@ -57,6 +58,13 @@ class NoticeItem:
     text: str
     waits: bool = False
     quiet: bool = False
+
+
+@dataclass(slots=True)
+class OwnCallItem:
+    """A call that the suite made itself, before or after the run, with its result."""
+
+    call: OwnCallAnswered
 
 
 @dataclass(slots=True)
@@ -217,6 +225,7 @@ Item = (
     MessageItem
     | ToolsItem
     | NoticeItem
+    | OwnCallItem
     | StepItem
     | HoldItem
     | ForkItem

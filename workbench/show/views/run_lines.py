@@ -54,6 +54,7 @@ from workbench.show.views.run_items import (
     MissingItem,
     NoticeItem,
     OutcomeItem,
+    OwnCallItem,
     ResultItem,
     RoundItem,
     SetAsideItem,
@@ -63,7 +64,7 @@ from workbench.show.views.run_items import (
 )
 from workbench.show.views.run_outcome import outcome_line, outcome_notes
 from workbench.show.views.server_output import server_output_lines
-from workbench.show.views.trajectory import deviation_lines, fork_text, source_text
+from workbench.show.views.trajectory import deviation_lines, fork_text, own_source_text, source_text
 from workbench.show.views.values import call_text, progress_text, usage_text, waited_text
 from workbench.show.visible import after, compact_json, one_line, widest_cells
 from workbench.suite.sameness import same
@@ -181,6 +182,20 @@ class _Layout(NamedTuple):
         if item.quiet:
             return self.note(Note(GLYPHS.dot, item.text))
         return self.note(Note(GLYPHS.warned, item.text, "warned"))
+
+    def own_call(self, item: OwnCallItem) -> Sequence[Line]:
+        """Return the lines of a call of the suite itself, and of its result."""
+        call, room = item.call, self.width - BODY
+        head = cut_line(
+            (*_head(None, call.stage, "muted"), Span(cut(call_text(call.tool, call.arguments), room))), self.width
+        )
+        role: Role = "failed" if call.is_error else "muted"
+        answered = (_CALL, Span(f"{GLYPHS.result} {own_source_text(call)}", role))
+        if not call.content.strip():
+            return [head, answered]
+        return JoinedLines(
+            [[head, answered], self.rows(GrowingText(call.content), _RESULT_ROWS, role, ARGUMENT_INDENT)]
+        )
 
     def fork(self, item: ForkItem) -> list[Line]:
         lines = self.note(Note(GLYPHS.fork, fork_text(item.fork, item.origin), "accent"))
@@ -428,6 +443,7 @@ _LAYOUTS: Mapping[type[Item], Callable[[_Layout, Any], Sequence[Line]]] = {
     MessageItem: _Layout.message,
     ToolsItem: _Layout.tools,
     NoticeItem: _Layout.notice,
+    OwnCallItem: _Layout.own_call,
     StepItem: _Layout.step,
     HoldItem: _Layout.hold,
     ForkItem: _Layout.fork,

@@ -23,6 +23,7 @@ from workbench.show.views.run_items import (
     MessageItem,
     NoticeItem,
     OutcomeItem,
+    OwnCallItem,
     ResultItem,
     RoundItem,
     RunItems,
@@ -45,6 +46,7 @@ from workbench.trajectory.events import (
     Forked,
     Message,
     MessageAdded,
+    OwnCallAnswered,
     Paused,
     PromptProgress,
     ReasoningDelta,
@@ -205,6 +207,9 @@ class RunView:
             case ResultReceived(call_id=call_id) as result:
                 if (answer := run.result(call_id)) is not None:
                     answer.result = result
+            case OwnCallAnswered() as answered:
+                run.finish_text()
+                run.append(OwnCallItem(answered))
             case Forked() as fork:
                 self._end_replay(fork)
             case RunFinished() as finish:

@@ -23,6 +23,7 @@ from workbench.trajectory.events import (
     Forked,
     JsonValue,
     MessageAdded,
+    OwnCallAnswered,
     Paused,
     ReasoningDelta,
     Regenerated,
@@ -64,6 +65,21 @@ def source_text(result: ResultReceived, server: str | None = None) -> str:
     if server is not None:
         who = f"server {server}"
     return f"{one_line(who)} {GLYPHS.dot} {duration_text(result.latency_ms)}"
+
+
+def own_source_text(call: OwnCallAnswered) -> str:
+    """Return the source of the result of a call that the suite made itself, and the time that it took."""
+    who: str = call.source
+    if call.server is not None:
+        who = f"server {call.server}"
+    error = f" {GLYPHS.dot} error" if call.is_error else ""
+    return f"{one_line(who)} {GLYPHS.dot} {duration_text(call.latency_ms)}{error}"
+
+
+def own_call_line(call: OwnCallAnswered) -> str:
+    """Return a call that the suite made itself as one line, with its result."""
+    shown = f"{call.stage}  {call_text(call.tool, call.arguments)}"
+    return f"{shown}  ← {own_source_text(call)}  {content_text(call.content)}"
 
 
 def _answer_line(result: ResultReceived, server: str | None) -> str:
@@ -145,6 +161,8 @@ class StepLines:
                 self._servers[call_id] = server
             case ResultReceived(call_id=call_id) as result:
                 return [_answer_line(result, self._servers.get(call_id))]
+            case OwnCallAnswered() as call:
+                return [own_call_line(call)]
             case TextDelta(text=text):
                 self._text.append(text)
             case ReasoningDelta(text=text):
@@ -343,6 +361,8 @@ def made_lines(trajectory: Trajectory) -> list[str]:
 
 def trajectory_lines(trajectory: Trajectory) -> Iterator[str]:
     """Yield a finished run as the steps of its rounds: calls, results, texts and errors."""
+    for own in trajectory.setup_calls:
+        yield own_call_line(own)
     for round_ in trajectory.rounds:
         for error in round_.errors:
             yield f"▲ {one_line(error)}"
@@ -358,3 +378,5 @@ def trajectory_lines(trajectory: Trajectory) -> Iterator[str]:
             yield "▲ refused"
         for line in deviation_lines(round_.deviations):
             yield f"▲ {line}"
+    for own in trajectory.final_calls:
+        yield own_call_line(own)

@@ -1,0 +1,121 @@
+"""Makes the calls of a suite itself around a run: those of `setup` before it, and those of `final` after it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from workbench.checks.check import CheckVerdict
+from workbench.checks.combined_kinds import Judged
+from workbench.engine.recorder import Recorder, TimeLimit
+from workbench.grading.final import replays_changes
+from workbench.numerals import seconds_text
+from workbench.suite.model import Case, FinalState, SetupCall
+from workbench.tools.answer import ServerError, ToolAnswer, ToolsError
+from workbench.tools.audit import Audit, AuditError, Outcome
+from workbench.tools.mocks import AskJudge, PlannedAnswer
+from workbench.tools.toolbox import Toolbox
+from workbench.trajectory.events import JsonValue, OwnCallAnswered, OwnCallStage, ToolCall
+
+_MAX_SHOWN = 200
+"""The most characters of a tool error that a message quotes."""
+
+
+class OwnCalls:
+    """The calls that a case makes itself, against the tools of one run.
+
+    They were approved with the suite, so nobody is asked for permission; executions are in the audit log. `timeout_s`
+    limits `setup` and `final`, each by itself."""
+
+    def __init__(
+        self,
+        case: Case,
+        timeout_s: float,
+        tools: Toolbox,
+        recorder: Recorder,
+        audit: Audit | None,
+        judge: AskJudge | None,
+    ) -> None:
+        self._case = case
+        self._timeout_s = timeout_s
+        self._tools = tools
+        self._recorder = recorder
+        self._audit = audit
+        self._judge = judge
+
+    async def set_up(self) -> None:
+        """Make the calls of `setup`, in order.
+
+        Raises ToolsError, which names the call, for one that fails."""
+        await self._make_all("setup", "setup", self._case.setup)
+
+    async def ask_final(self) -> None:
+        """Make the calls of `final.state`, unless the run replays changes that its tools have not seen.
+
+        Raises ToolsError, which names the call, for one that fails, or that nothing but a default answers."""
+        if not replays_changes(self._case, self._recorder.trajectory):
+            await self._make_all("final", "final.state", self._case.final_states)
+
+    async def _make_all(self, stage: OwnCallStage, key: str, calls: Sequence[SetupCall | FinalState]) -> None:
+        for number, call in enumerate(calls):
+            where = f"{key}[{number}], {call.tool},"
+            try:
+                async with TimeLimit(self._timeout_s) as limit:
+                    await self._make(stage, ToolCall(f"{stage}-{number}", call.tool, dict(call.args)), where, limit)
+            except TimeoutError:
+                late = f"{where} did not end within {seconds_text(self._timeout_s)}"
+                raise ToolsError(f"{late}: raise limits.timeout_s to wait longer") from None
+            except ServerError as error:
+                raise ServerError(f"{where} failed: {error}", error.output) from error
+
+    async def _make(self, stage: OwnCallStage, call: ToolCall, where: str, limit: TimeLimit) -> None:
+        async def judged(check: Judged, value: JsonValue) -> CheckVerdict:
+            assert self._judge is not None
+            # The judge has a time limit of its own.
+            async with limit.suspended():
+                return await self._judge(check, value)
+
+        try:
+            planned = await self._tools.plan_own(call, judge=judged if self._judge else None)
+        except ServerError:
+            raise
+        except ToolsError as error:
+            raise ToolsError(f"{where} cannot be made: {error}") from error
+        if stage == "final" and planned.source == "default":
+            raise ToolsError(
+                f"{where} is answered neither by a mock nor by a server, so nothing says what the state is: mock the "
+                "tool, or execute it (execute = true, --execute)"
+            )
+        began = self._recorder.clock()
+        answer = await self._answer(call, planned)
+        server = planned.server if planned.source == "server" else None
+        answered = OwnCallAnswered(
+            *(stage, call.tool, call.arguments, answer.content, answer.is_error, planned.source),
+            self._recorder.ms_since(began),
+            server,
+        )
+        self._recorder.emit(answered)
+        if answer.is_error:
+            text = " ".join(answer.content.split())
+            if len(text) > _MAX_SHOWN:
+                text = f"{text[:_MAX_SHOWN]} …"
+            raise ToolsError(f"{where} failed: {text}")
+
+    async def _answer(self, call: ToolCall, planned: PlannedAnswer) -> ToolAnswer:
+        if planned.source != "server" or planned.server is None:
+            return await planned.run()
+        if self._audit is None:
+            raise AuditError(f"{call.tool} was not executed: this run has no audit log")
+        # Logged before the call is sent, as every execution.
+        audited = self._audit.log.begin(self._audit.caller, call, planned.server, "suite")
+        began = self._recorder.clock()
+        # Stays so when the task is cancelled, which is not a ToolsError.
+        outcome: Outcome = "stopped"
+        try:
+            answer = await planned.run()
+            outcome = answer.outcome
+        except ToolsError:
+            outcome = "server error"
+            raise
+        finally:
+            audited.end(outcome, self._recorder.ms_since(began))
+        return answer

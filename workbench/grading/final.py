@@ -1,0 +1,201 @@
+"""The requirements of `final`: the changes that a run made, and the state that tools report after it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+
+from workbench.checks.check import EMPTY_CONTEXT, Check, CheckContext, all_hold, describe, evaluate, why
+from workbench.checks.patterns import CheckError
+from workbench.checks.values import describe_value, json_equal
+from workbench.grading.grade import Issue
+from workbench.grading.pairing import MAX_PAIRS, best_pairing, gain_table
+from workbench.grading.pairing_issues import describe_call, describe_expected
+from workbench.numerals import counted
+from workbench.suite.model import Case, ExpectedCall, FinalState, FinalTable
+from workbench.trajectory.events import JsonValue, OwnCallAnswered
+from workbench.trajectory.trajectory import CallRecord, Trajectory
+
+
+def final_issues(case: Case, trajectory: Trajectory, context: CheckContext = EMPTY_CONTEXT) -> Iterator[Issue]:
+    """Yield the issues of `final`; they are the same under every grader, and count in no score.
+
+    Raises CheckError when a check cannot be evaluated, or when the run was not asked for a state."""
+    if case.final is None or trajectory.finish is None:
+        return
+    if case.final.changes is not None:
+        yield from _change_issues(case.final.changes, case.final, trajectory, context)
+    if case.final.state and replays_changes(case, trajectory):
+        yield Issue("final state", "not asked: this run's own tools have not seen the changes that it replays")
+    else:
+        for number, state in enumerate(case.final.state):
+            yield from _state_issues(number, state, trajectory, context)
+
+
+def replays_changes(case: Case, trajectory: Trajectory) -> bool:
+    """Return whether a forked run has results of changing calls from its origin, which its own tools have not seen.
+
+    Such a run is not asked for its state."""
+    if trajectory.fork is None:
+        return False
+    final = case.final or FinalTable()
+    readers = _readers(final, trajectory)
+    for record in trajectory.calls:
+        if record.result is not None and record.result.source == "replayed" and not readers(record.tool):
+            return True
+    return False
+
+
+class _Readers:
+    """Tells which tools change nothing: by their annotation, or by the patterns of `readers`."""
+
+    def __init__(self, final: FinalTable, trajectory: Trajectory) -> None:
+        self._patterns = final.readers
+        self._known: set[str] = set()
+        for tool in trajectory.offered:
+            if tool.annotations.get("readOnlyHint") is True:
+                # Providers that allow no dots in names get underscores, and models answer with them.
+                self._known |= {tool.name, tool.name.replace(".", "_")}
+
+    def __call__(self, tool: str) -> bool:
+        return tool in self._known or any(fnmatchcase(tool, pattern) for pattern in self._patterns)
+
+
+def _readers(final: FinalTable, trajectory: Trajectory) -> _Readers:
+    return _Readers(final, trajectory)
+
+
+def changing_calls(final: FinalTable, trajectory: Trajectory) -> list[int]:
+    """Return the indices of the calls that changed something: those that succeeded, of tools that are no readers."""
+    readers, found = _readers(final, trajectory), []
+    for index, record in enumerate(trajectory.calls):
+        result = record.result
+        if result is None or result.is_error or result.source == "skipped" or readers(record.tool):
+            continue
+        found.append(index)
+    return found
+
+
+def _change_issues(
+    expected: Sequence[ExpectedCall], final: FinalTable, trajectory: Trajectory, context: CheckContext
+) -> Iterator[Issue]:
+    calls, made = trajectory.calls, changing_calls(final, trajectory)
+    if len(expected) * len(made) > MAX_PAIRS:
+        message = f"final.changes: {counted(len(made), 'change')} are too many to compare with {len(expected)}"
+        raise CheckError(message)
+    fits = gain_table(range(len(expected)), made, lambda row, call: int(_fits(expected[row], calls[call], context)))
+    met: dict[int, int] = {}
+    for row, column in best_pairing(fits):
+        if fits[row][column]:
+            met[row] = made[column]
+    left = [call for call in made if call not in met.values()]
+    for row, wanted in enumerate(expected):
+        if row in met:
+            continue
+        near = next((call for call in left if wanted.means(calls[call].tool)), None)
+        if near is None:
+            yield _missing(wanted, trajectory)
+        else:
+            left.remove(near)
+            yield _differs(wanted, calls[near], near, context)
+    for call in left:
+        yield Issue(
+            "unexpected change",
+            "final.changes does not list this call, which succeeded",
+            tool=calls[call].tool,
+            call=call,
+            got=describe_call(calls[call]),
+            decides=True,
+        )
+
+
+def _fits(expected: ExpectedCall, record: CallRecord, context: CheckContext) -> bool:
+    if not expected.means(record.tool) or expected.unwanted(record.arguments):
+        return False
+    if expected.args is None:
+        return True
+    if not expected.args:
+        return not record.arguments
+    try:
+        return all_hold(expected.args, record.arguments, context=context)
+    except CheckError as error:
+        raise CheckError(f"final.changes {expected.tool}: {error}") from error
+
+
+def _missing(expected: ExpectedCall, trajectory: Trajectory) -> Issue:
+    reason = "no such call was made"
+    tried = [index for index, record in enumerate(trajectory.calls) if expected.means(record.tool)]
+    call = None
+    if tried:
+        call = tried[-1]
+        result = trajectory.calls[call].result
+        reason = "the call has no result"
+        if result is not None:
+            reason = "the call failed"
+            if not result.is_error:
+                reason = "the call accounts for another change, or its tool is a reader"
+    text = f"final.changes expects this call to succeed, and {reason}"
+    wanted = describe_expected(expected)
+    return Issue("missing change", text, tool=expected.tool, call=call, expected=wanted, decides=True)
+
+
+def _differs(expected: ExpectedCall, record: CallRecord, index: int, context: CheckContext) -> Issue:
+    wrong = []
+    for name, check in (expected.args or {}).items():
+        value, given = record.arguments.get(name), name in record.arguments
+        found = evaluate(check, value, given, context=context)
+        if not found.holds:
+            wrong.append(f"{name}: {why(check, found, value, given)}")
+    wrong += [f"{name}: must not be given" for name in expected.unwanted(record.arguments)]
+    if not wrong:
+        wrong.append("no arguments are expected")
+    return Issue(
+        "wrong change",
+        f"final.changes expects another change: {'; '.join(wrong)}",
+        tool=record.tool,
+        call=index,
+        expected=describe_expected(expected),
+        got=describe_call(record),
+        decides=True,
+    )
+
+
+def _state_issues(number: int, state: FinalState, trajectory: Trajectory, context: CheckContext) -> Iterator[Issue]:
+    answer = _answer_to(state, trajectory)
+    if answer is None:
+        raise CheckError(
+            f"final.state[{number}]: the run was not asked for {state.tool} {describe_value(state.args)}: run the case"
+        )
+    value = result_value(answer.content, state.result)
+    try:
+        found = evaluate(state.result, value, context=context)
+    except CheckError as error:
+        raise CheckError(f"final.state[{number}]: {error}") from error
+    if not found.holds:
+        yield Issue(
+            "final state",
+            f"{state.tool} {describe_value(state.args)}: {found.note}" if found.note else f"as {state.tool} reports",
+            tool=state.tool,
+            expected=describe(state.result),
+            got=describe_value(value),
+            decides=True,
+        )
+
+
+def _answer_to(state: FinalState, trajectory: Trajectory) -> OwnCallAnswered | None:
+    for call in trajectory.final_calls:
+        if call.tool == state.tool and json_equal(dict(call.arguments), state.args):
+            return call
+    return None
+
+
+def result_value(content: str, check: Check) -> JsonValue:
+    """Return a result as its check sees it: as JSON if it is JSON, but as text for a check of texts."""
+    if check.value_types <= {"string"}:
+        return content
+    try:
+        value: JsonValue = json.loads(content)
+    except (ValueError, RecursionError):
+        return content
+    return value
