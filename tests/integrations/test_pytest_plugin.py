@@ -136,6 +136,14 @@ def test_each_case_with_each_model_is_a_test(project: Path, workers: tuple[str, 
     assert [run["status"] for run in json.loads((project / "report.json").read_text())["runs"]] == ["failed", "passed"]
 
 
+def test_a_list_of_models_has_full_names(project: Path) -> None:
+    asked = ("--workbench", "--collect-only", "-q", "clock.toml", "--workbench-model")
+    output = session(project, *asked, "openai:gpt-6-luna,offline,gpt-6.1-sol").output
+    for name in ("openai:gpt-6-luna", "offline", "openai:gpt-6.1-sol"):
+        assert f"small-talk[{name}]" in output, output
+    assert "a model name is empty" in session(project, *asked, "offline,").output
+
+
 def test_suites_of_installed_packages_are_collected_only_by_name(project: Path) -> None:
     installed = project / "lib" / "site-packages" / "p"
     installed.mkdir(parents=True)

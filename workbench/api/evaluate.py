@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from workbench.api.approval import Approve, approval_for, approve_nothing
 from workbench.api.suites import Cell, LoadedSuite, SuitePath, UsageError, loaded
 from workbench.config.folders import history_file, home_in, user_folders
-from workbench.config.models import DEFAULT_CONCURRENCY
+from workbench.config.model_list import names_in
+from workbench.config.models import DEFAULT_CONCURRENCY, ConfigError
 from workbench.config.program import program_in
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
@@ -23,6 +24,7 @@ from workbench.engine.plan import CellKey, PlannedRun
 from workbench.engine.recordings import Recordings, recording_lines
 from workbench.engine.thread import EngineThread
 from workbench.evaluation.approval import Approval, needs
+from workbench.evaluation.model_names import full_model_names
 from workbench.evaluation.options import AddedVariants, OptionsError, OwnModel, Resume, RunOptions
 from workbench.evaluation.plan import ClusterError, FinishedRun, Plan, PlanError
 from workbench.evaluation.planner import plan, unresolved_models
@@ -404,6 +406,16 @@ async def evaluate_async(
     if recordings is not None and recordings.problem is not None:
         warnings.warn(program.secrets.redact(recordings.problem), RuntimeWarning, stacklevel=1)
     return report
+
+
+def models_in(lists: Sequence[str], paths: Sequence[SuitePath]) -> tuple[str, ...]:
+    """Return the full names of the models in texts such as `openai:gpt-6-luna,gpt-6.1-sol`, for suites at the paths.
+
+    Raises UsageError for an empty name, and for a `workbench.toml` that is needed and cannot be used."""
+    try:
+        return full_model_names([names_in(text) for text in lists], paths)
+    except (ValueError, ConfigError) as error:
+        raise UsageError(str(error)) from None
 
 
 def unknown_models(suites: Iterable[LoadedSuite], models: Sequence[str]) -> tuple[str, ...]:

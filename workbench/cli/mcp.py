@@ -7,7 +7,7 @@ import signal
 import sys
 from pathlib import Path
 
-from workbench.cli.model_options import add_judge_option, add_models_option
+from workbench.cli.model_options import add_judge_option, add_models_option, complete_names
 from workbench.evaluation.exit_codes import OK, USAGE
 
 
@@ -45,6 +45,7 @@ def execute(arguments: argparse.Namespace) -> int:
     begin_program()
     from workbench.integrations.mcp_server import Allowed, NotStartedError, server_for
 
+    complete_names(arguments)
     allowed = Allowed(
         paths=tuple(arguments.paths),
         models=tuple(arguments.model),

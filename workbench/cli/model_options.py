@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 from typing import TYPE_CHECKING
 
 from workbench.cli.parser import add_exit_codes
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, USAGE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
     from pydantic import JsonValue
 
     from workbench.config.model_book import ModelOptions
@@ -19,8 +21,6 @@ if TYPE_CHECKING:
 _RUN_ON = (
     "run on this model, not those of the suites: offline, a name of workbench.toml, or PROVIDER:MODEL; A,B for several"
 )
-# A comma inside a name is written `\,`.
-_COMMA = re.compile(r"(?<!\\),")
 
 
 def add_model_options(parser: argparse.ArgumentParser, purpose: str = _RUN_ON) -> None:
@@ -39,7 +39,8 @@ def add_model_options(parser: argparse.ArgumentParser, purpose: str = _RUN_ON) -
 
 def add_models_option(parser: argparse.ArgumentParser, purpose: str) -> None:
     """Add the option for models by name alone."""
-    parser.add_argument("--model", action="extend", type=_models, default=[], metavar="M", help=purpose)
+    parser.add_argument("--model", action=_ModelList, default=[], metavar="M", help=purpose)
+    parser.set_defaults(model_lists=[])
 
 
 def add_judge_option(parser: argparse.ArgumentParser, purpose: str) -> None:
@@ -57,12 +58,51 @@ def add_judging_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _models(text: str) -> list[str]:
-    """Split a word into names of models at its commas, except commas behind a backslash."""
-    names = [name.strip().replace("\\,", ",") for name in _COMMA.split(text)]
-    if "" in names:
-        raise argparse.ArgumentTypeError("a model name is empty: write A, or A,B for two")
-    return names
+class _ModelList(argparse.Action):
+    """Splits a list of models, and keeps the lists for `complete_names`."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        from workbench.config.model_list import names_in
+
+        try:
+            names = names_in(str(values))
+        except ValueError as error:
+            raise argparse.ArgumentError(self, str(error)) from None
+        namespace.model_lists = [*namespace.model_lists, names]
+        namespace.model = [*namespace.model, *names]
+
+
+def complete_names(arguments: argparse.Namespace) -> None:
+    """Give bare names in the lists of `--model` the provider before them, and report the full names.
+
+    Call it before the names are used; a second call changes nothing."""
+    lists = arguments.model_lists
+    if not any(len(names) > 1 for names in lists):
+        return
+    from workbench.cli.redaction import warn
+    from workbench.config.models import ConfigError
+    from workbench.evaluation.model_names import full_model_names
+
+    paths: Sequence[str | Path] = arguments.paths
+    if getattr(arguments, "samples", False):
+        from workbench.cli.parser import paths_of
+
+        paths = paths_of(arguments)
+    try:
+        full = full_model_names(lists, paths)
+    except ConfigError:
+        # The names are resolved later, which reports what is wrong with the file.
+        return
+    if list(full) != arguments.model:
+        warn(f"models: {', '.join(full)}")
+    arguments.model = list(full)
+    arguments.model_lists = [[name] for name in full]
 
 
 def says_for_which_model(arguments: argparse.Namespace) -> bool:
@@ -89,6 +129,7 @@ def model_options(arguments: argparse.Namespace) -> ModelOptions | None:
 
     if not says_for_which_model(arguments):
         return None
+    complete_names(arguments)
     models, url, key = frozenset(arguments.model), arguments.base_url, arguments.api_key_env
     try:
         return ModelOptions(models, url, key, params_of(arguments), getattr(arguments, "judge", None))

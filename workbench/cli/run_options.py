@@ -9,7 +9,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.cli.model_options import add_judge_option, add_model_options, params_of, says_for_which_model
+from workbench.cli.model_options import (
+    add_judge_option,
+    add_model_options,
+    complete_names,
+    params_of,
+    says_for_which_model,
+)
 from workbench.cli.parser import DEMANDED_OF_ALL, add_history_options, add_samples_option, history_of, paths_of
 from workbench.config.models import DEFAULT_CONCURRENCY
 
@@ -243,6 +249,7 @@ def run_options(arguments: argparse.Namespace, *, compares: bool, command: str |
     resume: str | None = arguments.resume
     if not says_for_which_model(arguments):
         return None
+    complete_names(arguments)
     paths = paths_of(arguments)
     until, without_until = _stop_of(arguments)
     problems: Sequence[str]

@@ -27,7 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="MODEL",
-        help="run on this model instead of those that the suites name; repeatable",
+        help="run on this model instead of those that the suites name; A,B for several",
     )
     group.addoption("--workbench-repeats", type=_from_1, metavar="N", help="how often each case is run")
     group.addoption(

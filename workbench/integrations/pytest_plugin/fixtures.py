@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pytest
 
 import workbench
-from workbench.api.evaluate import unknown_models
+from workbench.api.evaluate import models_in, unknown_models
 from workbench.dataclasses import dataclass
 
 Errors = Literal["error", "fail", "skip"]
@@ -50,7 +50,7 @@ class Settings:
             if not file.parent.is_dir():
                 raise pytest.UsageError(f"--workbench-report: there is no folder {file.parent}")
         return cls(
-            models=tuple(option.workbench_model or config.getini("workbench_models")),
+            models=_models(config),
             repeats=option.workbench_repeats,
             repeat_rule=option.workbench_repeat_rule,
             concurrency=option.workbench_concurrency or signature(workbench.evaluate).parameters["concurrency"].default,
@@ -85,6 +85,19 @@ class Settings:
         if self.execute:
             options["execute"] = True
         return options
+
+
+def _models(config: pytest.Config) -> tuple[str, ...]:
+    """Return the models of the command line, else those of the project, by their full names.
+
+    Raises pytest.UsageError."""
+    lists = config.option.workbench_model or config.getini("workbench_models")
+    folder = config.invocation_params.dir
+    paths = [folder / argument.partition("::")[0] for argument in config.args]
+    try:
+        return models_in(lists, paths or [folder])
+    except workbench.UsageError as error:
+        raise pytest.UsageError(f"--workbench-model: {error}") from None
 
 
 class Workbench:

@@ -1,0 +1,48 @@
+"""The full names of models in lists, for the suites at some paths."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+
+from workbench.config.folders import folder_of, home_in, user_folders
+from workbench.config.model_book import ModelBook
+from workbench.config.model_list import are_full, full_names
+from workbench.providers.built_in import is_built_in
+from workbench.suite.project import Search, find_suites
+from workbench.suite.suite_file import load_suite
+
+
+def full_model_names(
+    lists: Sequence[Sequence[str]], paths: Sequence[str | PathLike[str]], search: Search | None = None
+) -> tuple[str, ...]:
+    """Return the full names of the models in some lists, in order.
+
+    A bare name behind a provider is a model by itself if it is built in, the subject of a suite at the paths, or a
+    model of a `workbench.toml` there. Reads files only for such names.
+
+    Raises ConfigError for a `workbench.toml` that is needed and cannot be used.
+    """
+    known: set[str] = set()
+    if not all(map(are_full, lists)):
+        known = _names_at([Path(path) for path in paths or ["."]], search)
+    found: list[str] = []
+    for names in lists:
+        found += full_names(names, lambda name: is_built_in(name) or name in known)
+    return tuple(found)
+
+
+def _names_at(paths: Sequence[Path], search: Search | None) -> set[str]:
+    """Return the names of the subjects and the models for the suites at some paths."""
+    book = ModelBook(user_folders().config, home=home_in(os.environ))
+    folders = {folder_of(path).absolute() for path in paths}
+    names: set[str] = set()
+    for file in map(load_suite, find_suites([path for path in paths if path.exists()], search)):
+        folders.add(file.path.absolute().parent)
+        if file.suite is not None and file.suite.subject is not None:
+            names.add(file.suite.subject.name)
+    for folder in folders:
+        names.update(spec.name for spec in book.named(folder))
+    return names
