@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
+import socket
 import subprocess
 import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from tests.providers.server import APIS, Call, base_url_of, said, serve
 from workbench.cli.main import COMMANDS, WORDS
 
 ROOT = Path(__file__).parent.parent
@@ -47,14 +52,14 @@ NOT_FOR_A_RUN = {
 }
 
 
-def modules_of(words: list[str], folder: Path) -> list[str]:
+def modules_of(words: list[str], folder: Path, code: int = 0, variables: Mapping[str, str] | None = None) -> list[str]:
     """The modules that a command has loaded at its end."""
     program = f"""
 import contextlib, io, sys
 from workbench.cli.main import main
 with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
     code = main({words!r})
-    assert code == 0, code
+    assert code == {code}, code
 print(*sys.modules, sep="\\n")
 """
     done = subprocess.run(
@@ -64,6 +69,7 @@ print(*sys.modules, sep="\\n")
         check=True,
         cwd=folder,
         stdin=subprocess.DEVNULL,
+        env={**os.environ, **(variables or {})},
     )
     return done.stdout.split()
 
@@ -85,6 +91,41 @@ def test_a_command_imports_what_it_needs(words: list[str], packages: set[str], m
     assert {name for name in others if not name.startswith(("_", "sitecustomize"))} <= packages
     assert len([name for name in loaded if name.startswith("workbench")]) <= most
     assert not NOT_FOR_A_RUN.intersection(loaded)
+
+
+SDKS = {"openai", "anthropic", "boto3", "botocore", "google", "azure"}
+
+
+def test_models_behind_endpoints_are_asked_without_the_sdks_of_their_vendors(tmp_path: Path) -> None:
+    tmp_path.joinpath("one.toml").write_text(SUITE)
+    words = ["run", "one.toml", "--no-history"]
+    with ExitStack() as stack:
+        servers = []
+        for api in APIS:
+            called = said(api, calls=[Call("get_weather", {"city": "Paris"})])
+            servers.append(stack.enter_context(serve(called, said(api, "It is warm."))))
+            words += ["--model", f"{api}:m@{base_url_of(servers[-1], api)}"]
+        loaded = modules_of(words, tmp_path)
+    assert [len(server.requests) for server in servers] == [2] * len(APIS)
+    assert "aiohttp" in loaded and not SDKS.intersection(loaded)
+
+
+@pytest.mark.slow
+def test_the_variables_of_a_vendors_sdk_are_read_without_it(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        proxy = f"http://127.0.0.1:{closed.getsockname()[1]}"
+    variables = {
+        "OPENAI_API_KEY": "sk-1",
+        "OPENAI_ORG_ID": "org",
+        "OPENAI_PROJECT_ID": "p",
+        "OPENAI_CUSTOM_HEADERS": "a: b",
+        "ANTHROPIC_API_KEY": "sk-2",
+        "ANTHROPIC_CUSTOM_HEADERS": "a: b",
+        "HTTPS_PROXY": proxy,
+    }
+    words = ["models", "--check", "--model", "openai:m,openai-responses:m,anthropic:m"]
+    loaded = modules_of(words, tmp_path, 3, variables)
+    assert "aiohttp" in loaded and not SDKS.intersection(loaded)
 
 
 @pytest.mark.parametrize("name", [*COMMANDS, *WORDS])
