@@ -147,6 +147,14 @@ def test_what_cannot_be_done_is_said_and_nothing_written(program: Program) -> No
         (["--module", "gone.py:mcp"], 2, "there is no file"),
         (["--example", "slak"], 2, "there is no sample 'slak'"),
         (["--tools", "a"], 2, "are for the suite of a server"),
+        (["--env", "A"], 2, "--env and --cwd are for a server that a command starts"),
+        (["--env", "A", "http://x.test/mcp"], 2, "--env and --cwd are for a server that a command starts"),
+        (["--cwd", "nowhere", "npx", "x"], 2, "--cwd: there is no folder"),
+        (["--env", "A B", "npx", "x"], 2, "a variable is written NAME"),
+        (["--url", "http://x.test/mcp", "npx", "x"], 2, "npx begins the command of a server"),
+        (["shop.toml"], 2, "shop.toml is no server: give the suite to write with -o shop.toml"),
+        (["gone.py:mcp"], 2, "there is no file"),
+        (["-y", "npx", "x"], 2, "--yes are about drafts"),
         ([], 2, "workbench init --example "),
         (["-o", "x.toml", "--ci", "github", "--force"], 2, "nothing was written: say what the suite is for"),
         (["--example", "-o", "x.json"], 2, "a suite is a TOML file"),
@@ -195,3 +203,60 @@ def test_a_server_that_does_not_start_says_why_in_its_own_words(program: Program
     done = program.run("init", "--command", f"{sys.executable} -m nonexistent_module", "--trust")
     assert done.returncode == 3
     assert "No module named nonexistent_module" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "command", "file"),
+    [
+        (["npx", "-y", "x", "--flag"], "npx -y x --flag", "x.toml"),
+        (["-f", "npx", "-y", "x", "-o", "--force"], "npx -y x -o --force", "x.toml"),
+        (["-fo", "a.toml", "npx", "x"], "npx x", "a.toml"),
+        (["-oa.toml", "--tools=a", "npx", "x", "--", "y"], "npx x -- y", "a.toml"),
+        (["--by", "critics", "--", "npx", "-y", "x"], "npx -y x", "x.toml"),
+        (["--tools", "a,b", "--tools", "c", "LEVEL=debug", "npx", "x"], "LEVEL=debug npx x", "x.toml"),
+        (["--env", "B", "--env", "A=1", "npx", "x"], "A=1 B='$B' npx x", "x.toml"),
+        (
+            ["npx", "x", "--api-key", "a"],
+            "X_API_KEY='$X_API_KEY' sh -c 'exec npx x --api-key \"$X_API_KEY\"'",
+            "x.toml",
+        ),
+        (["--command", "npx -y x"], "npx -y x", "x.toml"),
+    ],
+)
+def test_the_first_bare_word_begins_the_command(program: Program, words: list[str], command: str, file: str) -> None:
+    done = program.run("init", *words)
+    assert done.returncode == 2
+    assert f"trusting {file} allows" in done.stderr, done.stderr
+    assert f"run the command: {command} (in {program.folder})" in done.stderr
+
+
+def test_a_key_is_refused_only_before_the_command(program: Program) -> None:
+    refused = program.run("init", "--api-key", "npx", "x")
+    assert "a key is never given on the command line" in refused.stderr
+
+
+def test_a_command_with_variables_a_folder_and_chosen_tools(program: Program) -> None:
+    (program.folder / "inner").mkdir()
+    server = [sys.executable, str(SERVERS / "workshop.py")]
+    given = [
+        "--env",
+        f"SHOP_TOKEN={SECRET}",
+        "--env",
+        "LEVEL=debug",
+        "--cwd",
+        "inner",
+        "--tools",
+        "add",
+        "--tools",
+        "echo",
+    ]
+    (program.folder / "suites").mkdir()
+    done = program.run("init", "--trust", *given, "-o", "suites/a.toml", *server)
+    assert done.returncode == 0, done.stderr
+    assert "set before it runs, in the environment or in a .env beside it: SHOP_TOKEN" in done.stdout
+    suite = suite_of(program.folder / "suites" / "a.toml")
+    (table,) = suite.servers
+    assert (table.cwd, table.env) == ("../inner", {"SHOP_TOKEN": "$SHOP_TOKEN", "LEVEL": "debug"})
+    assert table.command == tuple(server)
+    assert [call.tool for case in suite.cases for call in case.expected_calls()] == ["add", "echo"]
+    assert SECRET not in everything(program.folder) + done.stdout + done.stderr

@@ -18,10 +18,11 @@ def test_proxies_and_settings_of_package_managers_pass_and_nothing_else() -> Non
         ),
         **dict.fromkeys(("Http_Proxy", "PIPELINE", "UVICORN_PORT", "npm_package_name", "FTP_PROXY", "MY_PIP_X"), "x"),
         "HTTPS_PROXY": "",
+        "NODE_EXTRA_CA_CERTS": "/corp.pem",
         "UV_PUBLISH_TOKEN": "abc",
     }
     assert passed_variables(shell) == (
-        *("ALL_PROXY", "HTTP_PROXY", "NPM_CONFIG_CACHE", "PIP_INDEX_URL", "UV_INDEX_URL"),
+        *("ALL_PROXY", "HTTP_PROXY", "NODE_EXTRA_CA_CERTS", "NPM_CONFIG_CACHE", "PIP_INDEX_URL", "UV_INDEX_URL"),
         *("https_proxy", "no_proxy", "npm_config_registry"),
     )
 

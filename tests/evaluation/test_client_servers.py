@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -239,10 +240,16 @@ def test_the_folder_of_the_workspace_is_named_from_the_suite(tmp_path: Path) -> 
     (tmp_path / ".vscode").mkdir()
     (tmp_path / ".vscode" / "mcp.json").write_text(text)
     found = servers_of_client(tmp_path / ".vscode" / "mcp.json", tmp_path / "suites")
-    assert [table["command"] for table in found.tables] == [
-        ["x", "../a.js"],
-        ["sh", "-c", "cd ../in && exec x ../a.js"],
+    assert [(table["command"], table.get("cwd")) for table in found.tables] == [
+        (["x", "../a.js"], None),
+        (["x", "../a.js"], "../in"),
     ]
+    text = json.dumps({"servers": {"s": {**server, "cwd": "${userHome}/in"}, "t": {**server, "cwd": "${env:ROOT}/in"}}})
+    (tmp_path / ".vscode" / "mcp.json").write_text(text)
+    (home, variable) = servers_of_client(tmp_path / ".vscode" / "mcp.json", tmp_path / "suites").tables
+    assert home["cwd"] == "~/in"
+    assert os.path.normpath(Path("~/in", home["command"][1]).expanduser()) == str(tmp_path / "a.js")  # type: ignore[index]
+    assert variable["command"] == ["sh", "-c", f'cd "$ROOT"/in && exec x {tmp_path}/a.js']
 
 
 @pytest.mark.parametrize(
@@ -277,6 +284,37 @@ def test_what_is_typed() -> None:
         {"name": "shop", "command": ["npx", "-y", "@scope/server-shop", "--verbose"], "env": {"TOKEN": "$TOKEN"}},
     )
     assert found.variables == {"TOKEN": "pw"}
+    words = ["A=1", "npx", "-y", "x", "--flag"]
+    env = [
+        "GITHUB_TOKEN",
+        "LEVEL=debug",
+        "DATA=/srv/Data-1",
+        "URL=https://$HOST/a",
+        "MY_KEY=pw",
+        "ANY=ghp_0123456789Ab",
+    ]
+    found = typed_server(words, None, env, "../in")
+    assert found.tables == (
+        {
+            "name": "x",
+            "command": ["npx", "-y", "x", "--flag"],
+            "cwd": "../in",
+            "env": {
+                "A": "1",
+                "GITHUB_TOKEN": "$GITHUB_TOKEN",
+                "LEVEL": "debug",
+                "DATA": "/srv/Data-1",
+                "URL": "https://$HOST/a",
+                "MY_KEY": "$MY_KEY",
+                "ANY": "$ANY",
+            },
+        },
+    )
+    assert found.variables == {"GITHUB_TOKEN": None, "HOST": None, "MY_KEY": "pw", "ANY": "ghp_0123456789Ab"}
+    for text, url, said in (("A B=planted", None, "written NAME"), ("A", "https://x.test/", "that a command starts")):
+        with pytest.raises(ClientConfigError, match=said) as refused:
+            typed_server(None if url else "npx x", url, [text])
+        assert "planted" not in str(refused.value)
     with pytest.raises(ClientConfigError, match=r"^--url holds a secret"):
         typed_server(None, "https://user:pw@x.test/")
     assert typed_server(None, "https://x.test/sse").tables[0]["transport"] == "sse"

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.cli.parser import add_exit_codes, options_as
+from workbench.cli.parser import WORDS_OF_SERVER, add_exit_codes, options_as
 from workbench.cli.run_options import GRADERS, repeats_of
 from workbench.dataclasses import dataclass, json_text
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
@@ -52,6 +54,13 @@ if executes(__name__):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar=WORDS_OF_SERVER,
+        help="the server: its command (npx -y server --option), its address, or its Python file. Options of init stand "
+        "before it, since everything behind its first word belongs to it",
+    )
     source = parser.add_mutually_exclusive_group()
     source.add_argument(
         "--command", metavar="COMMAND", help="the server that this command starts, quoted as one argument"
@@ -74,7 +83,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="only this server of --from-config; repeatable",
     )
-    parser.add_argument("--tools", metavar="A,B", help="only these tools")
+    parser.add_argument(
+        "--env",
+        action="append",
+        default=[],
+        metavar="NAME[=VALUE]",
+        help="give the command a variable of your shell, or a value that is not secret; repeatable",
+    )
+    parser.add_argument("--cwd", metavar="FOLDER", help="run the command in this folder (default: the suite's)")
+    parser.add_argument("--tools", action="append", default=[], metavar="A,B", help="only these tools; repeatable")
     parser.add_argument("--by", choices=GRADERS, help="the grader that decides")
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="the suite to write (default: the server's name and .toml)"
@@ -90,8 +107,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="K",
         help="runs of each draft, which must all do as drafted (default 3)",
     )
-    draft.add_argument("--yes", action="store_true", help="ask no questions")
-    parser.add_argument("--force", action="store_true", help="replace an existing suite")
+    draft.add_argument("-y", "--yes", action="store_true", help="ask no questions")
+    parser.add_argument("-f", "--force", action="store_true", help="replace an existing suite")
     parser.add_argument("--trust", action="store_true", help="start or reach the servers without asking")
     add_exit_codes(
         parser,
@@ -127,7 +144,7 @@ class StartOptions:
     from_config: Path | None
     example: str | None
     server: Sequence[str]
-    tools: str | None
+    tools: Sequence[str]
     by: GraderName | None
     output: Path | None
     ci: CiSystem | None
@@ -138,17 +155,22 @@ class StartOptions:
     draft_check: str | None = None
     repeats: int | None = None
     yes: bool = False
+    words: Sequence[str] = ()
+    env: Sequence[str] = ()
+    cwd: str | None = None
 
     @property
     def of_servers(self) -> bool:
         """Whether servers are started and asked for their tools."""
-        return any(each is not None for each in (self.command, self.url, self.module, self.from_config))
+        named = (self.command, self.url, self.module, self.from_config)
+        return bool(self.words) or any(each is not None for each in named)
 
 
 def start_suite(options: StartOptions) -> int:
     """Write a suite and the files beside it; returns an exit code."""
     program = begin_program()
     try:
+        options = _with_server(options)
         _check(options)
         if options.add_to is not None:
             return _add_to(options.add_to, options, program)
@@ -166,11 +188,33 @@ def start_suite(options: StartOptions) -> int:
 def _what_for() -> str:
     return f"""\
 nothing was written: say what the suite is for
-  workbench init --command "uvx mcp-server-time"  a suite with a case for each tool of this MCP server
-  workbench init --example                        a copy of the sample {_USUAL_SAMPLE}.toml
+  workbench init uvx mcp-server-time  a suite with a case for each tool of this MCP server
+  workbench init --example            a copy of the sample {_USUAL_SAMPLE}.toml
 Beside the suite come {SCHEMA_NAME} for editors and, where there is none, a {SETTINGS_NAME}.
 'workbench init --help' lists other servers, other samples and the CI jobs
 """
+
+
+def _with_server(options: StartOptions) -> StartOptions:
+    """Return the options with the server of their words, which are its command, its address or its Python file."""
+    # A command keeps its words: they were split by the user's shell.
+    if not options.words:
+        return options
+    first = options.words[0]
+    given = (options.command, options.url, options.module, options.from_config, options.example, options.add_to)
+    if given != (None,) * len(given):
+        raise RefusedError(
+            f"{one_line(first)} begins the command of a server, and the options name something else: keep one of them, "
+            "with the options of init before the command"
+        )
+    if first.endswith(".toml"):
+        raise RefusedError(f"{one_line(first)} is no server: give the suite to write with -o {one_line(first)}")
+    if len(options.words) == 1:
+        if re.match(r"https?:", first):
+            return replace(options, url=first, words=())
+        if re.search(r"\.py(:\w+)?$", first):
+            return replace(options, module=first, words=())
+    return options
 
 
 def _check(options: StartOptions) -> None:
@@ -182,14 +226,15 @@ def _check(options: StartOptions) -> None:
             raise RefusedError(
                 "--add-to adds drafts to a suite that has its tools: give it --draft, and perhaps --tools"
             )
-    elif not options.of_servers and (options.tools is not None or options.by is not None):
-        raise RefusedError(
-            "--tools and --by are for the suite of a server: give --command, --url, --module or --from-config"
-        )
+    elif not options.of_servers and (options.tools or options.by is not None):
+        raise RefusedError("--tools and --by are for the suite of a server: name it last, or by --from-config")
     elif options.draft is not None and not options.of_servers:
         raise RefusedError(
-            "--draft is for the tools of a server: give --command, --url, --module or --from-config, or --add-to SUITE"
+            "--draft is for the tools of a server: name it last, or by --from-config, or give --add-to SUITE"
         )
+    started = bool(options.words) or options.command is not None
+    if (options.env or options.cwd is not None) and not started:
+        raise RefusedError("--env and --cwd are for a server that a command starts: write its command last")
     if options.draft is None and (options.draft_check is not None or options.repeats is not None or options.yes):
         raise RefusedError("--draft-check, --repeats and --yes are about drafts: give --draft MODEL too")
     if options.draft is not None and not options.yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -327,7 +372,17 @@ def _found(options: StartOptions, folder: Path) -> FoundServers:
         return servers_of_client(options.from_config, folder, options.server)
     if options.module is not None:
         return FoundServers((_module(options.module, folder),), {})
-    return typed_server(options.command, options.url)
+    return typed_server(options.words or options.command, options.url, options.env, _cwd(options.cwd, folder))
+
+
+def _cwd(text: str | None, folder: Path) -> str | None:
+    """Return the folder of a server as a suite in `folder` names it: relative, unless it was given as absolute."""
+    if text is None:
+        return None
+    path = resolved(Path(text).expanduser())
+    if not path.is_dir():
+        raise RefusedError(f"--cwd: there is no folder {path}")
+    return str(path) if Path(text).expanduser().is_absolute() else Path(os.path.relpath(path, folder)).as_posix()
 
 
 def _module(text: str, folder: Path) -> Table:
@@ -347,13 +402,13 @@ def _module(text: str, folder: Path) -> Table:
     return server
 
 
-def _chosen(tools: Sequence[ToolDefinition], wanted: str | None) -> list[ToolDefinition]:
+def _chosen(tools: Sequence[ToolDefinition], wanted: Sequence[str]) -> list[ToolDefinition]:
     if not tools:
         raise RefusedError("nothing was written: the servers list no tools")
-    if wanted is None:
+    if not wanted:
         return list(tools)
     names = []
-    for name in wanted.split(","):
+    for name in ",".join(wanted).split(","):
         if name.strip():
             names.append(name.strip())
     known = [tool.name for tool in tools]

@@ -81,6 +81,9 @@ _HINTS = {
 AS_WRITTEN = "-- COMMAND"
 """The metavar of the words of another command, whose options must stay among them."""
 
+WORDS_OF_SERVER = "SERVER"
+"""The metavar of a command whose first word ends the options: every word behind it belongs to it."""
+
 MAX_USAGE_LINES = 4
 """A usage of more lines would hide the error below it."""
 
@@ -95,6 +98,13 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         self._words = sys.argv[1:] if args is None else args
+        if any(action.metavar == WORDS_OF_SERVER for action in self._get_positional_actions()):
+            begin = self._first_bare_word(self._words)
+            # Behind `--`, argparse takes options for words.
+            args = [*self._words[:begin], "--", *self._words[begin:]]
+            if self._words[begin : begin + 1] == ["--"]:
+                args = [*self._words]
+            self._words = self._words[:begin]
         before_dashes = takewhile(lambda word: word != "--", self._words)
         # Keys must never be in arguments: every user of the machine can list the arguments of a process.
         if any(KEY_OPTION.fullmatch(word) for word in before_dashes):
@@ -107,6 +117,30 @@ class Parser(argparse.ArgumentParser):
             # Reported here, so that a subparser shows its own usage.
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return known, []
+
+    def _first_bare_word(self, words: Sequence[str]) -> int:
+        """Return the index of the first word that is neither an option nor the value of one."""
+        at = 0
+        while at < len(words) and words[at].startswith("-") and words[at] not in ("-", "--"):
+            word, follows = words[at], words[at + 1 : at + 2]
+            at += 1
+            action = self._option_string_actions.get(word)
+            if action is None and not word.startswith("--"):
+                action = self._last_of_letters(word)
+            if action is None or action.nargs == 0:
+                continue
+            # The value of an option with `nargs="?"` may be left out.
+            if follows and (action.nargs is None or not follows[0].startswith("-")):
+                at += 1
+        return at
+
+    def _last_of_letters(self, word: str) -> argparse.Action | None:
+        """Return the option whose value is the word behind joined letters (`-fo`), `None` if they need none."""
+        for index, letter in enumerate(word[1:], 2):
+            action = self._option_string_actions.get(f"-{letter}")
+            if action is not None and action.nargs != 0:
+                return action if index == len(word) else None
+        return None
 
     def _refuse_if_known_elsewhere(self, option: str) -> None:
         """Exit with a suggestion if an unknown option resembles a known one, or exists in another command."""

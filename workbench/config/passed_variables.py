@@ -1,6 +1,7 @@
-"""Variables of the shell that the commands of a trusted suite get without naming them: proxies and package managers.
+"""Variables of the shell that the commands of a trusted suite get without naming them.
 
-Without them, `npx` and `uvx` reach no registry on many machines. Those with a user, a password or a token are held
+These are proxies, the files of certificates that proxies need, and settings of package managers: without them, `npx`
+and `uvx` reach no registry on many machines. Those with a user, a password or a token are held
 back: a suite gets them only if it names them."""
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from workbench.config.secrets import Secrets, is_secret_of_file, names_a_secret
 from workbench.startup import late_pattern
 
 _PROXY = late_pattern("(?:HTTP|HTTPS|ALL|NO)_PROXY|(?:http|https|all|no)_proxy")
+_CERTIFICATES = frozenset(
+    {"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"}
+)
 _PACKAGE_MANAGER = late_pattern(r"(?i:npm_config)_[!-~]+|UV_\w+|PIP_\w+", re.ASCII)
 _USER = late_pattern(r".*[_:]_?(?:user|username|auth|otp)", re.IGNORECASE)
 """Names of users and of npm's credentials, which have no word of secrets."""
@@ -53,7 +57,9 @@ def withheld_variables(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _is_of_kind(name: str) -> bool:
-    return _PROXY.fullmatch(name) is not None or _PACKAGE_MANAGER.fullmatch(name) is not None
+    if name in _CERTIFICATES or _PROXY.fullmatch(name):
+        return True
+    return _PACKAGE_MANAGER.fullmatch(name) is not None
 
 
 def has_credentials(name: str, value: str) -> bool:

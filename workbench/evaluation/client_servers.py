@@ -19,6 +19,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from workbench.config.secrets import names_a_secret, passwords_in
 from workbench.config.typed_keys import looks_like_key
+from workbench.config.variables import environment_names
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_CLIENT_FILE_BYTES
 from workbench.suite.problems import did_you_mean
@@ -28,7 +29,7 @@ from workbench.suite.render import Table
 
 _STARTER = re.compile(r"uvx?|pipx|npx|npm|pnpm|bunx?|deno|node|python[\d.]*|docker|podman|tool|run|exec|dlx|env|sudo")
 _SAYS_NOTHING = re.compile(
-    r"\.{0,2}|index|main|__main__|server|app|cli|start|dist|build|out|src|lib|bin", re.IGNORECASE
+    r"\.{0,2}|index|main|__main__|server|mcp|mcp-server|app|cli|start|dist|build|out|src|lib|bin", re.IGNORECASE
 )
 """Names of files and folders that any server may have."""
 _OF_SERVERS = re.compile(r"^(mcp[-_])?(server[-_])?|[-_](mcp|server)(?=$|[-_])")
@@ -75,13 +76,13 @@ def server_name(command: Sequence[str]) -> str:
             program = path
             break
     # The last part of a path that tells one server from others: `index.js` could be that of any.
-    names = [re.sub(r"\.(py|js|mjs|ts|exe)$|@[\w.^~]+$", "", part) for part in program]
+    names = [re.sub(r"\.(py|js|mjs|ts|exe)$|(?<=.)@[\w.^~]+$", "", part) for part in program]
     name = names[-1]
     for each in reversed(names):
         if not _SAYS_NOTHING.fullmatch(each):
             name = each
             break
-    return _OF_SERVERS.sub("", name) or name
+    return _OF_SERVERS.sub("", name).lstrip("@") or name
 
 
 _TRANSPORTS = {"http": "http", "streamable-http": "http", "streamableHttp": "http", "sse": "sse"}
@@ -123,44 +124,64 @@ class FoundServers:
     notes: tuple[str, ...] = ()
 
 
-def server_of_text(text: str) -> FoundServers:
+def server_of_text(text: str, env: Sequence[str] = (), cwd: str | None = None) -> FoundServers:
     """Return the server of a text that is a command or a URL.
 
     Raises ClientConfigError.
     """
     if re.match(r"[a-z]+:", text):
-        return typed_server(None, text)
-    return typed_server(text, None)
+        return typed_server(None, text, env, cwd)
+    return typed_server(text, None, env, cwd)
 
 
-def typed_server(command: str | None, url: str | None) -> FoundServers:
-    """Return the server of a shell command, with `NAME=value` before it, or of a URL.
+def typed_server(
+    command: str | Sequence[str] | None, url: str | None, env: Sequence[str] = (), cwd: str | None = None
+) -> FoundServers:
+    """Return the server of a command, which is a shell's line or its words with `NAME=value` before it, or of a URL.
 
-    Raises ClientConfigError if it is neither.
+    `env` are further `NAME=value`, or `NAME` for a variable of the shell; `cwd` is the folder of the command, as suites
+    write it. Values that may be secret become variables. Raises ClientConfigError if it is neither a command nor a URL,
+    or if a URL comes with settings of a command.
     """
     try:
         if url is not None:
+            if env or cwd is not None:
+                raise ClientConfigError("variables and a folder are for a server that a command starts: leave them out")
             server = {"url": url}
             name = str(server_at(url)["name"])
             if urlsplit(url).path.rstrip("/").endswith("/sse"):
                 server["type"] = "sse"
             return read_servers({name: server}, Reading("--url", None, Path()))
-        words = words_of(command or "")
+        words = words_of(command or "") if command is None or isinstance(command, str) else [*command]
     except ValueError as error:
         raise ClientConfigError(str(error).replace("--url.url", "--url")) from None
-    env: dict[str, str] = {}
+    given: dict[str, str] = {}
     while len(words) > 1 and (match := _ASSIGNMENT.fullmatch(words[0])):
-        env[match[1]] = match[2]
+        given[match[1]] = match[2]
         del words[0]
-    entry = {"command": words[0], "args": words[1:], "env": env}
-    return read_servers({server_name(words): entry}, Reading("--command", None, Path()))
+    given |= dict(map(_typed_variable, env))
+    entry: dict[str, object] = {"command": words[0], "args": words[1:], "env": given}
+    if cwd is not None:
+        entry["cwd"] = cwd
+    return read_servers({server_name(words): entry}, Reading("--command", None, Path(), typed=True))
+
+
+def _typed_variable(text: str) -> tuple[str, str]:
+    """Return the name and the value of `NAME=value`, or of `NAME`, which stands for the shell's variable."""
+    if (match := _ASSIGNMENT.fullmatch(text)) is not None:
+        return match[1], match[2]
+    if _NAME.fullmatch(text):
+        return text, f"${text}"
+    # The text is not quoted: it may hold a secret.
+    raise ClientConfigError("a variable is written NAME, for the one of your shell, or NAME=value")
 
 
 @dataclass
 class Reading:
     """The variables and notes that reading servers collects.
 
-    `where` begins messages, `root` is the workspace folder of the client, `folder` the folder of the suite.
+    `where` begins messages, `root` is the workspace folder of the client, `folder` the folder of the suite. Values of
+    `env` that are `typed` for a suite are kept unless they may be secret.
     """
 
     where: str
@@ -168,6 +189,7 @@ class Reading:
     folder: Path
     variables: dict[str, str | None] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    typed: bool = False
 
     def variable(self, server: str, name: str, value: str | None) -> _Variable:
         """Return the variable for a value.
@@ -214,8 +236,8 @@ class _Server:
 
     def __init__(self, name: str, entry: Mapping[str, object], where: str, reading: Reading) -> None:
         self._name, self._entry, self._where, self._reading = name, entry, where, reading
-        self._base = reading.folder.absolute()
-        """The folder in which the server runs."""
+        self._base: Path | None = reading.folder.absolute()
+        """The folder in which the server runs, `None` if a variable decides it."""
 
     def table(self) -> Table:
         entry, kind = self._entry, self._entry.get("type", self._entry.get("transport"))
@@ -256,14 +278,19 @@ class _Server:
         folder: list[str] = []
         if self._entry.get("cwd"):
             folder = self._references(self._text("cwd", self._entry["cwd"]), "cwd")
-            self._base /= "".join(folder)
+        cwd = _as_cwd(folder)
+        if cwd is not None:
+            folder = []
+            self._base = self._reading.folder.absolute() / Path(cwd).expanduser()
+        elif folder:
+            self._base = None
         env: dict[str, object] = {}
         for name, value in self._texts("env", numbers=True).items():
             env[name] = self._value(name, value, f"env.{name}")
         written = [self._word(words, at, env) for at in range(len(words))]
         variables = [part for part in chain(*written, folder) if isinstance(part, _Variable)]
         if folder or variables:
-            # A suite takes the words of a command literally; a shell changes the folder and expands variables.
+            # A suite takes the words of a command literally; a shell expands variables, also in the folder.
             line = " ".join(["exec", *map(_shell_word, written)])
             if folder:
                 line = f"cd {_shell_word(folder)} && {line}"
@@ -275,6 +302,8 @@ class _Server:
             if variable != "HOME":
                 env.setdefault(variable, f"${variable}")
         table: Table = {"name": self._name, "command": command}
+        if cwd is not None:
+            table["cwd"] = cwd
         if env:
             table["env"] = env
         return table
@@ -320,6 +349,10 @@ class _Server:
         """Return a value of `env` or of a header as a suite writes it."""
         if not value:
             return value
+        if self._reading.typed and not _may_be_secret(name, value):
+            for variable in environment_names(value):
+                self._reading.variable(self._name, variable, None)
+            return value
         if _REFERENCE.search(value):
             parts = self._references(value, place)
             if not _holds_secret(parts, telling=telling or names_a_secret(name.upper())):
@@ -360,7 +393,10 @@ class _Server:
     def _reference(self, inner: str, place: str) -> str:
         kind, colon, name = inner.partition(":")
         if inner in ("workspaceFolder", "workspaceRoot"):
-            return Path(os.path.relpath(self._reading.root or self._base, self._base)).as_posix()
+            root = self._reading.root or self._reading.folder.absolute()
+            if self._base is None:
+                return root.as_posix()
+            return Path(os.path.relpath(root, self._base)).as_posix()
         if inner == "workspaceFolderBasename":
             if self._reading.root:
                 return self._reading.root.name
@@ -399,6 +435,28 @@ class _Server:
             if value is not None:
                 texts[name] = self._text(f"{key}.{name}", value)
         return texts
+
+
+def _as_cwd(parts: Sequence[str]) -> str | None:
+    """Return a folder as suites write it, `None` if it is not given or has a variable other than a leading HOME."""
+    if not parts:
+        return None
+    first, rest = parts[0], "".join(parts[1:])
+    if any(isinstance(part, _Variable) for part in parts[1:]):
+        return None
+    if not isinstance(first, _Variable):
+        return first + rest
+    if first == "HOME" and (not rest or rest.startswith("/")):
+        return f"~{rest}"
+    return None
+
+
+def _may_be_secret(name: str, value: str) -> bool:
+    """Return whether a typed value of `env` may be a secret; a reference to a variable is none."""
+    if environment_names(value):
+        return any(passwords_in(value))
+    path = value.startswith(("/", "~", "."))
+    return names_a_secret(name.upper()) or any(passwords_in(value)) or (looks_like_key(value) and not path)
 
 
 def _words_of_name(option: str) -> str:

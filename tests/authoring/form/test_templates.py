@@ -99,6 +99,7 @@ def test_messages_mocks_and_steps_are_sound_in_a_case() -> None:
             "npx -y @modelcontextprotocol/server-everything@2.1",
             {"name": "everything", "command": ["npx", "-y", "@modelcontextprotocol/server-everything@2.1"]},
         ),
+        ("npx @playwright/mcp@latest", {"name": "playwright", "command": ["npx", "@playwright/mcp@latest"]}),
         ("python 'my tools/lights.py'", {"name": "lights", "command": ["python", "my tools/lights.py"]}),
         ("docker run -i mcp/fetch", {"name": "fetch", "command": ["docker", "run", "-i", "mcp/fetch"]}),
         ("node ./shop/dist/index.js", {"name": "shop", "command": ["node", "./shop/dist/index.js"]}),

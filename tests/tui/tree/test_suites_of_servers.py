@@ -53,16 +53,25 @@ async def test_a_server_that_dies_is_asked_again_and_its_suite_is_opened_unsaved
         await app.until(lambda: isinstance(app.app.screen, ServerScreen))
         await taken(app, "ftp://x")
         await app.until(lambda: "begins with http://" in app.screen)
-        await taken(app, f"TOKEN=planted-0451-secret {sys.executable} garden.py")
+        env, cwd = app.app.screen.query_one("#env", Input), app.app.screen.query_one("#cwd", Input)
+        env.value, cwd.value = "TOKEN=planted-0451-secret, LEVEL=debug", "yard"
+        await taken(app, f"{sys.executable} ../garden.py")
+        await app.until(lambda: "there is no folder yard in" in app.screen)
+        (suites / "yard").mkdir()
+        await app.pilot.press("enter")
         await app.until(lambda: isinstance(app.app.screen, TrustScreen) and "Esc start nothing" in app.screen)
         await app.pilot.press("1")
         await app.until(lambda: "try again" in app.screen)
         assert "no garden.key here" in app.screen
-        (suites / "garden.key").touch()
+        await app.pilot.press("escape")
+        await app.until(lambda: isinstance(app.app.screen, ServerScreen))
+        # The typed texts stand there again.
+        (suites / "yard" / "garden.key").touch()
         await app.pilot.press("enter")
         await app.until(lambda: isinstance(app.app.screen, PreviewScreen))
         assert "2 cases for 1 tool" in app.screen and "Set before it runs" in app.screen
-        assert 'env = { TOKEN = "$TOKEN" }' in app.screen
+        assert 'env = { TOKEN = "$TOKEN", LEVEL = "debug" }' in app.screen
+        assert 'cwd = "yard"' in app.screen
         await app.pilot.press("enter")
         await app.until(lambda: app.app.screen is app.app.main)
         assert not (suites / "garden.toml").exists(), "it is unsaved"

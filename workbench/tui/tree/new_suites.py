@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -39,6 +40,7 @@ from workbench.tools.answer import ServerError, UntrustedError
 from workbench.trajectory.events import ToolDefinition
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, PreviewScreen, ReadLines, keys_line
+from workbench.tui.kit.fields import SafeInput
 from workbench.tui.kit.questions import _ROWS_AROUND, AskScreen, Refusal, _Naming
 from workbench.tui.kit.stage import in_background
 
@@ -207,29 +209,60 @@ Listed = tuple[tuple[ToolDefinition, ...], ...]
 _TYPED = Option("as typed above")
 
 
+class TypedServer(NamedTuple):
+    """A server as typed: its command or URL, its variables with blanks between them, and its folder."""
+
+    server: str = ""
+    env: str = ""
+    cwd: str = ""
+
+    def found(self, folder: Path) -> FoundServers:
+        """Return the server for a suite in `folder`; raise ClientConfigError if there is none, or no such folder."""
+        try:
+            env = shlex.split(self.env)
+        except ValueError as error:
+            raise ClientConfigError(f"the variables cannot be read: {str(error).lower()}") from None
+        if self.cwd and not (folder / Path(self.cwd).expanduser()).is_dir():
+            raise ClientConfigError(f"there is no folder {self.cwd} in {folder}")
+        return server_of_text(self.server, [text.rstrip(",") for text in env], self.cwd or None)
+
+
 class ServerScreen(_Naming[FoundServers]):
-    """Asks for a server: its command or URL, or one that an MCP client on this machine uses (`find`)."""
+    """Asks for a server: its command or URL, or one that an MCP client on this machine uses (`find`).
+
+    A command may have variables, and a folder relative to `folder`, which is that of the suite."""
+
+    DEFAULT_CSS = """
+    ServerScreen Input { margin: 0 1; }
+    ServerScreen #cwd { margin: 0 1 1 1; }
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "other(-1)", show=False),
         Binding("down", "other(1)", show=False),
     ]
 
-    def __init__(self, suite: str, proposed: str, find: Callable[[], Sequence[ConfiguredServer]]) -> None:
+    def __init__(
+        self, suite: str, folder: Path, proposed: TypedServer, find: Callable[[], Sequence[ConfiguredServer]]
+    ) -> None:
         self._found: Sequence[ConfiguredServer] = ()
         self._find = find
+        self._folder = folder
         self.typed = proposed
-        """The proposed command or URL; after Enter, the typed one."""
+        """The proposed texts; after Enter, the typed ones."""
         super().__init__(
             f"The MCP server of {one_line(suite)}",
-            proposed,
+            proposed.server,
             "Its command, as in a shell (uvx mcp-server-git), or its URL. Nothing starts without your consent.",
             self._why_not,
-            keys_line(("Enter", "take it"), ("Esc", "leave")),
+            keys_line(("Enter", "take it"), ("Tab", "its variables, its folder"), ("Esc", "leave")),
         )
 
     def body(self) -> ComposeResult:
         yield from super().body()
+        variables = "variables: GITHUB_TOKEN for the one of your shell, LEVEL=debug"
+        yield SafeInput(self.typed.env, variables, widget_id="env")
+        yield SafeInput(self.typed.cwd, "folder: the suite's", widget_id="cwd")
         yield ChooseLines((), widget_id="clients")
 
     def on_mount(self) -> None:
@@ -249,13 +282,18 @@ class ServerScreen(_Naming[FoundServers]):
             *(Option(f"{one_line(each.name):<{widest}}", _about(each)) for each in self._found),
         ]
         choices.display = True
-        self._keys = keys_line(("Enter", "take it"), ("↑↓", "servers of your MCP clients"), ("Esc", "leave"))
+        self._keys = keys_line(
+            ("Enter", "take it"),
+            ("↑↓", "servers of your MCP clients"),
+            ("Tab", "variables, folder"),
+            ("Esc", "leave"),
+        )
         self.say_keys(self._keys)
         choices.refresh(layout=True)
 
     def _make_room(self, height: int) -> None:
         super()._make_room(height)
-        self.query_one("#clients").styles.max_height = max(height - _ROWS_AROUND - 2, 2)
+        self.query_one("#clients").styles.max_height = max(height - _ROWS_AROUND - 4, 2)
 
     @property
     def _chosen(self) -> ConfiguredServer | None:
@@ -277,8 +315,8 @@ class ServerScreen(_Naming[FoundServers]):
             super().submit()
 
     def answer(self, text: str) -> None:
-        self.typed = text
-        self.dismiss(server_of_text(text))
+        self.typed = self._texts(text)
+        self.dismiss(self.typed.found(self._folder))
 
     @on(Input.Changed)
     def _typed(self) -> None:
@@ -292,10 +330,14 @@ class ServerScreen(_Naming[FoundServers]):
 
     def _why_not(self, text: str) -> str | None:
         try:
-            server_of_text(text)
+            self._texts(text).found(self._folder)
         except ClientConfigError as error:
             return str(error)
         return None
+
+    def _texts(self, text: str) -> TypedServer:
+        env, cwd = self.query_one("#env", Input).value, self.query_one("#cwd", Input).value
+        return TypedServer(text, env.strip(), cwd.strip())
 
 
 def _about(server: ConfiguredServer) -> str:
@@ -456,24 +498,23 @@ class NewSuites:
     async def _from_server(self, path: Path) -> None:
         """Ask for a server, for consent and for its tools, and open a suite for them."""
         # A refused consent or a failed listing returns to the question for the server; leaving that one ends.
-        home, text = self._program.environment.home, ""
+        home, typed = self._program.environment.home, TypedServer()
+        folder = resolved(path.parent)
         while True:
-            question = ServerScreen(path.name, text, lambda: tuple(servers_on_machine(path.parent, home)))
+            question = ServerScreen(path.name, folder, typed, lambda: tuple(servers_on_machine(path.parent, home)))
             found = await self._stage.ask(question)
             if found is None:
                 return
             names = [str(table["name"]) for table in found.tables]
             try:
-                asked = await asyncio.to_thread(
-                    servers_to_ask, found, suite_name(path), path, resolved(path.parent), self._program
-                )
+                asked = await asyncio.to_thread(servers_to_ask, found, suite_name(path), path, folder, self._program)
             except (ClientConfigError, ConfigError) as error:
                 self._stage.announce(f"Nothing was made: {error}", "warned", GLYPHS.warned)
                 return
             approval = await self._stage.services.starter.approval_of_servers(asked.file, asked.program)
             if isinstance(approval, str):
                 self._stage.announce(approval, "warned", GLYPHS.warned)
-                text = question.typed
+                typed = question.typed
                 continue
             suite, grant, serving = (
                 asked.file.suite,
@@ -488,7 +529,7 @@ class NewSuites:
             if listed is not None:
                 await self._offer_first(asked, listed)
                 return
-            text = question.typed
+            typed = question.typed
 
     async def _offer_first(self, asked: ServersToAsk, listed: Listed) -> None:
         """Show the first suite for the tools of servers, and open it if it is wanted."""
