@@ -46,9 +46,8 @@ def count_stock(sku: str) -> int:
 server.run()
 """
 COLD_NPX = f"""#!/bin/sh
-# npx whose package is not downloaded before `-p PACKAGE true`.
-if [ "$*" = "-y -p @modelcontextprotocol/server-filesystem true" ]; then exec touch downloaded; fi
-[ -f downloaded ] && [ "$*" = "-y @modelcontextprotocol/server-filesystem ." ] || exit 1
+# npx that finds the package only while there is a network.
+[ ! -f offline ] && [ "$*" = "-y @modelcontextprotocol/server-filesystem ." ] || exit 1
 STOCK_TOKEN={TOKEN} exec {sys.executable} stock_server.py
 """
 
@@ -110,7 +109,7 @@ ANSWERS = {
         shows="count_stock", then=(Then("rm .env; workbench tools shop.toml --trust", 3),)
     ),
     "Use a server that npx starts slowly": Expected(
-        shows="count_stock", then=(Then("rm downloaded; workbench tools shop.toml --trust", 3, "count_stock"),)
+        shows="count_stock", then=(Then("touch offline; workbench tools shop.toml --trust", 3, "count_stock"),)
     ),
     "Use a local model": Expected(shows="round trip"),
     "Compare two prompts": Expected(shows="gpt × short", files=("prompts.html",)),

@@ -140,6 +140,9 @@ MAX_UNPACKED_BYTES = Limit(64 << 20, "unpacks to more than {mib}", "send it with
 MAX_LISTING_PAGES = Limit(100, "goes on after {limit} pages", "let it list more tools on a page")
 """Pages of a listing of tools. A server that repeats its cursor would never end."""
 
+MAX_CALL_S = Limit(3_600, "still reports progress after {limit} s", "let it do less in one call")
+"""Seconds of one call whose progress extends its own limit. A server that reports without end would never be left."""
+
 MAX_PROGRESS_CHARS = 200
 """Characters kept of a progress notice, which is shown in one line."""
 

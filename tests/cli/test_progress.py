@@ -148,11 +148,13 @@ def test_what_starts_up_is_named_until_it_has_started() -> None:
     terminal = FakeTerminal()
     progress = BatchProgress(())
     bar = ProgressBar(progress, terminal, {"NO_COLOR": "1"})
+    progress.take(StartUp(1, "server weather", downloads=True), 0.0)
+    assert starting_text(progress.starting.values()) == "downloading server weather"
     progress.take(StartUp(1, "server weather"), 0.0)
     bar.draw()
     assert " · starting server weather" in terminal.getvalue()
     progress.take(StartUp(2, "model llama"), 0.0)
-    assert starting_text(["server weather", "model llama"]) == "starting server weather and 1 other"
+    assert starting_text(progress.starting.values()) == "starting server weather and 1 other"
     progress.take(StartUp(1, "server weather", 5.0), 0.0)
     progress.take(StartUp(2, "model llama", 5.0), 0.0)
     bar.close()

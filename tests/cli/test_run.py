@@ -238,7 +238,10 @@ def test_a_signal_while_servers_are_closed_costs_no_report_and_leaves_no_server(
 ) -> None:
     served = STUBBORN.replace("WORKSHOP", str(WORKSHOP)).replace("FOLDER", program.folder.name)
     program.write("served.toml", served)
-    brief = "from workbench.tools.connection import TimeLimits; TimeLimits.__init__.__defaults__ = (30, 60, 1, 0.3)"
+    brief = "from workbench.tools.connection import TimeLimits as Limits\n"
+    brief += (
+        "Limits.__init__.__defaults__ = (*Limits.__init__.__defaults__[:2], 1, 0.3, *Limits.__init__.__defaults__[4:])"
+    )
     running = program.start("run", "served.toml", "--trust", first=brief)
     read_until(running, "passed 1.00")
     running.send_signal(number)

@@ -45,7 +45,7 @@ async def test_a_server_that_cannot_be_asked_is_greeted_the_old_way(
     await server.start()
     assert [tool.name for tool in server.tools] == ["say"]
     assert await server.call("say", {"result": {"content": []}}) == ToolAnswer("")
-    assert server.notices == notices
+    assert tuple(news.notice for news in server.take_news()) == notices
     assert log_file.read_text().count("== server 'bench'") == starts
 
 
@@ -62,7 +62,7 @@ async def test_a_slow_start_is_no_silence(
     program = STARTS_SLOWLY.format(server=file, habits=habits)
     server = open_server("python", "-c", program, limits=SOON)
     await server.start()
-    assert len(server.notices) == len(habits)
+    assert len(server.take_news()) == len(habits)
     assert log_file.read_text().count("== server 'bench'") == 1 + len(habits)
 
 

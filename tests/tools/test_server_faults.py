@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import stat
 import subprocess
 import sys
@@ -69,7 +67,10 @@ async def test_a_server_that_exits_at_once_is_told_by_its_exit_code(open_server:
 
 async def test_a_server_that_says_nothing_is_given_up_and_killed(open_server: OpenServer) -> None:
     error = await start_error(open_server("python", "-c", WAIT_FOREVER, limits=IMPATIENT))
-    assert error.startswith("server 'bench' did not answer within 0.5 s (command: python -c 'import threading;")
+    more = "start_timeout_s = 1 in its [[servers]] gives it more time"
+    assert error.startswith(
+        f"server 'bench' did not answer within 0.5 s; {more} (command: python -c 'import threading;"
+    )
 
 
 @pytest.mark.slow
@@ -136,24 +137,13 @@ async def test_of_an_old_log_that_has_grown_long_the_end_is_kept(open_server: Op
     assert len(log) < 1_100_000
 
 
-async def test_a_server_that_dies_during_a_call_is_down_from_then_on(open_server: OpenServer) -> None:
+async def test_a_server_that_dies_during_a_call_leaves_nothing(open_server: OpenServer) -> None:
     server = open_server("python", "workshop.py")
     await server.start()
     with pytest.raises(ServerError, match=r"ended with exit code 3 \(command: python workshop\.py; log: "):
         await server.call("crash", {})
     assert group_is_gone(server.pid)
-    with pytest.raises(ServerError, match="ended with exit code 3"):
-        await server.call("add", ADD)
-
-
-async def test_a_server_that_dies_between_calls_is_noticed(open_server: OpenServer) -> None:
-    server = open_server("python", "workshop.py")
-    await server.start()
-    assert server.pid is not None
-    os.kill(server.pid, signal.SIGKILL)
-    await becomes_true(lambda: server.down is not None)
-    with pytest.raises(ServerError, match="was ended by SIGKILL"):
-        await server.call("add", ADD)
+    assert "ended with exit code 3" in (server.down or "")
 
 
 async def test_every_call_under_way_learns_of_the_end(open_server: OpenServer) -> None:
@@ -167,7 +157,9 @@ async def test_every_call_under_way_learns_of_the_end(open_server: OpenServer) -
 async def test_a_call_that_takes_too_long_names_the_tool_and_the_seconds(open_server: OpenServer) -> None:
     server = open_server("python", "workshop.py", limits=replace(QUICK, call_s=1))
     await server.start()
-    with pytest.raises(ServerError, match=r"did not answer a call of hang within 1 s"):
+    with pytest.raises(
+        ServerError, match=r"a call of hang within 1 s; call_timeout_s = 2 in its \[\[servers\]\] gives it more"
+    ):
         await server.call("hang", {})
     assert await server.call("add", ADD) == ToolAnswer("3")
 

@@ -123,16 +123,14 @@ async def test_a_server_that_dies_in_a_call_leaves_others_alone_and_is_reached_a
             assert await start(pool, survivor) is other
 
 
-async def test_a_server_that_has_forgotten_its_session_is_down_until_the_next_batch(pool: ServerPool) -> None:
+async def test_a_server_that_was_started_again_gets_a_new_session(pool: ServerPool) -> None:
     with hosted("sdk_workshop", "old") as web:
         server = await start(pool, web.definition())
         web.kill()
         with hosted("sdk_workshop", "old", web.port):
-            with pytest.raises(ServerError, match="server 'hosted' has forgotten the session"):
-                await server.call("add", ADD)
-            assert server.down is not None
-            await pool.renew()
-            assert await (await start(pool, web.definition())).call("add", ADD) == ToolAnswer("3")
+            assert await server.call("add", ADD) == ToolAnswer("3")
+            assert server.down is None
+            assert await start(pool, web.definition()) is server
 
 
 @pytest.mark.parametrize("status", first_of([405, 404], 1))

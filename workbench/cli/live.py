@@ -99,7 +99,7 @@ class StepPrinter:
         A failure is reported by the run that needs the server.
         """
         if self._show.steps and event.took_ms is None:
-            line = self._show.paint(starting_text((event.what,)), "muted")
+            line = self._show.paint(starting_text((event.words,)), "muted")
             write(f"{line}\n", self._show.stream)
 
     def judging(self, asked: JudgeAsked) -> None:

@@ -58,12 +58,21 @@ class RunEvent:
 class StartUp:
     """A server or a model starts up.
 
-    The runs that need it begin later, so the time counts for no run. A second event of the same `number`, with
-    `took_ms`, follows when the start-up has succeeded or failed."""
+    The runs that need it begin later, so the time counts for no run. Another event of the same `number` follows when
+    its download is over, if it `downloads`, and one with `took_ms` when the start-up has succeeded or failed."""
 
     number: int
     what: str
     took_ms: float | None = None
+    downloads: bool = False
+
+    @property
+    def words(self) -> str:
+        """What happens now: `starting server weather`."""
+        doing = "starting"
+        if self.downloads:
+            doing = "downloading"
+        return f"{doing} {self.what}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,13 +210,20 @@ class StartUps:
         self._numbers = count(1)
 
     @contextmanager
-    def watch(self, what: str) -> Iterator[None]:
-        """Report the start-up of `what`, such as "server weather", around its body."""
+    def watch(self, what: str, *, downloads: bool = False) -> Iterator[Callable[[], None]]:
+        """Report the start-up of `what`, such as "server weather", around its body.
+
+        The body calls what is yielded when the download is over, if it `downloads`."""
         # Start-ups overlap, so each has a number by which its end is found.
         number, began = next(self._numbers), self._clock()
-        self._listener(StartUp(number, what))
+        self._listener(StartUp(number, what, downloads=downloads))
+
+        def downloaded() -> None:
+            if downloads:
+                self._listener(StartUp(number, what))
+
         try:
-            yield
+            yield downloaded
         finally:
             self._listener(StartUp(number, what, round((self._clock() - began) * 1000, 3)))
 

@@ -44,8 +44,8 @@ class BatchProgress(Progress):
                 return self._take(happened, now_s)
             case RequestPutOff(run_id):
                 self.waits(run_id, waits=True)
-            case StartUp(number, what, took_ms):
-                self.starts_up(number, what, over=took_ms is not None)
+            case StartUp(number, took_ms=took_ms):
+                self.starts_up(number, event.words, over=took_ms is not None)
             case RunDone(result):
                 # Another process may report nothing but the end of a run.
                 if result.was_asked:

@@ -78,7 +78,7 @@ class RuntimeModels:
         listener: BatchListener,
         retries: RetryPolicy,
         *,
-        starting: Callable[[str], AbstractContextManager[None]],
+        starting: Callable[[str], AbstractContextManager[object]],
         judge_anew: bool,
         pace_ms: float,
         own_pace: bool,

@@ -81,8 +81,9 @@ def news_line(event: BatchEvent, place: int | None, redact: Any) -> bytes | None
 
     `redact` redacts a value."""
     match event:
-        case StartUp(number, what, took_ms):
-            return packed(start_up={"number": number, "what": redact(what), "took_ms": took_ms})
+        case StartUp(number, what, took_ms, downloads):
+            told = {"number": number, "what": redact(what), "took_ms": took_ms, "downloads": downloads}
+            return packed(start_up=told)
         case JudgeAsked(_, judge, values, again):
             return packed(place=place, judge=redact({"judge": judge, "values": values, "again": again}))
         case RequestPutOff(_, wait_s):

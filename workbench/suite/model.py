@@ -261,6 +261,8 @@ class Server(Frozen):
     object: NonEmpty | None = None
     prefix: str = ""
     protocol: ServerProtocol = "auto"
+    start_timeout_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    call_timeout_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
 
 
 class Subject(Frozen):

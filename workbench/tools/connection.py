@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from contextvars import ContextVar
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -48,7 +51,8 @@ class ListingIssue:
 class ServerStatus:
     """The state of a server.
 
-    `tools` are its tools while it runs, and `starting_s` the seconds since its start began. `reason` and `output`, the
+    `tools` are its tools while it runs, and `starting_s` the seconds since its start began,
+    of which a launcher needs the first ones to download it while `downloads` is true. `reason` and `output`, the
     end of its standard error, tell why it is down. `task_tools` are tools that can be called as tasks of MCP only, and
     are not offered, and `issues` are the violations of the protocol in its list of tools."""
 
@@ -59,27 +63,58 @@ class ServerStatus:
     starting_s: float = 0.0
     task_tools: tuple[str, ...] = ()
     issues: tuple[ListingIssue, ...] = ()
+    downloads: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class TimeLimits:
     """Limits of a server's time, in seconds.
 
-    `start_s` is for starting and listing its tools, `call_s` for one call, `polite_s` for ending after its input was
-    closed, and `terminate_s` for ending after SIGTERM. `probe_s` is for answering `server/discover` once the question
-    is read, and `greeting_s` then for answering `initialize`."""
+    `start_s` is for starting and listing its tools, without the download of a launcher such as `npx`, which may take
+    `download_s`. `call_s` is for one call, and counts anew with each report of progress. `polite_s` is for ending after
+    its input was closed, and `terminate_s` for ending after SIGTERM. `probe_s` is for answering `server/discover` once
+    the question is read, and `greeting_s` then for answering `initialize`."""
 
-    start_s: float = 30.0
+    start_s: float = 60.0
     call_s: float = 60.0
     polite_s: float = 2.0
     terminate_s: float = 1.0
     probe_s: float = 2.0
     greeting_s: float = 3.0
+    download_s: float = 300.0
 
     @property
     def close_s(self) -> float:
         """The seconds after which closing has failed and the server is killed: both limits of ending, and some more."""
         return self.polite_s + self.terminate_s + 1.5
+
+    def of(self, server: Server) -> TimeLimits:
+        """Return the limits with those that a server sets itself."""
+        start_s = server.start_timeout_s or self.start_s
+        call_s = server.call_timeout_s or self.call_s
+        return replace(self, start_s=start_s, call_s=call_s, download_s=max(self.download_s, start_s))
+
+
+class Announce(Protocol):
+    """Reports a start-up, such as `server weather`, around the body of the returned context.
+
+    The context yields a function to call when its download is over, if it `downloads`."""
+
+    def __call__(self, what: str, *, downloads: bool = False) -> AbstractContextManager[Callable[[], object]]: ...
+
+
+def announce_nothing(what: str, *, downloads: bool = False) -> AbstractContextManager[Callable[[], object]]:
+    return nullcontext(lambda: None)
+
+
+class Refusal:
+    """Why one call was not executed; `expired` is set if the server has forgotten the session."""
+
+    expired = False
+
+
+REFUSAL: ContextVar[Refusal | None] = ContextVar("refusal", default=None)
+"""The refusal of the call that a task makes; the requests of a call inherit it."""
 
 
 class Connection(Protocol):
@@ -114,7 +149,15 @@ class Connection(Protocol):
 
     @property
     def has_read(self) -> bool | None:
-        """Whether the server has read all that was sent, `None` if that cannot be known."""
+        """Whether all that was sent has been read, `None` if that cannot be known."""
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether the server itself reads what is sent, and not a program that passes it on."""
+
+    @property
+    def expired(self) -> bool:
+        """Whether the server has forgotten the session; each refused call is known by its `Refusal`."""
 
     @property
     def output(self) -> ServerOutput | None:

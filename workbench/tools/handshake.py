@@ -74,7 +74,7 @@ class Handshake:
                 self.unanswered = True
                 greeted = asyncio.create_task(session.initialize())
                 answered = await self._answered(asked, greeted, seconds=self._limits.greeting_s)
-                if not answered and self._has_begun:
+                if not answered and self._has_begun and self._connection.is_direct:
                     self._connection.kill()
                     raise SilentServerError
                 await asyncio.wait({asked, greeted}, return_when=asyncio.FIRST_COMPLETED)

@@ -116,6 +116,14 @@ class ModuleConnection:
     def has_read(self) -> bool | None:
         return None
 
+    @property
+    def is_direct(self) -> bool:
+        return False
+
+    @property
+    def expired(self) -> bool:
+        return False
+
     def broke_off(self, error: BaseException) -> bool:
         return False
 

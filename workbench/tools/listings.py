@@ -117,6 +117,10 @@ class Listings:
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise DamagedListingError(f"{file} is damaged and was ignored") from error
 
+    def has(self, suite_file: Path, server: Server) -> bool:
+        """Return whether a listing of a server is stored, so that it has run before."""
+        return self._file(suite_file, server).exists()
+
     def of(self, suite: Suite, suite_file: Path) -> Mapping[str, Listing]:
         """Return the stored listings of a suite's servers by the servers' names, without damaged ones."""
         found: dict[str, Listing] = {}
@@ -131,7 +135,9 @@ class Listings:
 
     def _file(self, suite_file: Path, server: Server) -> Path:
         folder = resolved(absolute(suite_file).parent)
-        known_as = digest(f"{folder / suite_file.name}\0{server.model_dump_json()}")
+        # A time limit does not change what a server lists, and a key that is not set does not make it another server.
+        settings = server.model_dump_json(exclude={"start_timeout_s", "call_timeout_s"}, exclude_defaults=True)
+        known_as = digest(f"{folder / suite_file.name}\0{settings}")
         return self._folder / f"{readable_name(suite_file, server)}-{known_as}.json"
 
 

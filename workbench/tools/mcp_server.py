@@ -1,28 +1,49 @@
-"""An MCP server of a suite: started, called and closed, over the one connection that it has at a time."""
+"""An MCP server of a suite over all its connections: started again when it has died or forgotten its session."""
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping
 
 from workbench.config.secrets import Secrets
-from workbench.numerals import seconds_text
+from workbench.dataclasses import dataclass
+from workbench.numerals import counted, seconds_text
 from workbench.suite.model import Server
 from workbench.tools.answer import OnProgress, ServerError, ToolAnswer
-from workbench.tools.connection import Connection, ListingIssue, TimeLimits
+from workbench.tools.connection import Announce, Connection, ListingIssue, TimeLimits, announce_nothing
 from workbench.tools.handshake import Handshake
-from workbench.tools.servers import Session
+from workbench.tools.launchers import launcher_of
+from workbench.tools.listings import ListingChange
+from workbench.tools.servers import ExpiredError, Session
 from workbench.trajectory.events import JsonValue, ServerOutput, ToolDefinition
+
+MAX_RESTARTS = 3
+"""How often a server that dies is started again in one batch."""
+
+_STEADY_CALLS = 10
+"""The answers after which the death of a server is a bad moment, and no habit that counts."""
 
 
 async def _tell_nobody() -> None:
     pass
 
 
+@dataclass(frozen=True)
+class News:
+    """A notice about a start of a server, with the output of an earlier one that no run has reported."""
+
+    notice: str
+    output: ServerOutput | None = None
+
+
 class McpServer:
     """An MCP server of a suite, however it is reached; `connect` returns a new connection to it, not opened yet.
 
-    Every ServerError names it with its command, address or module, redacted. `relisted` is called after it has listed
-    other tools than before."""
+    It has one session at a time, and gets a new one for the next run when the present one has ended or expired. Every
+    ServerError names it with its command, address or module, redacted. `relisted` is called after it has listed other
+    tools than before, and `announce` reports each start. `known` tells that it has run before on this machine, so that
+    no launcher downloads it."""
 
     def __init__(
         self,
@@ -31,21 +52,40 @@ class McpServer:
         secrets: Secrets,
         limits: TimeLimits,
         relisted: Callable[[], Awaitable[object]] = _tell_nobody,
+        announce: Announce = announce_nothing,
+        *,
+        known: bool = False,
     ) -> None:
         self._server = server
         self._connect = connect
         self._secrets = secrets
         self._limits = limits
         self._tell_relisted = relisted
+        self._announce = announce
+        self._launcher = launcher_of(server.command or ("",))
+        self._protocol = server.protocol
+        self._sessions: list[Session] = []
+        self._session = self._next_session()
+        self._renewal: asyncio.Task[None] | None = None
+        self._retirements: set[asyncio.Task[None]] = set()
+        self._is_up = False
+        """Whether it has started once: one that never did is not started again."""
         self._closed = False
-        self._session = self._next_session(server.protocol)
-        self.notices: tuple[str, ...] = ()
-        """What its start had of note, for the runs that use it."""
+        self._restarts = 0
+        self._tools: tuple[ToolDefinition, ...] = ()
+        self._news: list[News] = []
+        self._lists_others: str | None = None
+        """A notice that it lists other tools than those of the batch, since it was started again."""
+        self.downloads = self._launcher is not None and not known
+        """Whether a launcher may be downloading it."""
+        self._launched = asyncio.Event()
+        self.began_s = 0.0
+        """The time of the monotonic clock when its last start began."""
 
     @property
     def tools(self) -> tuple[ToolDefinition, ...]:
         """The tools that runs offer, with prefixed names: those of the first listing, until `adopt`."""
-        return self._session.tools
+        return self._tools
 
     @property
     def listed(self) -> tuple[ToolDefinition, ...]:
@@ -63,12 +103,14 @@ class McpServer:
         return self._session.issues
 
     def adopt(self) -> None:
-        """Offer the tools of the last listing."""
-        self._session.adopt()
+        """Begin a batch: offer the tools of the last listing, and forget earlier deaths."""
+        self._tools = self._session.listed
+        self._lists_others = None
+        self._restarts = 0
 
     @property
     def down(self) -> str | None:
-        """The reason why the server can no longer be called, `None` while it can."""
+        """The reason why the server can not be called now, `None` while it can."""
         return self._session.down
 
     @property
@@ -81,36 +123,55 @@ class McpServer:
         """The id of the server's process, `None` without one."""
         return self._session.pid
 
+    @property
+    def renewal(self) -> asyncio.Task[None] | None:
+        """The task that starts it again, `None` if none does."""
+        return self._renewal
+
+    def take_news(self) -> list[News]:
+        """Return what the next run reports: starts that none has reported yet, and whether it lists other tools."""
+        news, self._news = self._news, []
+        if self._lists_others is not None:
+            news.append(News(self._lists_others))
+        return news
+
     async def start(self) -> None:
         """Connect to the server and list its tools; call it once.
 
         A server that cannot be asked for the newest protocol is started once more with `initialize` as the first
         message. Raises ServerError if the server cannot be reached, does not answer in time, or its listing does not
         end."""
-        first = self._session
-        try:
-            await first.start()
-        except ServerError:
-            if not first.wants_initialize or self._closed:
-                raise
-            self._session = self._next_session("legacy")
-            await self._session.start()
-            happened = "ended"
-            if first.was_silent:
-                happened = "said nothing more"
-            self._note(f"{happened} after the question server/discover, and was started once more without it")
-        else:
-            if first.was_silent:
-                waited = seconds_text(self._limits.probe_s)
-                self._note(f"left server/discover without an answer for {waited}")
+        await self._begin(self._session)
+        self._tools = self._session.listed
+        self._is_up = True
+
+    async def ready(self) -> None:
+        """Make sure that it can be called, by a new session if necessary; a stopped caller does not stop that.
+
+        Raises ServerError if it does not start again, or has died too often."""
+        if self._renewal is None:
+            if not self._is_up or self._closed or not (self._session.expired or self._session.down is not None):
+                return
+            self._renewal = asyncio.create_task(self._renew(self._session))
+            self._renewal.add_done_callback(self._renewed)
+        await asyncio.shield(self._renewal)
 
     async def call(
         self, tool: str, arguments: Mapping[str, JsonValue], on_progress: OnProgress | None = None
     ) -> ToolAnswer:
-        """Call a tool by its listed name and return its answer, which may be a tool error.
+        """Call a tool for a caller who makes no further call; see `RunServer.call`."""
+        return await RunServer(self).call(tool, arguments, on_progress)
 
-        Raises ServerError if the server is down, dies, or does not answer within its time limit."""
-        return await self._session.call(tool, arguments, on_progress)
+    async def progressed(self, start: asyncio.Task[None]) -> None:
+        """Wait until it has been downloaded, or a task that starts it is over."""
+        waiting = {start}
+        if self.downloads:
+            waiting.add(asyncio.create_task(_until(self._launched)))
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in waiting - {start}:
+                task.cancel()
 
     async def changed(self, seen: tuple[ToolDefinition, ...]) -> None:
         """Wait until a started server is down, or has listed other tools than `seen`."""
@@ -119,16 +180,138 @@ class McpServer:
     async def close(self) -> None:
         """End the server and everything that it started, within the limits; may be called at any time, repeatedly."""
         self._closed = True
-        await self._session.close()
+        await asyncio.gather(*(session.close() for session in self._sessions))
+        tasks = set(self._retirements)
+        if self._renewal is not None:
+            tasks.add(self._renewal)
+        if tasks:
+            await asyncio.wait(tasks, timeout=self._limits.close_s)
 
-    def _next_session(self, protocol: str) -> Session:
+    async def session(self) -> Session:
+        """Return the session for the first call of a run.
+
+        Raises ServerError as `ready` does."""
+        await self.ready()
+        return self._session
+
+    async def _begin(self, session: Session) -> None:
+        """Start a session, or the one that takes its place because the server wants `initialize` first."""
+        self.began_s = time.monotonic()
+        with self._announce(f"server {self._server.name}", downloads=self.downloads) as launched:
+
+            def tell_launched() -> None:
+                self.downloads = False
+                self._launched.set()
+                launched()
+
+            try:
+                await session.start(tell_launched)
+            except ServerError:
+                if not session.wants_initialize or self._closed:
+                    raise
+                self._protocol = "legacy"
+                second = self._session = self._next_session()
+                self._sessions.remove(session)
+                await second.start(tell_launched)
+                happened = "ended"
+                if session.was_silent:
+                    happened = "said nothing more"
+                self._note_wait(f"{happened} after the question server/discover, and was started once more without it")
+                return
+        if session.was_silent:
+            waited = seconds_text(self._limits.probe_s)
+            self._note_wait(f"left server/discover without an answer for {waited}")
+
+    async def _renew(self, old: Session) -> None:
+        """Replace a session that has ended or expired."""
+        name = self._server.name
+        if old.expired:
+            notice, output = f"server {name!r} had forgotten the session, and got a new one", None
+        else:
+            if old.answered >= _STEADY_CALLS:
+                self._restarts = 0
+            if self._restarts >= MAX_RESTARTS:
+                stays = f"it was started again {counted(MAX_RESTARTS, 'time')} in this batch, and stays down"
+                raise ServerError(f"{old.down}; {stays}", old.output)
+            self._restarts += 1
+            notice, output = f"{old.down}, and was started again", old.output
+            if old.told:
+                output = None
+        new = self._session = self._next_session()
+        self._retire(old)
+        await self._begin(new)
+        self._news.append(News(notice, output))
+        self._lists_others = None
+        if self.listed != self._tools:
+            change = ListingChange.between(self._tools, self.listed)
+            self._lists_others = (
+                f"server {name!r} lists other tools since it was started again ({change}): the runs of this batch are "
+                "offered the earlier ones"
+            )
+        await self._tell_relisted()
+
+    def _renewed(self, renewal: asyncio.Task[None]) -> None:
+        self._renewal = None
+        if not renewal.cancelled():
+            renewal.exception()  # seen by the runs that waited
+
+    def _retire(self, session: Session) -> None:
+        retirement = asyncio.create_task(session.retire())
+        self._retirements.add(retirement)
+
+        def over(_: asyncio.Task[None]) -> None:
+            self._retirements.discard(retirement)
+            self._sessions.remove(session)
+
+        retirement.add_done_callback(over)
+
+    def _next_session(self) -> Session:
         connection = self._connect()
         handshake = None
-        if protocol == "auto":
+        if self._protocol == "auto":
             handshake = Handshake(connection, self._limits)
-        return Session(self._server, connection, handshake, self._secrets, self._limits, self._tell_relisted)
+        session = Session(
+            self._server, connection, handshake, self._launcher, self._secrets, self._limits, self._tell_relisted
+        )
+        self._sessions.append(session)
+        return session
 
-    def _note(self, what: str) -> None:
+    def _note_wait(self, what: str) -> None:
         name = self._server.name
         text = f'server {name!r} {what}: `protocol = "legacy"` in its [[servers]] saves the time'
-        self.notices = (*self.notices, text)
+        self._news.append(News(text))
+
+
+class RunServer:
+    """A server as one run uses it: all its calls go over the same session, so that they see the same state."""
+
+    def __init__(self, server: McpServer) -> None:
+        self._server = server
+        self._session: Session | None = None
+        """The session of its first call."""
+
+    async def call(
+        self, tool: str, arguments: Mapping[str, JsonValue], on_progress: OnProgress | None = None
+    ) -> ToolAnswer:
+        """Call a tool by its listed name and return its answer, which may be a tool error.
+
+        A first call that the server refuses because it has forgotten the session is repeated over a new one. Raises
+        ServerError if a later call is refused so, or if the server is down, dies, or does not answer within its time
+        limit."""
+        if self._session is not None:
+            try:
+                return await self._session.call(tool, arguments, on_progress)
+            except ExpiredError as error:
+                raise ServerError(
+                    f"{error}: what this run did there before may be lost, so it ends; the next run gets a new session"
+                ) from None
+        self._session = await self._server.session()
+        try:
+            return await self._session.call(tool, arguments, on_progress)
+        except ExpiredError:
+            self._session = await self._server.session()
+        return await self._session.call(tool, arguments, on_progress)
+
+
+async def _until(event: asyncio.Event) -> None:
+    await event.wait()

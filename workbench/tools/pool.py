@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -17,7 +16,7 @@ from workbench.dataclasses import dataclass
 from workbench.suite.model import Case, Mock, Server, Suite, ToolChange
 from workbench.suite.trust import server_folder
 from workbench.tools.answer import ServerError, UntrustedError
-from workbench.tools.connection import Connection, ServerStatus, TimeLimits, learn_written
+from workbench.tools.connection import Announce, Connection, ServerStatus, TimeLimits, announce_nothing, learn_written
 from workbench.tools.grant import Grant
 from workbench.tools.listings import DamagedListingError, Listing, ListingChange, Listings, definitions_for
 from workbench.tools.login_file import Logins
@@ -28,29 +27,28 @@ from workbench.tools.toolbox import Toolbox, changed_definitions, offered
 from workbench.trajectory.events import ServerOutput, ToolDefinition
 
 if TYPE_CHECKING:
-    from workbench.tools.mcp_server import McpServer
+    from workbench.tools.mcp_server import McpServer, RunServer
 
 
 @dataclass(frozen=True)
 class _Started:
-    """A server with the task that starts it, and the time when that began, of the monotonic clock."""
+    """A server with the task that starts it."""
 
     server: McpServer
     start: asyncio.Task[None]
-    began_s: float
 
 
 @dataclass(frozen=True)
 class _Listed:
     """The tools of a server for one run; `server` is `None` if they are stored ones and the server does not run.
 
-    `notices` then have the reason, and `output` the output of the server if it failed. If it runs, `notices` report the
-    issues of its list, and those of its start."""
+    `notices` then have the reason, and `outputs` the output of the server if it failed. If it runs, they report the
+    issues of its list, and its last starts."""
 
     tools: tuple[ToolDefinition, ...]
-    server: McpServer | None = None
+    server: RunServer | None = None
     notices: tuple[str, ...] = ()
-    output: ServerOutput | None = None
+    outputs: tuple[ServerOutput, ...] = ()
 
 
 class ServerPool:
@@ -58,7 +56,7 @@ class ServerPool:
 
     A server is identified by its suite file and its definition, and is shared by all runs. It is started if the grant
     of the suite covers it; a later grant does not change a running server. `program` has the folders for logs and
-    listings, and `now` returns the time. `starting` wraps the start of each server and gets its description. `listed`
+    listings, and `now` returns the time. `starting` wraps each start of a server and gets its description. `listed`
     is called after a server's tools were stored, with the suite file, the server's name and the change since its last
     listing, if there was one. Use the pool on one event loop."""
 
@@ -67,7 +65,7 @@ class ServerPool:
         program: Program,
         limits: TimeLimits | None = None,
         now: Callable[[], datetime] = lambda: datetime.now().astimezone(),
-        starting: Callable[[str], AbstractContextManager[None]] = lambda _what: nullcontext(),
+        starting: Announce = announce_nothing,
         listed: Callable[[Path, str, ListingChange | None], object] = lambda _suite_file, _server, _change: None,
     ) -> None:
         self._starting = starting
@@ -100,7 +98,7 @@ class ServerPool:
         available, and ToolsError and UnknownToolError as `offered` does."""
         listings = [self._listed(suite_file, server, execute=execute, grant=grant) for server in suite.servers]
         definitions = definitions_for(suite, case)
-        servers: dict[str, McpServer] = {}
+        servers: dict[str, RunServer] = {}
         notices: list[str] = []
         outputs: list[ServerOutput] = []
         for listed in await asyncio.gather(*listings):
@@ -108,8 +106,7 @@ class ServerPool:
             if execute and listed.server is not None:
                 servers |= dict.fromkeys((tool.name for tool in listed.tools), listed.server)
             notices.extend(listed.notices)
-            if listed.output is not None:
-                outputs.append(listed.output)
+            outputs.extend(listed.outputs)
         known = definitions
         if changes:
             definitions = changed_definitions(definitions, changes)
@@ -135,10 +132,10 @@ class ServerPool:
         )
 
     async def started(self, suite_file: Path, server: Server, grant: Grant) -> McpServer:
-        """Return a server of a suite, starting it if necessary.
+        """Return a server of a suite, starting it if necessary, again if it has died or forgotten its session.
 
-        Raises UntrustedError if the grant does not cover it, and ServerError if it does not start or has died; `stop`
-        or `renew` allow another start."""
+        Raises UntrustedError if the grant does not cover it, and ServerError if it does not start or has died too
+        often; `stop` or `renew` allow another start."""
         if not grant.covers(server):
             raise UntrustedError(
                 f"server {server.name!r} of {suite_file} is not started: its definition has changed since it was "
@@ -152,6 +149,7 @@ class ServerPool:
         started = self._servers[key]
         # A run that is stopped while it waits must not take the server from the others.
         await asyncio.shield(started.start)
+        await started.server.ready()
         return started.server
 
     def status(self, suite_file: Path, server: Server) -> ServerStatus:
@@ -159,23 +157,27 @@ class ServerPool:
         started = self._servers.get(_key(suite_file, server))
         if started is None:
             return ServerStatus()
-        if started.server.down is not None:
-            return ServerStatus("down", reason=started.server.down, output=started.server.output)
-        if not started.start.done():
-            return ServerStatus("starting", starting_s=time.monotonic() - started.began_s)
         server_now = started.server
+        if not started.start.done() or server_now.renewal is not None:
+            starting_s = time.monotonic() - server_now.began_s
+            return ServerStatus("starting", starting_s=starting_s, downloads=server_now.downloads)
+        if server_now.down is not None:
+            return ServerStatus("down", reason=server_now.down, output=server_now.output)
         return ServerStatus("running", server_now.listed, task_tools=server_now.task_tools, issues=server_now.issues)
 
     async def changed(self, suite_file: Path, server: Server, seen: tuple[ToolDefinition, ...] = ()) -> None:
-        """Wait until a starting server has started or failed, or a running one is down or lists other tools.
+        """Wait until a starting server is downloaded, runs or has failed, or a running one is down or lists others.
 
         `seen` are the tools that the caller knows, of the server's status."""
         started = self._servers.get(_key(suite_file, server))
-        if started is None or started.server.down is not None:
+        if started is None:
             return
+        start = started.server.renewal
         if not started.start.done():
-            await asyncio.wait({started.start})
-        else:
+            start = started.start
+        if start is not None:
+            await started.server.progressed(start)
+        elif started.server.down is None:
             await started.server.changed(seen)
 
     async def stop(self, suite_file: Path, server: Server) -> None:
@@ -186,8 +188,7 @@ class ServerPool:
 
     async def renew(self) -> None:
         """Prepare the servers for the next batch: dead ones will be started again, others offer their last listing."""
-        # Within a batch a dead server stays down, because one that dies on every call would be restarted for ever, and
-        # the offered tools do not change, because runs with different tools cannot be compared.
+        # Within a batch the offered tools do not change, because runs with different tools cannot be compared.
         for started in self._servers.values():
             started.server.adopt()
         dead = {key: started for key, started in self._servers.items() if started.server.down is not None}
@@ -219,10 +220,16 @@ class ServerPool:
                 raise
             why = str(error) if grant is not None else "the suite is not trusted"
             return self._recalled(suite_file, server, why, error)
-        notices = started.notices
+        from workbench.tools.mcp_server import RunServer
+
+        notices, outputs = [], []
+        for news in started.take_news():
+            notices.append(news.notice)
+            if news.output is not None:
+                outputs.append(news.output)
         if started.issues:
-            notices = (*notices, issues_notice(server.name, started.issues))
-        return _Listed(started.tools, started, notices)
+            notices.append(issues_notice(server.name, started.issues))
+        return _Listed(started.tools, RunServer(started), tuple(notices), tuple(outputs))
 
     def _recalled(self, suite_file: Path, server: Server, why: str, error: ServerError | UntrustedError) -> _Listed:
         try:
@@ -235,10 +242,10 @@ class ServerPool:
             raise error
         moment = f"{listing.listed_at:%Y-%m-%d %H:%M}"
         notice = f"tools of server {server.name!r} as listed on {moment}: {why}"
-        output = None
-        if isinstance(error, ServerError):
-            output = error.output
-        return _Listed(listing.tools, None, (notice,), output)
+        outputs: tuple[ServerOutput, ...] = ()
+        if isinstance(error, ServerError) and error.output is not None:
+            outputs = (error.output,)
+        return _Listed(listing.tools, None, (notice,), outputs)
 
     def _begin(self, suite_file: Path, definition: Server, grant: Grant) -> _Started:
         # Imported on use: most suites have no server.
@@ -247,15 +254,23 @@ class ServerPool:
         async def relisted() -> None:
             await self._remember(suite_file, definition, server)
 
-        connect = partial(self._connection, suite_file, definition, grant)
-        server = McpServer(definition, connect, self._program.secrets, self._limits, relisted)
+        limits = self._limits.of(definition)
+        connect = partial(self._connection, suite_file, definition, grant, limits)
+        server = McpServer(
+            definition,
+            connect,
+            self._program.secrets,
+            limits,
+            relisted,
+            self._starting,
+            known=self._listings.has(suite_file, definition),
+        )
         start = asyncio.create_task(self._start(suite_file, definition, server))
         start.add_done_callback(_look_at)
-        return _Started(server, start, time.monotonic())
+        return _Started(server, start)
 
     async def _start(self, suite_file: Path, definition: Server, server: McpServer) -> None:
-        with self._starting(f"server {definition.name}"):
-            await server.start()
+        await server.start()
         await self._remember(suite_file, definition, server)
 
     async def _remember(self, suite_file: Path, definition: Server, server: McpServer) -> None:
@@ -269,19 +284,19 @@ class ServerPool:
             change = ListingChange.between(before, tools)
         self._tell_listed(suite_file, definition.name, change)
 
-    def _connection(self, suite_file: Path, server: Server, grant: Grant) -> Connection:
+    def _connection(self, suite_file: Path, server: Server, grant: Grant, limits: TimeLimits) -> Connection:
         secrets = self._program.secrets
         learn_written(server, secrets)
         if server.module is not None:
             from workbench.tools.in_memory import ModuleConnection
 
-            return ModuleConnection(server.module, server.object or "mcp", grant.code, self._limits)
+            return ModuleConnection(server.module, server.object or "mcp", grant.code, limits)
         environment = grant.variables(server)
         if server.url is not None:
             from workbench.tools.url import UrlConnection
 
             logins = Logins(self._program.folders.logins, suite_file)
-            return UrlConnection(server, server.url, environment, secrets, self._limits, logins)
+            return UrlConnection(server, server.url, environment, secrets, limits, logins)
         if server.command is not None:
             from workbench.tools.server_process import CommandConnection, log_file_of
 
@@ -289,7 +304,7 @@ class ServerPool:
             log_file = log_file_of(self._program.folders.server_logs, suite_file, server)
             passed = grant.needs.passed
             return CommandConnection(
-                server, server.command, folder, log_file, environment, secrets, self._limits, passed=passed
+                server, server.command, folder, log_file, environment, secrets, limits, passed=passed
             )
         raise ServerError(f"server {server.name!r} has neither a command nor a url nor a module")
 

@@ -32,6 +32,7 @@ from workbench.suite.model import Server
 from workbench.tools.answer import clean_json
 from workbench.tools.connection import TimeLimits, filled, first_line, inherited_variables
 from workbench.tools.held_back import held_back_advice
+from workbench.tools.launchers import forwards
 from workbench.tools.listings import digest, readable_name
 from workbench.tools.watched_start import MARK, end_marked, packed
 from workbench.trajectory.events import ServerOutput
@@ -256,6 +257,7 @@ class StdioTransport:
         self._watcher: socket.socket | None = None
         """The socket to the watcher, which ends the process group when this end is closed."""
         self._ended = False
+        self._sent = False
         self.closed = False
         """Whether no more messages can pass: the server ended or closed its pipes, or the transport is being left."""
         self.stray_lines = 0
@@ -274,8 +276,10 @@ class StdioTransport:
 
     @property
     def has_read(self) -> bool | None:
-        """Whether the process has read all that was sent to it, `None` if that cannot be known."""
-        if self._process is None or self._process.stdin is None or self._process.stdin.is_closing():
+        """Whether something was sent to the process and it has read all of it, `None` if that cannot be known."""
+        if self._process is None or not self._sent:
+            return False
+        if self._process.stdin is None or self._process.stdin.is_closing():
             return None
         return _is_read(self._process.stdin.transport)
 
@@ -393,6 +397,7 @@ class StdioTransport:
                     if process.stdin.is_closing():
                         raise BrokenPipeError  # uvloop's writing would raise an error of another kind
                     process.stdin.write(text.encode() + b"\n")
+                    self._sent = True
                     await process.stdin.drain()
                 except OSError:
                     self.closed = True
@@ -562,8 +567,6 @@ async def ends_within(process: asyncio.subprocess.Process, seconds: float) -> bo
     return process.returncode is not None
 
 
-_FORWARDING = frozenset({"docker", "podman", "nerdctl", "kubectl", "ssh", "wsl"})
-
 MAX_COMMAND_CHARS = 200
 """The length to which a command is cut in messages."""
 
@@ -623,10 +626,17 @@ class CommandConnection:
 
     @property
     def has_read(self) -> bool | None:
-        # These programs read at once what they pass on later.
-        if self._transport is None or Path(self._command[0]).stem in _FORWARDING:
-            return None
+        if self._transport is None:
+            return False
         return self._transport.has_read
+
+    @property
+    def is_direct(self) -> bool:
+        return not forwards(self._command)
+
+    @property
+    def expired(self) -> bool:
+        return False
 
     @property
     def closed(self) -> bool:

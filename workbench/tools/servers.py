@@ -7,16 +7,26 @@ import importlib
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.checks.schemas import BrokenSchemaError, result_problem
 from workbench.config.secrets import Secrets
-from workbench.limits import MAX_MESSAGE_BYTES, MAX_PROGRESS_CHARS
-from workbench.numerals import seconds_text
+from workbench.limits import MAX_CALL_S, MAX_MESSAGE_BYTES, MAX_PROGRESS_CHARS
+from workbench.numerals import seconds_text, setting_text
 from workbench.suite.model import Server
 from workbench.tools.answer import OnProgress, ServerError, ToolAnswer, answer_of, clean_object, clean_text, error_of
-from workbench.tools.connection import Connection, ListingIssue, MissingVariableError, TimeLimits, first_line, innermost
+from workbench.tools.connection import (
+    REFUSAL,
+    Connection,
+    ListingIssue,
+    MissingVariableError,
+    Refusal,
+    TimeLimits,
+    first_line,
+    innermost,
+)
 from workbench.tools.handshake import Handshake, SilentServerError
 from workbench.tools.python_code import in_thread
 from workbench.tools.tool_pages import ToolPages, issues_notice
@@ -24,7 +34,6 @@ from workbench.trajectory.events import JsonValue, ServerOutput, ToolDefinition
 
 if TYPE_CHECKING:
     from mcp import Client
-    from mcp.shared.dispatcher import ProgressFnT
     from mcp_types import CallToolResult, Tool
 
 # An `mcp.Client` must be entered and left in the same task, and that task must not be cancelled twice. So one task owns
@@ -32,6 +41,8 @@ if TYPE_CHECKING:
 # thread, because that takes most of a second.
 
 _LAST_RESORT_S = 0.5
+
+_LOOK_S = 0.05
 
 _MIN_LISTENING_SECONDS = 1.0
 """The shortest life of a stream of changes; a server that ends it sooner is not asked for another one."""
@@ -43,29 +54,31 @@ LISTINGS_APART_S = 1.0
 _logger = logging.getLogger(__name__)
 
 
-async def _tell_nobody() -> None:
-    pass
+class ExpiredError(ServerError):
+    """A call was not executed, because the server has forgotten the session."""
 
 
 class Session:
     """One connection to an MCP server of a suite, from its start to its end, however the server is reached.
 
     With `handshake`, the server is asked for the newest protocol first, otherwise `initialize` is the first message.
-    Every ServerError names the server with its command, address or module, redacted. `relisted` is called after it has
-    listed other tools than before."""
+    `launcher` is a program that may download the server before it starts it. Every ServerError names the server with
+    its command, address or module, redacted. `relisted` is called after it has listed other tools than before."""
 
     def __init__(
         self,
         server: Server,
         connection: Connection,
         handshake: Handshake | None,
+        launcher: str | None,
         secrets: Secrets,
         limits: TimeLimits,
-        relisted: Callable[[], Awaitable[object]] = _tell_nobody,
+        relisted: Callable[[], Awaitable[object]],
     ) -> None:
         self._server = server
         self._connection = connection
         self._handshake = handshake
+        self._launcher = launcher
         self._secrets = secrets
         self._limits = limits
         self._owner: asyncio.Task[None] | None = None
@@ -75,7 +88,6 @@ class Session:
         self._client: Client | None = None
         self._own_names: dict[str, str] = {}
         self._output_schemas: dict[str, dict[str, Any] | None] = {}
-        self._tools: tuple[ToolDefinition, ...] = ()
         self._listed: tuple[ToolDefinition, ...] = ()
         self._task_tools: tuple[str, ...] = ()
         self._issues: tuple[ListingIssue, ...] = ()
@@ -84,11 +96,12 @@ class Session:
         self._error: BaseException | None = None
         self._down: str | None = None
         self._output: ServerOutput | None = None
-
-    @property
-    def tools(self) -> tuple[ToolDefinition, ...]:
-        """The tools that runs offer, with prefixed names: those of the first listing, until `adopt`."""
-        return self._tools
+        self._under_way = 0
+        self._idle = asyncio.Event()
+        self.answered = 0
+        """The number of calls that were answered."""
+        self.told = False
+        """Whether a call has failed because the connection ended, so that its run reports this."""
 
     @property
     def listed(self) -> tuple[ToolDefinition, ...]:
@@ -105,10 +118,6 @@ class Session:
         """The violations of the protocol in the last listing, redacted."""
         return self._issues
 
-    def adopt(self) -> None:
-        """Offer the tools of the last listing."""
-        self._tools = self._listed
-
     @property
     def down(self) -> str | None:
         """The reason why the server can no longer be called, `None` while it can."""
@@ -118,6 +127,11 @@ class Session:
     def output(self) -> ServerOutput | None:
         """The end of its standard error before it went down."""
         return self._output
+
+    @property
+    def expired(self) -> bool:
+        """Whether the server has forgotten the session."""
+        return self._connection.expired
 
     @property
     def was_silent(self) -> bool:
@@ -137,12 +151,12 @@ class Session:
         """The id of the server's process, `None` without one."""
         return self._connection.pid
 
-    async def start(self) -> None:
-        """Connect to the server and list its tools; call it once.
+    async def start(self, launched: Callable[[], object]) -> None:
+        """Connect to the server and list its tools; call it once. `launched` is called when its download is over.
 
         Raises ServerError if the server cannot be reached, does not answer in time, or its listing does not end."""
         try:
-            await self._start()
+            await self._start(launched)
         except ServerError as error:
             advised = self._with_advice(error)
             self._down, self._output = str(advised), advised.output
@@ -163,29 +177,71 @@ class Session:
     ) -> ToolAnswer:
         """Call a tool by its listed name and return its answer, which may be a tool error.
 
-        Raises ServerError if the server is down, dies, or does not answer within its time limit."""
-        client, connection = self._client, self._connection
+        Raises ExpiredError if the server has forgotten the session, and otherwise ServerError if it is down, dies, or
+        does not answer within its time limit, which counts anew with each report of progress."""
+        if self.expired:
+            raise self._forgotten()
+        client = self._client
         if client is None:
             # A server that is just going down has no reason for it until it has ended.
             if not self._connecting:
                 await self._end()
+            self.told = True
             raise self._gone()
         if not _is_text(arguments):
             return ToolAnswer("The arguments hold text that is not valid Unicode.", is_error=True)
+        refusal = Refusal()
+        token = REFUSAL.set(refusal)
+        self._under_way += 1
+        try:
+            answer = await self._call(client, refusal, tool, arguments, on_progress)
+        finally:
+            REFUSAL.reset(token)
+            self._under_way -= 1
+            if not self._under_way:
+                self._idle.set()
+        self.answered += 1
+        return answer
+
+    async def _call(
+        self,
+        client: Client,
+        refusal: Refusal,
+        tool: str,
+        arguments: Mapping[str, JsonValue],
+        on_progress: OnProgress | None,
+    ) -> ToolAnswer:
         from mcp import MCPError
 
-        name = self._own_names.get(tool, tool)
-        progress = None
-        if on_progress is not None:
-            progress = self._progress(on_progress)
+        connection, clock = self._connection, asyncio.get_running_loop().time
+        # A server that was started again may no longer list the tool.
+        name = self._own_names.get(tool) or tool.removeprefix(self._server.prefix)
+        call_s = self._limits.call_s
+        began, reported = clock(), False
         try:
-            async with asyncio.timeout(self._limits.call_s):
-                result = await client.call_tool(name, dict(arguments), progress_callback=progress)
+            async with asyncio.timeout(call_s) as limit:
+
+                async def told(progress: float, total: float | None, message: str | None) -> None:
+                    nonlocal reported
+                    reported = True
+                    with suppress(RuntimeError):  # a report may come after the answer
+                        limit.reschedule(min(clock() + call_s, began + max(call_s, MAX_CALL_S)))
+                    if on_progress is not None:
+                        self._tell(on_progress, progress, total, message)
+
+                result = await client.call_tool(name, dict(arguments), progress_callback=told)
             return self._fit(answer_of(result), tool)
         except TimeoutError:
-            late = f"did not answer a call of {tool} within {seconds_text(self._limits.call_s)}{connection.hint()}"
+            if reported and clock() - began >= MAX_CALL_S:
+                raise self._failure(f"was given up in a call of {tool}: it {MAX_CALL_S.reached()}") from None
+            late = f"did not answer a call of {tool}"
+            if reported:
+                late = f"reported no more progress of a call of {tool}"
+            late += f" within {seconds_text(call_s)}{connection.hint()}; {_more_time('call_timeout_s', call_s)}"
             raise self._failure(late) from None
         except (MCPError, RuntimeError, ValueError) as error:
+            if refusal.expired:
+                raise self._forgotten() from None
             # MCPError is an error reported by the server or the end of the connection, and both may have the same code;
             # RuntimeError and ValueError mean that the answer violates the tool's output schema or the protocol.
             problem = connection.why_unanswered(error)
@@ -193,6 +249,7 @@ class Session:
                 if problem is not None:
                     raise self._failure(f"failed a call of {tool}: {problem}") from None
                 return self._fit(error_of(error), tool)
+        self.told = True
         await self._end()
         raise self._gone()
 
@@ -202,13 +259,20 @@ class Session:
         while owner is not None and not owner.done() and self._listed is seen and self._relisting is not None:
             await asyncio.wait({owner, self._relisting}, return_when=asyncio.FIRST_COMPLETED)
 
+    async def retire(self) -> None:
+        """Close the connection when the calls under way are over."""
+        if self._under_way:
+            self._idle.clear()
+            await self._idle.wait()
+        await self.close()
+
     async def close(self) -> None:
         """End the server and everything that it started, within the limits; may be called at any time, repeatedly."""
         if self._down is None:
             self._down = self._says("was closed")
         await self._end()
 
-    async def _start(self) -> None:
+    async def _start(self, launched: Callable[[], object]) -> None:
         await asyncio.to_thread(importlib.import_module, "mcp")
         _silence_sdk_logging()
         if self._down is not None:
@@ -218,15 +282,37 @@ class Session:
         listed: asyncio.Future[None] = loop.create_future()
         owner = asyncio.create_task(self._own(listed, self._stop), name=f"server {self._server.name}")
         self._owner = owner
-        await asyncio.wait({listed, owner}, timeout=self._limits.start_s, return_when=asyncio.FIRST_COMPLETED)
+        late = await self._lateness({listed, owner}, launched)
         if listed.done():
             return
         if owner.done():
             raise self._start_error()
         # Made before the server is ended, because some write more to standard error then.
-        error = self._failure(f"did not answer within {seconds_text(self._limits.start_s)}{self._connection.hint()}")
+        error = self._failure(late)
         await self._end()
         raise error
+
+    async def _lateness(self, over: set[asyncio.Future[Any]], launched: Callable[[], object]) -> str:
+        """Wait until a start is over or too late, and return what to say if it is too late."""
+        limits = self._limits
+        if self._launcher is not None:
+            if not await self._is_launched(over):
+                more = _more_time("start_timeout_s", limits.download_s)
+                return f"was not started by {self._launcher} within {seconds_text(limits.download_s)}; {more}"
+            launched()
+        await asyncio.wait(over, timeout=limits.start_s, return_when=asyncio.FIRST_COMPLETED)
+        late = f"did not answer within {seconds_text(limits.start_s)}{self._connection.hint()}"
+        return f"{late}; {_more_time('start_timeout_s', limits.start_s)}"
+
+    async def _is_launched(self, over: set[asyncio.Future[Any]]) -> bool:
+        """Wait until a launcher has started the server, which then reads, and return whether it has."""
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + self._limits.download_s
+        while clock() < deadline:
+            done, _ = await asyncio.wait(over, timeout=_LOOK_S, return_when=asyncio.FIRST_COMPLETED)
+            if done or self._connection.has_read:
+                return True
+        return False
 
     async def _own(self, listed: asyncio.Future[None], stop: asyncio.Future[None]) -> None:
         """Own the connection from start to end in one task."""
@@ -249,7 +335,7 @@ class Session:
                     self._handshake.agreed = True
                 client.session.validate_tool_result = self._check_result  # type: ignore[method-assign]
                 pages = ToolPages(client, self._server.prefix, self._secrets.redact)
-                self._tools = self._listed = await self._list_tools(pages)
+                self._listed = await self._list_tools(pages)
                 self._client, self._connecting = client, False
                 listed.set_result(None)
                 followers = set()
@@ -370,14 +456,11 @@ class Session:
             raise self._failure(MAX_MESSAGE_BYTES.reached(what=f"an answer to a call of {tool}"))
         return replace(answer, content=clean_text(answer.content))
 
-    def _progress(self, on_progress: OnProgress) -> ProgressFnT:
-        async def told(progress: float, total: float | None, message: str | None) -> None:
-            shown = None
-            if message:
-                shown = self._cut(clean_text(message))
-            on_progress(progress, total, shown)
-
-        return told
+    def _tell(self, on_progress: OnProgress, progress: float, total: float | None, message: str | None) -> None:
+        shown = None
+        if message:
+            shown = self._cut(clean_text(message))
+        on_progress(progress, total, shown)
 
     def _says(self, what: str) -> str:
         # Redacted here: the message has texts that are cut later, and no later redaction finds half of a secret.
@@ -385,6 +468,9 @@ class Session:
 
     def _failure(self, what: str) -> ServerError:
         return ServerError(self._says(what), self._connection.output)
+
+    def _forgotten(self) -> ExpiredError:
+        return ExpiredError(self._says("has forgotten the session: it was probably restarted"))
 
     def _gone(self) -> ServerError:
         """Return the error for a server that does not run."""
@@ -406,6 +492,10 @@ class Session:
         if isinstance(error, MissingVariableError):
             return self._failure(f"needs the environment variable {error.name}, which is not set")
         return self._failure(self._connection.why_not_started(error))
+
+
+def _more_time(key: str, seconds: float) -> str:
+    return f"{key} = {setting_text(2 * seconds)} in its [[servers]] gives it more time"
 
 
 async def _listen(client: Client, told: asyncio.Event) -> None:

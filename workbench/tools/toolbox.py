@@ -22,7 +22,7 @@ from workbench.trajectory.events import (
 )
 
 if TYPE_CHECKING:
-    from workbench.tools.mcp_server import McpServer
+    from workbench.tools.mcp_server import RunServer
 
 
 def changed_definitions(definitions: Iterable[ToolDefinition], changes: Sequence[ToolChange]) -> list[ToolDefinition]:
@@ -106,7 +106,7 @@ class Toolbox:
         self,
         definitions: Sequence[ToolDefinition],
         mocks: Mocks,
-        servers: Mapping[str, McpServer],
+        servers: Mapping[str, RunServer],
         call_python: CallPython,
         notices: tuple[str, ...] = (),
         server_outputs: tuple[ServerOutput, ...] = (),
@@ -203,7 +203,7 @@ def _ready(source: ResultSource, answer: ToolAnswer) -> PlannedAnswer:
     return PlannedAnswer(source, run)
 
 
-def _executed(call: ToolCall, server: McpServer, tool: ToolDefinition) -> PlannedAnswer:
+def _executed(call: ToolCall, server: RunServer, tool: ToolDefinition) -> PlannedAnswer:
     async def run(on_progress: OnProgress | None = None) -> ToolAnswer:
         return await server.call(call.tool, call.arguments, on_progress)
 

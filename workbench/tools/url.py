@@ -21,7 +21,7 @@ from workbench.limits import MAX_MESSAGE_BYTES
 from workbench.numerals import seconds_text
 from workbench.suite.model import Server
 from workbench.tools.answer import ServerError, clean_text
-from workbench.tools.connection import TimeLimits, filled, first_line
+from workbench.tools.connection import REFUSAL, TimeLimits, filled, first_line
 from workbench.tools.login_file import LoginFile, Logins, login_settings
 from workbench.tools.redirect import LoginError
 from workbench.trajectory.events import ServerOutput
@@ -43,6 +43,8 @@ _NOT_FOUND = "Not Found"
 # The SDK drops the status of an HTTP error, so the connection records it.
 _REFUSED = ("Server returned an error response", _NOT_FOUND)
 """The SDK's texts for an HTTP error."""
+
+_METHOD_NOT_FOUND = b"-32601"
 
 _NO_ANSWER = (
     "server answered a request with 202",
@@ -107,6 +109,14 @@ class UrlConnection:
     @property
     def has_read(self) -> bool | None:
         return None
+
+    @property
+    def is_direct(self) -> bool:
+        return False
+
+    @property
+    def expired(self) -> bool:
+        return self._session_gone
 
     @property
     def closed(self) -> bool:
@@ -228,14 +238,19 @@ class UrlConnection:
 
     async def _look_at(self, response: httpx2.Response) -> None:
         sent = response.request
-        # Only a refused message (POST) matters: a server may refuse to stream (GET) and to end a session (DELETE) with
-        # any status, and works all the same.
-        # The login answers the first 401 with a new token, and tells of a final one.
-        is_of_login = response.status_code == 401 and self._login is not None
-        if response.status_code >= 400 and sent.method == "POST" and not is_of_login:
-            self._refuse(response)
         if not response.headers.get("content-type", "").startswith("text/event-stream"):
             response.stream = _bounded_type()(response.stream)
+        # Only a refused message (POST) matters: a server may refuse to stream (GET) and to end a session (DELETE) with
+        # any status, and works all the same. The login answers the first 401 with a new token,
+        # and tells of a final one.
+        is_of_login = response.status_code == 401 and self._login is not None
+        if response.status_code < 400 or sent.method != "POST" or is_of_login:
+            return
+        self._refuse(response)
+        if "mcp-session-id" in sent.headers and await _speaks_of_session(response):
+            self._session_gone = True
+            if (refusal := REFUSAL.get()) is not None:
+                refusal.expired = True
 
     def _refuse(self, response: httpx2.Response) -> None:
         self._refusal = f"{response.status_code} {response.reason_phrase}".rstrip()
@@ -246,9 +261,8 @@ class UrlConnection:
             scope = wanted_scope(response)
             if scope is not None:
                 self._way_out = f": the login lacks the scope {scope!r}: add it to scope, and log in again"
-        self._session_gone |= response.status_code == 404 and "mcp-session-id" in response.request.headers
         # Over SSE the SDK only logs a refusal, and the call would wait for its answer in vain.
-        if self._session_gone or self._server.transport == "sse":
+        if self._server.transport == "sse":
             self._lose()
 
     def _refuse_login(self, response: httpx2.Response, why: str) -> None:
@@ -382,6 +396,15 @@ class _Watched:
     def _end(self) -> None:
         self.ended = True
         self._on_end()
+
+
+async def _speaks_of_session(response: httpx2.Response) -> bool:
+    """Return whether a server refuses a message because it does not know the session."""
+    # The protocol has the status 404 for that. Some servers answer with 400, and some use 404 for unknown methods.
+    if response.status_code not in (400, 404):
+        return False
+    body = (await response.aread()).lower()
+    return b"session" in body or (response.status_code == 404 and _METHOD_NOT_FOUND not in body)
 
 
 @functools.cache

@@ -406,6 +406,8 @@ def _server_rows(_: FormSource, place: Place, server: Table) -> Iterator[FormRow
     fields = [
         Field("prefix", "text", rare=True),
         Field("protocol", "choice", "auto", choices=("auto", "legacy"), rare=True),
+        Field("start_timeout_s", "number", "60", rare=True, limits=Limits(0)),
+        Field("call_timeout_s", "number", "60", rare=True, limits=Limits(0)),
     ]
     if "command" in server or "cwd" in server:
         fields.insert(0, Field("cwd", "text", "the suite's folder", rare=True))
@@ -419,7 +421,19 @@ def _server_rows(_: FormSource, place: Place, server: Table) -> Iterator[FormRow
     for key, beside in (("env", "command"), ("headers", "url")):
         if key in server or beside in server:
             yield from _map_rows(server, (*place, key), indent)
-    known = ("name", *REACHED, "prefix", "protocol", "transport", "object", "cwd", "env", "headers")
+    known = (
+        "name",
+        *REACHED,
+        "prefix",
+        "protocol",
+        "start_timeout_s",
+        "call_timeout_s",
+        "transport",
+        "object",
+        "cwd",
+        "env",
+        "headers",
+    )
     yield from unknown_rows(server, place, indent, known)
 
 

@@ -228,7 +228,7 @@ class Client:
 class Clients:
     """The clients of a session, on one event loop; `starting` returns a context around the creation of each."""
 
-    def __init__(self, starting: Callable[[str], AbstractContextManager[None]] = lambda _what: nullcontext()) -> None:
+    def __init__(self, starting: Callable[[str], AbstractContextManager[object]] = lambda _what: nullcontext()) -> None:
         self._starting = starting
         self._clients: dict[tuple[str, str, Access, bool], Client] = {}
         self._making = asyncio.Lock()

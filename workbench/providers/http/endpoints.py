@@ -581,7 +581,7 @@ class Endpoints:
         *,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
-        starting: Callable[[str], AbstractContextManager[None]] = lambda _what: nullcontext(),
+        starting: Callable[[str], AbstractContextManager[object]] = lambda _what: nullcontext(),
         on_hold: Callable[[str, str, float], object] = lambda _url, _model, _seconds: None,
         leases: Leases | None = None,
         share: int = 1,

@@ -57,7 +57,7 @@ class Progress:
     cost_unknown: bool = False
     """Whether there are runs of unknown cost."""
     starting: dict[int, str] = field(default_factory=dict)
-    """The servers and models that are starting, such as `server weather`, by number."""
+    """The servers and models that are starting, as in `starting server weather`, by number."""
     _models: dict[str, _OfModel] = field(default_factory=dict)
     _under_way: set[str] = field(default_factory=set)
     _waiting: set[str] = field(default_factory=set)
@@ -90,12 +90,12 @@ class Progress:
         else:
             self._waiting.discard(run_id)
 
-    def starts_up(self, number: int, what: str, *, over: bool) -> None:
+    def starts_up(self, number: int, words: str, *, over: bool) -> None:
         """Note that a server or a model begins to start, or has started."""
         if over:
             self.starting.pop(number, None)
         else:
-            self.starting[number] = what
+            self.starting[number] = words
 
     def ended(self, run_id: str, model: str, status: Status, cost_usd: float | None) -> None:
         """Count a finished run."""
@@ -239,10 +239,10 @@ def known_cost_text(cost_usd: float, *, has_unknown: bool) -> str:
     return cost
 
 
-def starting_text(names: Iterable[str]) -> str:
-    """Return the servers and models that start: `starting server weather and 2 others`."""
-    first, *others = names
-    text = f"starting {one_line(first)}"
+def starting_text(each: Iterable[str]) -> str:
+    """Return the servers and models that start in one text: `starting server weather and 2 others`."""
+    first, *others = each
+    text = one_line(first)
     if others:
         text += f" and {counted(len(others), 'other')}"
     return text

@@ -180,9 +180,10 @@ class RunBook:
                 if record is not None:
                     record.put_request(request)
                     return record.case_key
-            case StartUp(number=number, what=what, took_ms=took_ms):
+            case StartUp(number=number, took_ms=took_ms):
                 if took_ms is None:
-                    self._starting[number] = what, self._clock()
+                    _, began_s = self._starting.get(number, ("", self._clock()))
+                    self._starting[number] = event.words, began_s
                 else:
                     self._starting.pop(number, None)
             case RunDone(result=result):

@@ -634,9 +634,9 @@ def waiting_message(run: RunRecord, held: Sequence[RunRecord], starting: Sequenc
     """
     if run.stage != "waiting":
         return (("Waiting for its turn.", "muted"),)
-    needed = [name for name in starting if _is_needed(run, name)]
+    needed = [words for words in starting if _is_needed(run, words)]
     if needed:
-        return tuple((f"Starting {name}", "running") for name in needed)
+        return tuple((f"{words[0].upper()}{words[1:]}", "running") for words in needed)
     # A held run keeps its place at the endpoint, so the next run on its model may not begin.
     before = sum(other.model == run.model for other in held)
     if not before:
@@ -649,6 +649,8 @@ def waiting_message(run: RunRecord, held: Sequence[RunRecord], starting: Sequenc
 
 def _is_needed(run: RunRecord, starting: str) -> bool:
     """Return whether a run waits for a starting server of its suite, or for a model."""
-    # Start-ups are reported as "model NAME" or "server NAME", and `RunBook.starting` appends the seconds.
+    # Start-ups are reported as "starting model NAME" or "downloading server NAME", and `RunBook.starting` appends the
+    # seconds.
+    _, _, what = starting.partition(" ")
     servers = run.planned.suite.servers
-    return starting.startswith("model ") or any(starting.startswith(f"server {server.name} …") for server in servers)
+    return what.startswith("model ") or any(what.startswith(f"server {server.name} …") for server in servers)
