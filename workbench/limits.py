@@ -177,6 +177,9 @@ MAX_STRAY_LINE_CHARS = 2_000
 MAX_RATIONALE_CHARS = 1_000
 """Characters kept of a judge's reason, which is shown beside the check. Judges are asked for a sentence."""
 
+MAX_PROVIDER_RESULT_CHARS = 4_000
+"""Characters kept of the result of a provider's own tool, to be shown. All of it goes back to the provider."""
+
 MAX_JSON_LEVELS = Limit(100, "nested more than {limit} levels deep", "flatten it")
 """Levels of a call's arguments or of an imported value. Real tools need a handful; JSON and pydantic give up at some
 hundreds."""

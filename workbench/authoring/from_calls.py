@@ -172,6 +172,8 @@ def mock_of_call(table: Table, trajectory: Trajectory, index: int) -> Addition:
     """
     record = trajectory.calls[index]
     tool, answer = record.tool, record.result
+    if record.by_provider:
+        raise ValueError(f"the provider runs {tool} itself, so a mock would never answer it")
     if answer is None:
         raise ValueError(f"{tool} has no answer yet: s steps to it")
     if answer.source == "skipped" and record.unedited is None:  # nobody wrote a replacement result

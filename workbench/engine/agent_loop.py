@@ -534,13 +534,16 @@ class AgentLoop:
             after, _ = await checkpoint.reach("result", answer.number, done, executor.definition(done.tool))
             if after == "regenerate":
                 return False
-        for number, call in enumerate(answer.calls[answered:], start=answered):
+        first = answer.calls_to_answer[:1]
+        for call in answer.calls[answered:]:
+            if call.by_provider:
+                continue
             tool = executor.definition(call.tool)
             after, held = await checkpoint.reach("call", answer.number, call, tool)
             assert held is not None
             if after == "continue":
                 # A step's own mock answers the first call of the step alone.
-                step_mock = self._step_mock(turn.step) if number == 0 else None
+                step_mock = self._step_mock(turn.step) if call in first else None
                 result = await executor.answer(held.sent, step_mock)
                 held = replace(held, result=result)
             if after == "regenerate":
@@ -555,7 +558,7 @@ class AgentLoop:
         step_mock = self._step_mock(done.step_number)
         # Answers that were regenerated have moved the counts of the mocks as well.
         for answer in (*done.superseded, done):
-            for number, call in enumerate(answer.calls):
+            for number, call in enumerate(answer.calls_to_answer):
                 self._executor.replay(call, step_mock if number == 0 else None)
         if is_whole:
             self._messages = conversation_after(self._messages, (done,))
@@ -568,7 +571,7 @@ class AgentLoop:
 
     def _count(self, done: Round) -> None:
         self._rounds += 1
-        self._calls += len(done.calls)
+        self._calls += len(done.calls) + len(done.not_offered)
         self._last = done
 
     def _system(self, turn: Turn) -> str | None:

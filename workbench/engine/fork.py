@@ -23,6 +23,7 @@ from workbench.trajectory.events import (
     Message,
     MessageAdded,
     Paused,
+    ProviderTool,
     ReasoningDelta,
     Regenerated,
     RequestStarted,
@@ -51,12 +52,15 @@ def for_another_model(rounds: Iterable[Round], opening: Iterable[Message]) -> tu
 def _for_another_model_round(of: Round, ids: Iterator[str]) -> Round:
     set_aside = tuple(_for_another_model_round(answer, ids) for answer in of.superseded)
     calls = tuple(_call(call, next(ids)) for call in of.calls)
+    others = tuple(_call(call, next(ids)) for call in of.not_offered)
     renamed = {}
     for old, new in zip(of.calls, calls, strict=True):
         renamed[old.call.id] = new.call.id
     deviations = tuple(replace(each, call_id=renamed.get(each.call_id or "")) for each in of.deviations)
     # Provider state, such as signed reasoning, is refused by every other model.
-    return replace(of, provider_state=None, superseded=set_aside, calls=calls, deviations=deviations)
+    return replace(
+        of, provider_state=None, superseded=set_aside, calls=calls, deviations=deviations, not_offered=others
+    )
 
 
 def _call(of: CallRecord, call_id: str) -> CallRecord:
@@ -201,12 +205,14 @@ def fork_refusal(fork: Fork, turns: Turns) -> str | None:
     unanswered = []
     for round_ in whole_rounds[: at.round - 1]:
         for call in round_.calls:
-            if call.result is None:
+            if call.is_open:
                 unanswered.append(call)
-    if unanswered or any(call.result is None for call in calls[: at.answered or 0]):
+    if unanswered or any(call.is_open for call in calls[: at.answered or 0]):
         return "a call before that point has no result"
     if fork.result is not None and not at.answered:
         return "there is no result right before that point"
+    if fork.result is not None and calls[: at.answered][-1].by_provider:
+        return "the provider ran the call right before that point, so its result cannot be changed"
     return _why_nothing_follows(whole_rounds, turns, under_way=fork.back_to in ("call", "result"))
 
 
@@ -269,7 +275,7 @@ def _round(of: Round, answered: int) -> Iterator[EventPayload]:
         for number, record in enumerate(answer.calls[: last + 1]):
             if record.edited is not None:
                 yield CallEdited(record.call.id, record.edited, record.call.arguments)
-            if number < last and record.result is not None:
+            if number < last and record.result is not None and not record.by_provider:
                 yield from _result(record, record.result)
         if following is not None:
             # Each answer lists all messages since the request before, so only the new ones are replayed.
@@ -283,11 +289,19 @@ def _answer(of: Round) -> Iterator[EventPayload]:
         yield ReasoningDelta(of.number, of.reasoning)
     if of.text:
         yield TextDelta(of.number, of.text)
+    for record in of.not_offered:
+        yield from _call_of_answer(record, "other")
     for record in of.calls:
-        call = record.call
-        yield CallStarted(of.number, call.id, call.tool)
-        yield CallFinished(call.id, call.arguments, call.raw, call.problem)
+        yield from _call_of_answer(record, "offered" if record.by_provider else None)
     yield of.response()
+
+
+def _call_of_answer(record: CallRecord, by_provider: ProviderTool | None) -> Iterator[EventPayload]:
+    call = record.call
+    yield CallStarted(record.round, call.id, call.tool, by_provider)
+    yield CallFinished(call.id, call.arguments, call.raw, call.problem)
+    if record.by_provider and record.result is not None:
+        yield record.result
 
 
 def _result(record: CallRecord, result: ResultReceived) -> Iterator[EventPayload]:

@@ -41,7 +41,7 @@ class RoundTurns:
     checks_state: bool = False
 
     def next(self, rounds: int, last: Round | None) -> Turn | FinishReason:
-        if last is not None and not last.calls:
+        if last is not None and not last.calls_to_answer:
             return "answered"
         if rounds >= self.max_rounds:
             # With one round and no check of the answer, only the first decision of the model is tested.
@@ -63,14 +63,14 @@ class StepTurns:
         if rounds < len(steps):
             return Turn(rounds + 1, self._message(steps[rounds], last))
         # The last step ended in calls: one more request lets the model answer with their results.
-        if rounds == len(steps) and self.case.checks_answer and last is not None and last.calls:
+        if rounds == len(steps) and self.case.checks_answer and last is not None and last.calls_to_answer:
             return Turn(makes_calls=False)
         return "steps done"
 
     def _message(self, step: Step, last: Round | None) -> str | None:
         if last is None:
             return None  # the message of the first step is among the opening messages
-        if step.user is None and not last.calls:
+        if step.user is None and not last.calls_to_answer:
             return CONTINUE
         return step.user
 
@@ -115,14 +115,14 @@ def _message(message: PriorMessage) -> Message:
 
 def answer_message(answer: Round) -> Message:
     """Return a finished answer as the message that goes back to the model, with arguments as edited by a person."""
-    calls = tuple(record.sent for record in answer.calls)
+    calls = tuple(record.sent for record in answer.calls_to_answer)
     return Message("assistant", answer.text, calls, provider_state=answer.provider_state)
 
 
 def result_messages(answer: Round) -> tuple[Message, ...]:
     """Return the tool messages that answer the calls of a round."""
     messages = []
-    for record in answer.calls:
+    for record in answer.calls_to_answer:
         result = record.result
         if result is not None:
             messages.append(Message("tool", result.content, call_id=record.call.id, is_error=result.is_error))

@@ -100,7 +100,8 @@ def _how_it_ended(trajectory: Trajectory) -> Literal["truncated", "refused"] | N
 class CheckedCall(NamedTuple):
     """The result of checking one call.
 
-    `valid` is `None` if no tool of that name is known, or if its schema is invalid, which `broken_schema` explains.
+    `valid` is `None` if no tool of that name is known, if the provider runs it, or if its schema is invalid, which
+    `broken_schema` explains.
     `refusal` is the message with which a server refused the arguments. `corrected` is true if the call was answered by
     an error, and the model then made a valid call of the same tool.
     """
@@ -128,6 +129,8 @@ _schema_of: ByIdentity[ToolDefinition, ArgumentSchema] = ByIdentity(lambda tool:
 
 
 def _checked(record: CallRecord, tool: ToolDefinition | None) -> CheckedCall:
+    if record.by_provider:
+        return CheckedCall(None)
     refusal = refusal_of(record)
     if record.is_broken:
         return CheckedCall(False, refusal=refusal)
@@ -173,11 +176,13 @@ def why_unchecked(trajectory: Trajectory) -> dict[str, str]:
     reasons = {}
     for record, check in zip(trajectory.calls, check_calls(trajectory), strict=True):
         if check.valid is None:
-            reasons[record.tool] = _why_unchecked(check)
+            reasons[record.tool] = _why_unchecked(record, check)
     return reasons
 
 
-def _why_unchecked(check: CheckedCall) -> str:
+def _why_unchecked(record: CallRecord, check: CheckedCall) -> str:
+    if record.by_provider:
+        return "the provider runs it, and does not tell its schema"
     if check.broken_schema is None:
         return "no tool of that name is known"
     return f"its schema is invalid: {check.broken_schema}"

@@ -297,6 +297,9 @@ def _trials(run: PlannedRun, result: RunResult, options: FaultOptions) -> Iterat
     for record in result.trajectory.calls:
         if record.tool in seen or record.result is None or (options.tools and record.tool not in options.tools):
             continue
+        # No fault can be put into a result that the provider's own tool gives to the model.
+        if record.by_provider:
+            continue
         seen.add(record.tool)
         lure = lure_for(run.case, offered, record.tool)
         for fault in options.faults:

@@ -26,6 +26,7 @@ from workbench.trajectory.events import (
     RequestFailed,
     RequestStarted,
     ResponseFinished,
+    ResultReceived,
     TextDelta,
     TextWasReasoning,
 )
@@ -266,7 +267,7 @@ def _last_attempts(events: Iterable[Event]) -> dict[int, _Attempt]:
         offset_ms = event.time_ms - current.began_ms
         if isinstance(what, RequestStarted):
             current = attempts[what.round] = _Attempt(event.time_ms)
-        elif isinstance(what, _PIECES):
+        elif isinstance(what, _PIECES) or (isinstance(what, ResultReceived) and what.source == "provider"):
             current.pieces.append((offset_ms, what))
         elif isinstance(what, ResponseFinished):
             end = AnswerFinished(what.stop_reason, what.usage, what.provider_state, what.deviations)

@@ -26,11 +26,23 @@ JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "Jso
 Role = Literal["user", "assistant", "tool"]
 
 ResultSource = Literal[
-    "step mock", "case mock", "suite mock", "server", "default", "edited", "skipped", "replayed", "reported"
+    "step mock",
+    "case mock",
+    "suite mock",
+    "server",
+    "provider",
+    "default",
+    "edited",
+    "skipped",
+    "replayed",
+    "reported",
 ]
-"""The source of a call's result. `edited`: a person answered in place of the tool. `skipped`: a person skipped the
-call. `replayed`: the run from which this one was forked. `reported`: a tool outside Workbench, as the agent or the
-imported file says."""
+"""The source of a call's result. `provider`: the provider of the model ran its own tool. `edited`: a person answered in
+place of the tool. `skipped`: a person skipped the call. `replayed`: the run from which this one was forked. `reported`:
+a tool outside Workbench, as the agent or the imported file says."""
+
+ProviderTool = Literal["offered", "other"]
+"""A tool that the provider of a model runs itself: one that the suite offers, or another one, which is only shown."""
 
 
 # Weakly referenced by `ByIdentity`, which keeps the compiled schema of a tool for as long as the definition lives.
@@ -38,7 +50,8 @@ imported file says."""
 class ToolDefinition:
     """A tool as models see it; `parameters` is its JSON Schema.
 
-    `server` names the MCP server that offers the tool, `None` for a tool written in the suite.
+    `server` names the MCP server that offers the tool, `None` for a tool written in the suite. `provider` is for a tool
+    that providers of models run themselves: what a request offers, by the name of the API.
     """
 
     name: str
@@ -46,6 +59,7 @@ class ToolDefinition:
     parameters: Mapping[str, JsonValue] = field(default_factory=dict)
     annotations: Mapping[str, JsonValue] = field(default_factory=dict)
     server: str | None = None
+    provider: Mapping[str, JsonValue] | None = field(default=None, metadata=_SPARSE)
 
 
 def names_of_tools(tools: Iterable[ToolDefinition]) -> list[str]:
@@ -269,11 +283,15 @@ class AnswerPaused:
 
 @dataclass(frozen=True, slots=True)
 class CallStarted:
-    """The model begins a tool call; its id is unique within the run."""
+    """The model begins a tool call; its id is unique within the run.
+
+    With `by_provider`, the provider runs the call itself: its result follows within the answer, or in a later one.
+    """
 
     round: int
     call_id: str
     tool: str
+    by_provider: ProviderTool | None = field(default=None, metadata=_SPARSE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -474,6 +492,7 @@ ModelEvent = (
     | CallStarted
     | CallArgumentsDelta
     | CallFinished
+    | ResultReceived
 )
 """The events of a provider while a model answers."""
 
@@ -494,7 +513,6 @@ EventPayload = (
     | Forked
     | ExecutionStarted
     | ExecutionProgress
-    | ResultReceived
     | OwnCallAnswered
     | RunFinished
 )

@@ -66,6 +66,8 @@ class CallRecord:
     """The arguments that a person wrote in place of the model's."""
     unedited: ResultReceived | None = None
     """The result before a person edited it."""
+    by_provider: bool = False
+    """Whether the provider of the model runs the call itself, so that nobody else answers it."""
 
     @property
     def tool(self) -> str:
@@ -82,6 +84,11 @@ class CallRecord:
         if self.edited is None:
             return self.call
         return ToolCall(self.call.id, self.call.tool, self.edited)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the call still needs a result of a tool or a person."""
+        return self.result is None and not self.by_provider
 
     @property
     def touched(self) -> bool:
@@ -133,6 +140,22 @@ class Round:
     """Earlier answers to the same request, which a person discarded."""
     replayed: bool = False
     """Whether the round is replayed from another run, without asking a model."""
+    not_offered: tuple[CallRecord, ...] = ()
+    """Calls that the provider ran of tools of its own, which the suite does not offer: they are shown, and nothing
+    else."""
+
+    @property
+    def calls_to_answer(self) -> tuple[CallRecord, ...]:
+        """The calls whose results go back to the model: all but those that the provider ran."""
+        return tuple([call for call in self.calls if not call.by_provider])
+
+    @property
+    def answered(self) -> int:
+        """The number of calls before the first one that still needs a result."""
+        for number, call in enumerate(self.calls):
+            if call.is_open:
+                return number
+        return len(self.calls)
 
     @property
     def step_number(self) -> int | None:
@@ -268,7 +291,7 @@ class Trajectory:
         if self.finish is None or self.finish.reason not in ("answered", "steps done") or not self.rounds:
             return ""
         last = self.rounds[-1]
-        if last.calls or last.stop_reason != "answered":
+        if last.calls_to_answer or last.stop_reason != "answered":
             return ""
         return last.text
 
@@ -324,6 +347,7 @@ class _OpenCall:
     result: ResultReceived | None = None
     edited: Mapping[str, JsonValue] | None = None
     unedited: ResultReceived | None = None
+    by_provider: bool = False
 
     def record(self) -> CallRecord:
         done = self.finished
@@ -332,7 +356,14 @@ class _OpenCall:
         else:
             call = ToolCall(self.id, self.tool, raw="".join(self.fragments))
         return CallRecord(
-            call, self.round, done is not None, self.server, self.result, edited=self.edited, unedited=self.unedited
+            call,
+            self.round,
+            done is not None,
+            self.server,
+            self.result,
+            edited=self.edited,
+            unedited=self.unedited,
+            by_provider=self.by_provider,
         )
 
 
@@ -348,6 +379,7 @@ class _OpenRound:
     added: tuple[str, ...] = ()
     superseded: tuple[Round, ...] = ()
     replayed: bool = False
+    not_offered: list[_OpenCall] = field(default_factory=list)
 
     def unanswered(self, **changes: Any) -> _OpenRound:
         """Return the round of the same request before its answer."""
@@ -379,6 +411,7 @@ class _OpenRound:
             added=self.added,
             superseded=self.superseded,
             replayed=self.replayed,
+            not_offered=tuple([call.record() for call in self.not_offered]),
         )
 
 
@@ -444,11 +477,8 @@ class TrajectoryFold:
                 answering = self._round(number)
                 answering.reasoning += answering.text
                 answering.text = []
-            case CallStarted(round=number, call_id=call_id, tool=tool):
-                if call_id in self._calls:
-                    raise TrajectoryError(f"two calls with the id {call_id}")
-                self._calls[call_id] = _OpenCall(call_id, tool, number)
-                self._round(number).calls.append(self._calls[call_id])
+            case CallStarted() as started:
+                self._begin_call(started)
             case CallArgumentsDelta(call_id=call_id, fragment=fragment):
                 self._call(call_id).fragments.append(fragment)
             case CallFinished(call_id=call_id):
@@ -526,6 +556,8 @@ class TrajectoryFold:
             case OwnCallAnswered():
                 # The suite's own calls are no part of the agent's work.
                 inside_ms = 0.0
+            case ResultReceived(source="provider"):
+                return 0.0  # it arrives within an answer
             case ResultReceived(latency_ms=latency_ms):
                 # A judge may have been asked whether a mock applies, before the tool's own latency.
                 inside_ms = latency_ms
@@ -549,8 +581,21 @@ class TrajectoryFold:
         self._rounds[-1], self._added = asked, ()
 
     def _forget_calls(self, answered: _OpenRound) -> None:
-        for call in answered.calls:
+        for call in (*answered.calls, *answered.not_offered):
             del self._calls[call.id]
+
+    def _begin_call(self, started: CallStarted) -> None:
+        call_id, by_provider = started.call_id, started.by_provider
+        if call_id in self._calls:
+            raise TrajectoryError(f"two calls with the id {call_id}")
+        call = self._calls[call_id] = _OpenCall(
+            call_id, started.tool, started.round, by_provider=by_provider is not None
+        )
+        answer = self._round(started.round)
+        if by_provider == "other":
+            answer.not_offered.append(call)
+        else:
+            answer.calls.append(call)
 
     def _edit_result(self, call: _OpenCall, edit: ResultEdited) -> None:
         if call.result is None:

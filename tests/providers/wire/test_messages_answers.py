@@ -135,8 +135,6 @@ def test_usage_may_be_missing() -> None:
     "odd",
     [
         {"type": "brand_new"},
-        start(7, "server_tool_use", id="s", name="search", input={}),
-        start(7, "web_search_tool_result", content=[]),
         delta(9, "input_json", partial_json="{}"),
         delta(9, "citations", citation={}),
         stop(9),

@@ -272,10 +272,10 @@ class AnswerReading:
                 case TextWasReasoning():
                     reasoning += text
                     text.clear()
-                case CallStarted(_, call_id, tool):
+                case CallStarted(_, call_id, tool, by_provider=None):
                     names[call_id] = tool
-                case CallFinished(call_id, arguments, raw, problem):
-                    calls.append(ToolCall(call_id, names.get(call_id, ""), arguments, raw, problem))
+                case CallFinished(call_id, arguments, raw, problem) if call_id in names:
+                    calls.append(ToolCall(call_id, names[call_id], arguments, raw, problem))
                 case AnswerFinished():
                     finished = event
         return Answer(

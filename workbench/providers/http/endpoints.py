@@ -42,7 +42,15 @@ from workbench.providers.wire.chat import ChatWire
 from workbench.providers.wire.messages import MessagesWire
 from workbench.providers.wire.responses import ResponsesWire
 from workbench.providers.wire.wire import Wire, as_dict, dicts_in, joined_states
-from workbench.trajectory.events import AnswerPaused, Message, ModelEvent, PromptProgress, TextDelta, TextWasReasoning
+from workbench.trajectory.events import (
+    AnswerPaused,
+    CallStarted,
+    Message,
+    ModelEvent,
+    PromptProgress,
+    TextDelta,
+    TextWasReasoning,
+)
 
 if TYPE_CHECKING:
     from workbench.providers.http.rate_limits import Leases
@@ -456,7 +464,7 @@ class EndpointModel:
         An answer that the provider pauses is sent back until it is complete. Raises TooMuchError if it never is."""
         whole: AnswerFinished | None = None
         text: list[str] = []
-        pauses = 0
+        calls = pauses = 0
         asked = request
         while True:
             end: AnswerFinished | None = None
@@ -469,6 +477,8 @@ class EndpointModel:
                         text.append(event.text)
                     elif isinstance(event, TextWasReasoning):
                         text.clear()
+                    elif isinstance(event, CallStarted):
+                        calls += 1
                     yield event
             assert end is not None, "otherwise its reader raised an error"
             whole = end if whole is None else _joined(whole, end)
@@ -480,7 +490,8 @@ class EndpointModel:
                 raise TooMuchError(MAX_PAUSES.reached())
             yield AnswerPaused(request.round, pauses)
             so_far = Message("assistant", "".join(text), provider_state=whole.provider_state)
-            asked = replace(request, messages=(*request.messages, so_far))
+            messages = (*request.messages, so_far)
+            asked = replace(request, messages=messages, calls_before=request.calls_before + calls)
 
     async def _stream_once(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
         """Answer one HTTP request."""

@@ -27,7 +27,7 @@ from workbench.providers.wire.tool_calls import (
     sent_params,
     whole_seed,
 )
-from workbench.providers.wire.wire import SseEvent, UsageCount, as_dict, dicts_in, state_of, without_fields
+from workbench.providers.wire.wire import Api, SseEvent, UsageCount, as_dict, dicts_in, state_of, without_fields
 from workbench.trajectory.events import (
     JsonValue,
     Message,
@@ -349,6 +349,7 @@ _ABOUT_TOOLS = ("tool_choice", "parallel_tool_calls")
 class ChatWire:
     """The wire format of Chat Completions for one model."""
 
+    api: Api = "chat"
     path = "/chat/completions"
 
     def __init__(self, spec: ModelSpec, secrets: Secrets) -> None:
@@ -356,7 +357,7 @@ class ChatWire:
         self._thoughts_apart = spec.thoughts == "reasoning"
         self._params, self.notices = sent_params(spec, "Chat Completions")
         self._errors = AnswerErrors(spec.name, "Chat Completions", spec.base_url, secrets)
-        self._offers = Offers(_tool)
+        self._offers = Offers(_tool, self.api)
         self._more: dict[str, bool] = {}
         self.seed = whole_seed(self._params)
 

@@ -15,6 +15,7 @@ from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.providers.model import AnswerFinished, ModelRequest
 from workbench.providers.wire.errors import AnswerErrors, reports_error
+from workbench.providers.wire.provider_calls import ProviderCall, ProviderCalls, ids_of_blocks
 from workbench.providers.wire.repairs import AnswerText, TextEvent
 from workbench.providers.wire.tool_calls import (
     CallAssembly,
@@ -32,6 +33,7 @@ from workbench.providers.wire.tool_calls import (
     sent_params,
 )
 from workbench.providers.wire.wire import (
+    Api,
     Block,
     CallPart,
     Part,
@@ -80,6 +82,9 @@ class _Block:
     call: OpenCall | None = None
     input: list[str] = field(default_factory=list)
     """The pieces of the JSON text of an input that is not one of a call."""
+    of_provider: ProviderCall | None = None
+    is_told: bool = False
+    """Whether the events of a call or a result of the provider's own tools are complete."""
 
     def part(self) -> Part | None:
         if self.call is not None:
@@ -88,7 +93,7 @@ class _Block:
         if self.kind == "thinking":
             return {"block": {**self.fields, "type": self.kind, "thinking": "".join(self.pieces)}}
         if self.kind != "text":
-            return {"block": self._whole()} if "type" in self.fields else None
+            return {"block": self.document()} if "type" in self.fields else None
         part = text_part(self.pieces, self.written)
         more = {name: value for name, value in self.fields.items() if name not in ("type", "text") and value}
         if part is None or not more or not "".join(self.written).strip():
@@ -97,7 +102,8 @@ class _Block:
             more["citations"] = [without_fields(each, *_ONLY_IN_CITATIONS) for each in dicts_in(more["citations"])]
         return {"text": part["text"], "block": {"type": self.kind, "text": "".join(self.written), **more}}
 
-    def _whole(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
+        """Return a block that goes back unchanged, without the fields that the API refuses in a request."""
         document = dict(self.fields)
         if self.input:
             document["input"] = read_input("".join(self.input))
@@ -119,7 +125,10 @@ class _Block:
 
 _OF_CALLS = ("type", "id", "name", "input")
 
-_RESULT = "_tool_result"
+_USE, _RESULT = "_tool_use", "_tool_result"
+"""The ends of the types of blocks of the provider's own tools."""
+
+_NOT_CALLS = ("redacted_thinking", "compaction")
 
 _ONLY_IN_RESULTS = ("citations",)
 """Fields of the results of a provider's own tools that the API sends, and refuses in a request."""
@@ -146,6 +155,7 @@ class MessagesReader:
         round_number: int,
         calls: CallAssembly,
         errors: AnswerErrors,
+        of_provider: ProviderCalls,
         *,
         thoughts_apart: bool = True,
         continues: bool = False,
@@ -153,6 +163,7 @@ class MessagesReader:
         self._round = round_number
         self._calls = calls
         self._errors = errors
+        self._of_provider = of_provider
         self._usage = UsageCount()
         self._pieces = TextPieces()
         self._text = AnswerText(round_number, apart=thoughts_apart)
@@ -215,6 +226,8 @@ class MessagesReader:
         if texts:
             yield from self._answers(texts[-1], self._text.flush())
         yield from self._calls.finish_all()
+        for block in self._blocks:
+            yield from self._end_of_provider(block)
         parts = [part for block in self._blocks if (part := block.part()) is not None]
         # A call has to be answered before the answer can go on.
         paused = self._reason == _PAUSED and not self._calls.calls
@@ -244,6 +257,27 @@ class MessagesReader:
             yield from self._calls.start(block.call)
         elif kind in ("text", "thinking"):
             yield from self._say(block, given.get(kind))
+        elif "type" in given and kind not in _NOT_CALLS and not kind.endswith(_RESULT):
+            name = given.get("name") if kind.endswith(_USE) else kind
+            block.of_provider, started = self._of_provider.begin(given.get("id"), name)
+            yield started
+
+    def _end_of_provider(self, block: _Block) -> Iterator[ModelEvent]:
+        """Yield the end of a block of a tool that the provider runs: a call, a result, or a block of another kind."""
+        if block.is_told or block.call is not None or block.kind in (*_NOT_CALLS, "text", "thinking"):
+            return
+        block.is_told = True
+        document = block.document()
+        if block.of_provider is not None:
+            given = document.get("input")
+            if not block.kind.endswith(_USE):
+                given = without_fields(document, "type", "id")
+            yield from self._of_provider.finish(block.of_provider, "".join(block.input) or given)
+        elif block.kind.endswith(_RESULT):
+            content = document.get("content")
+            is_error = bool(document.get("is_error")) or str(as_dict(content).get("type")).endswith("_error")
+            name = block.kind.removesuffix(_RESULT)
+            yield from self._of_provider.result(document.get("tool_use_id"), content, is_error=is_error, name=name)
 
     def _delta(self, index: int | None, delta: dict[str, Any]) -> Iterator[ModelEvent]:
         block = self._by_index.get(index)
@@ -266,6 +300,8 @@ class MessagesReader:
             # The API checks thinking by its signature, so the block goes back as it came.
             block.fields["signature"] = delta.get("signature")
         else:
+            if kind == "input_json_delta" and block.of_provider is not None:
+                yield from self._of_provider.piece(block.of_provider, delta.get("partial_json"))
             block.add(delta)
 
     def _say(self, block: _Block, text: object) -> Iterator[ModelEvent]:
@@ -298,6 +334,7 @@ class MessagesReader:
             yield from self._calls.finish(block.call)
         elif block.kind == "text":
             yield from self._answers(block, self._text.flush())
+        yield from self._end_of_provider(block)
 
     def _end(self, document: dict[str, Any]) -> None:
         self._usage.update(document.get("usage"))
@@ -354,6 +391,7 @@ _LACKING = {
 class MessagesWire:
     """The wire format of Messages for one model."""
 
+    api: Api = "messages"
     seed: int | None = None
 
     def __init__(self, spec: ModelSpec, secrets: Secrets) -> None:
@@ -364,7 +402,7 @@ class MessagesWire:
         params, self.notices = sent_params(spec, "Messages", lacking=_LACKING, renamed=_RENAMED)
         self._params = {"max_tokens": DEFAULT_MAX_TOKENS, **params}
         self._errors = AnswerErrors(spec.name, "Messages", spec.base_url, secrets)
-        self._offers = Offers(_tool)
+        self._offers = Offers(_tool, self.api)
 
     def body(self, request: ModelRequest) -> bytes:
         """Return the body of a request.
@@ -380,10 +418,12 @@ class MessagesWire:
 
     def reader(self, request: ModelRequest) -> MessagesReader:
         """Return a reader for one answer."""
-        calls = CallAssembly(request, self._offers.of(request.tools).names)
+        offer = self._offers.of(request.tools)
+        calls = CallAssembly(request, offer.names)
+        of_provider = ProviderCalls(request.round, calls, offer, ids_of_blocks(request.messages, WIRE))
         continues = bool(request.messages) and request.messages[-1].role == "assistant"
         return MessagesReader(
-            request.round, calls, self._errors, thoughts_apart=self._thoughts_apart, continues=continues
+            request.round, calls, self._errors, of_provider, thoughts_apart=self._thoughts_apart, continues=continues
         )
 
     def expect_llama_cpp(self) -> None:

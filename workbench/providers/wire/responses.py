@@ -15,6 +15,13 @@ from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.providers.model import AnswerFinished, ModelRequest
 from workbench.providers.wire.errors import AnswerErrors, reports_error
+from workbench.providers.wire.provider_calls import (
+    ProviderCall,
+    ProviderCalls,
+    ids_of_blocks,
+    item_call,
+    item_result,
+)
 from workbench.providers.wire.repairs import AnswerText, TextEvent
 from workbench.providers.wire.tool_calls import (
     CallAssembly,
@@ -30,6 +37,7 @@ from workbench.providers.wire.tool_calls import (
     sent_params,
 )
 from workbench.providers.wire.wire import (
+    Api,
     Block,
     CallPart,
     Part,
@@ -62,6 +70,8 @@ _CALL = "function_call"
 _OWN = (_CALL, "message", "reasoning")
 """The kinds of items that become events of a run; every other goes back unchanged."""
 
+_NOT_CALLS = (*_OWN, "compaction")
+
 _ONLY_IN_ANSWERS: tuple[str, ...] = ("created_by",)
 _ONLY_IN_REASONING = (*_ONLY_IN_ANSWERS, "status")
 """Fields of items that the API sends, and refuses in a request."""
@@ -82,6 +92,7 @@ class _Item:
     written: list[str] = field(default_factory=list)
     """The pieces of a message as they arrived, with the thoughts in it."""
     phase: str | None = None
+    of_provider: ProviderCall | None = None
     reasoned: bool = False
     """Whether the reasoning was emitted while it arrived."""
     document: dict[str, Any] = field(default_factory=dict)
@@ -128,6 +139,7 @@ class ResponsesReader:
         round_number: int,
         calls: CallAssembly,
         errors: AnswerErrors,
+        of_provider: ProviderCalls,
         *,
         stored: bool = False,
         thoughts_apart: bool = True,
@@ -135,6 +147,7 @@ class ResponsesReader:
         self._round = round_number
         self._calls = calls
         self._errors = errors
+        self._of_provider = of_provider
         self._stored = stored
         self._usage = UsageCount()
         self._pieces = TextPieces()
@@ -206,6 +219,8 @@ class ResponsesReader:
         if messages:
             yield from self._answers(messages[-1], self._answer.flush())
         yield from self._calls.finish_all()
+        for item in self._items:
+            yield from self._end_of_provider(item)
         state = self._errors.storable_state(provider_state(WIRE, list(self._parts())))
         deviations = (*self._answer.deviations, *self._calls.deviations)
         yield AnswerFinished(self._stop_reason(), self._usage.responses(), state, deviations)
@@ -236,6 +251,7 @@ class ResponsesReader:
         elif item.kind not in _OWN and not item.done:
             # Some servers send no end of an item of their own tools.
             item.document = _returned(document)
+            yield from self._begin_of_provider(item)
 
     def _complete(self, item: _Item, document: dict[str, Any]) -> Iterator[ModelEvent]:
         """Complete an item from its final form, and yield the parts that did not arrive piece by piece."""
@@ -264,6 +280,24 @@ class ResponsesReader:
                     yield from self._reasoning(item, part.get("text"))
         else:
             item.document = _returned(document)
+            yield from self._begin_of_provider(item)
+            yield from self._end_of_provider(item)
+
+    def _begin_of_provider(self, item: _Item) -> Iterator[ModelEvent]:
+        """Begin the call in an item of a tool that the provider runs."""
+        if item.of_provider is None and item.kind not in _NOT_CALLS:
+            name, _ = item_call(item.document)
+            item.of_provider, started = self._of_provider.begin(item.document.get("id"), name)
+            yield started
+
+    def _end_of_provider(self, item: _Item) -> Iterator[ModelEvent]:
+        if item.of_provider is None or item.of_provider.is_finished:
+            return
+        name, given = item_call(item.document)
+        yield from self._of_provider.finish(item.of_provider, given)
+        if (found := item_result(item.document)) is not None:
+            content, is_error = found
+            yield from self._of_provider.result(item.document.get("id"), content, is_error=is_error, name=name)
 
     def _end(self, response: object, status: str) -> Iterator[ModelEvent]:
         response = as_dict(response)
@@ -366,6 +400,7 @@ _ENCRYPTED_REASONING = "reasoning.encrypted_content"
 class ResponsesWire:
     """The wire format of Responses for one model; every request sends the whole conversation."""
 
+    api: Api = "responses"
     path = "/responses"
     seed: int | None = None
 
@@ -377,7 +412,7 @@ class ResponsesWire:
         self._params = {"store": False, **params, **_include(params)}
         self._stored = bool(self._params["store"])
         self._errors = AnswerErrors(spec.name, "Responses", spec.base_url, secrets)
-        self._offers = Offers(_tool)
+        self._offers = Offers(_tool, self.api)
 
     def body(self, request: ModelRequest) -> bytes:
         """Return the body of a request.
@@ -395,9 +430,11 @@ class ResponsesWire:
 
     def reader(self, request: ModelRequest) -> ResponsesReader:
         """Return a reader for one answer."""
-        calls = CallAssembly(request, self._offers.of(request.tools).names)
+        offer = self._offers.of(request.tools)
+        calls = CallAssembly(request, offer.names)
+        of_provider = ProviderCalls(request.round, calls, offer, ids_of_blocks(request.messages, WIRE))
         return ResponsesReader(
-            request.round, calls, self._errors, stored=self._stored, thoughts_apart=self._thoughts_apart
+            request.round, calls, self._errors, of_provider, stored=self._stored, thoughts_apart=self._thoughts_apart
         )
 
     def expect_llama_cpp(self) -> None:

@@ -13,6 +13,7 @@ from workbench.dataclasses import dataclass, json_text, parsed_json
 from workbench.limits import MAX_ANSWER_CALLS, MAX_ANSWER_CHARS, MAX_TOOL_NAME_CHARS
 from workbench.providers.model import ModelError, ModelRequest, TooMuchError
 from workbench.providers.wire.repairs import DETAILS, Repaired, json_object, repaired, same_json, unwrapped
+from workbench.providers.wire.wire import Api, as_dict
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallFinished,
@@ -61,10 +62,12 @@ def accepted_name(name: str, longest: int | None = None) -> str:
 
 
 class ToolNames:
-    """The names of the offered tools: those of the suite, and those that the API accepts."""
+    """The names of the offered tools: those of the suite, and those that the API accepts.
 
-    def __init__(self, names: Iterable[str]) -> None:
-        self._accepted = accepted_names(names, MAX_TOOL_NAME_CHARS)
+    The names `as_they_are` are those of the provider's own tools."""
+
+    def __init__(self, names: Iterable[str], as_they_are: Iterable[str] = ()) -> None:
+        self._accepted = accepted_names(names, MAX_TOOL_NAME_CHARS) | {name: name for name in as_they_are}
         self._ours = {accepted: name for name, accepted in self._accepted.items()}
 
     def accepted(self, name: str) -> str:
@@ -94,12 +97,40 @@ ToolShape = Callable[[ToolDefinition, str], dict[str, Any]]
 class Offer:
     """The tools of a request: their accepted names, and all of them as JSON."""
 
-    def __init__(self, tools: tuple[ToolDefinition, ...], shape: ToolShape) -> None:
+    def __init__(self, tools: tuple[ToolDefinition, ...], shape: ToolShape, api: Api) -> None:
         self.tools = tools
-        self.names = ToolNames(tool.name for tool in tools)
+        self._sent: list[ToolDefinition] = []
+        self._of_provider: dict[str, str] = {}
+        own = [tool.name for tool in tools if tool.provider is None]
+        forms = []
+        for tool in tools:
+            if tool.provider is not None:
+                form = as_dict(tool.provider.get(api))
+                for name in (tool.name, form.get("name"), _kind_of(form)):
+                    if isinstance(name, str) and name:
+                        self._of_provider.setdefault(name, tool.name)
+        self.names = ToolNames(own, self._of_provider)
+        for tool in tools:
+            if tool.provider is None:
+                forms.append(shape(tool, self.names.accepted(tool.name)))
+            elif api in tool.provider:
+                forms.append(as_dict(tool.provider[api]))
+            else:
+                continue  # the endpoint offers it by itself
+            self._sent.append(tool)
         self.json: str | None = None
-        if tools:
-            self.json = json_or_error([shape(tool, self.names.accepted(tool.name)) for tool in tools])
+        if forms:
+            self.json = json_or_error(forms)
+
+    def of_provider(self, name: str) -> tuple[str, bool]:
+        """Return the suite's name for a tool that the provider ran, and whether the suite offers it."""
+        if name in self._of_provider:
+            return self._of_provider[name], True
+        # One tool of a provider may have several functions, such as `bash_code_execution` of `code_execution`.
+        for known, tool in self._of_provider.items():
+            if name.endswith(f"_{known}"):
+                return tool, True
+        return name, False
 
     def tool_at(self, error_text: str) -> str | None:
         """Return the tool that an error is about, by its name or its index in the text of the error."""
@@ -108,19 +139,29 @@ class Offer:
             if self.names.offers(name):
                 return self.names.ours(name)
         for number in _TOOL_NUMBER.findall(error_text):
-            if int(number) < len(self.tools):
-                return self.tools[int(number)].name
+            if int(number) < len(self._sent):
+                return self._sent[int(number)].name
         quoted = {name for name in _QUOTED.findall(error_text) if self.names.offers(name)}
         if len(quoted) != 1:
             return None
         return self.names.ours(quoted.pop())
 
 
+_VERSION = re.compile(r"(_preview)?(_?\d{4}_?\d{2}_?\d{2})?\Z")
+
+
+def _kind_of(form: Mapping[str, Any]) -> str | None:
+    """Return the type of a provider's tool without the version: `web_search` for `web_search_20250305`."""
+    kind = form.get("type")
+    return _VERSION.sub("", kind, count=1) if isinstance(kind, str) else None
+
+
 class Offers:
     """The latest offers of one model, so that each is serialised once."""
 
-    def __init__(self, shape: ToolShape) -> None:
+    def __init__(self, shape: ToolShape, api: Api) -> None:
         self._shape = shape
+        self._api: Api = api
         self._latest: list[Offer] = []
 
     def of(self, tools: tuple[ToolDefinition, ...]) -> Offer:
@@ -130,7 +171,7 @@ class Offers:
         for offer in self._latest:
             if offer.tools == tools:
                 return offer
-        offer = Offer(tools, self._shape)
+        offer = Offer(tools, self._shape, self._api)
         self._latest = [offer, *self._latest[: REMEMBERED_OFFERS - 1]]
         return offer
 
@@ -345,6 +386,19 @@ class CallAssembly:
 
     def begin(self, given_id: object = None) -> OpenCall:
         """Begin a new call, whose first event follows when its name is known."""
+        if len(self.calls) == MAX_ANSWER_CALLS:
+            raise TooMuchError(MAX_ANSWER_CALLS.reached())
+        given = given_id if isinstance(given_id, str) else ""
+        call = OpenCall(self.free_id(given), given or None)
+        self.calls.append(call)
+        return call
+
+    def take(self, ids: Iterable[str]) -> None:
+        """Reserve ids that calls of the run have."""
+        self._taken.update(ids)
+
+    def free_id(self, given_id: object) -> str:
+        """Return the id of a new call: the API's own if no other call has it."""
         self._number += 1
         given = given_id if isinstance(given_id, str) else ""
         own = f"call-{self._number}"
@@ -356,11 +410,7 @@ class CallAssembly:
             extra += 1
             call_id = f"{own}-{extra}"
         self._taken.add(call_id)
-        if len(self.calls) == MAX_ANSWER_CALLS:
-            raise TooMuchError(MAX_ANSWER_CALLS.reached())
-        call = OpenCall(call_id, given or None)
-        self.calls.append(call)
-        return call
+        return call_id
 
     def name(self, call: OpenCall, piece: object) -> Iterator[CallEvent]:
         """Add a piece of the tool's name.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_TOKENS
@@ -16,6 +16,10 @@ class SseEvent(NamedTuple):
 
     event: str
     data: str
+
+
+Api = Literal["chat", "messages", "responses"]
+"""The names of the APIs in suites."""
 
 
 class AnswerReader(Protocol):
@@ -53,6 +57,7 @@ class Wire(Protocol):
 
     `path` is appended to the base URL; `notices` and `seed` as in `Model`."""
 
+    api: Api
     path: str
     notices: tuple[str, ...]
     seed: int | None

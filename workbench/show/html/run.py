@@ -345,6 +345,7 @@ def _round(each: Round, run: RunResult, expected: Expectations, at: int) -> Iter
     if each.reasoning:
         yield fold("reasoning", "reasoning", long_text(each.reasoning))
     yield _said("model", "model", each.text)
+    yield from map(_bare_call, each.not_offered)
     for number, call in enumerate(each.calls, at):
         pairings = [_pairing_of(number, grade) for grade in run.grades]
         yield _call(call, pairings or [None], expected)

@@ -138,6 +138,9 @@ class RoundReport(ReportModel):
     waited_ms: float = Field(description="the wait at the endpoint for other requests, in none of the other times")
     usage: UsageReport | None
     calls: tuple[CallReport, ...]
+    calls_of_provider: tuple[CallReport, ...] = Field(
+        description="calls of the provider's own tools that the suite does not offer"
+    )
     errors: tuple[str, ...] = Field(description="why attempts of the request failed, in order")
     retries: int = Field(description="number of retries of the request")
     deviations: tuple[DeviationReport, ...] = Field(description="of the endpoint, that were repaired in the answer")
@@ -563,6 +566,7 @@ def _round(round_: Round) -> dict[str, Any]:
         "latency_ms": round_.latency_ms,
         "usage": round_.usage,
         "calls": tuple(map(_call, round_.calls)),
+        "calls_of_provider": tuple(map(_call, round_.not_offered)),
         "errors": round_.errors,
         "retries": round_.retries,
         "deviations": _deviations(round_),

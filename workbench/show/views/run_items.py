@@ -17,6 +17,7 @@ from workbench.trajectory.events import (
     Forked,
     JsonValue,
     OwnCallAnswered,
+    ProviderTool,
     ResponseFinished,
     ResultReceived,
     RetryScheduled,
@@ -158,18 +159,19 @@ class TextItem:
 class CallItem:
     """A tool call and, once graded, its verdicts and issues.
 
-    `index` is its position among the run's calls. `edited` are arguments that the user replaced. `held` is the reason
-    for which the run is held before the call.
+    `index` is its position among the run's calls, `None` for a call that is only shown. `edited` are arguments that the
+    user replaced. `held` is the reason for which the run is held before the call.
     """
 
     call_id: str
     tool: str
-    index: int
+    index: int | None
     fragments: list[str] = field(default_factory=list)
     arguments: Mapping[str, JsonValue] | None = None
     raw: str | None = None
     problem: str | None = None
     server: str | None = None
+    by_provider: bool = False
     verdicts: tuple[ArgumentVerdict, ...] = ()
     issues: tuple[Issue, ...] = ()
     edited: Mapping[str, JsonValue] | None = None
@@ -295,13 +297,17 @@ class RunItems:
         """Append the heading of a step."""
         self.steps.append(self.append(item))
 
-    def append_call(self, call_id: str, tool: str) -> None:
+    def append_call(self, call_id: str, tool: str, by_provider: ProviderTool | None = None) -> None:
         """Append a call with an empty result; an id that exists is ignored."""
-        if call_id not in self._calls:
-            # Its result follows it at once, so `result` finds it at the next index.
-            self._calls[call_id] = self.append(CallItem(call_id, tool, len(self.order)))
+        if call_id in self._calls:
+            return
+        # Its result follows it at once, so `result` finds it at the next index.
+        counts = by_provider != "other"
+        call = CallItem(call_id, tool, len(self.order) if counts else None, by_provider=by_provider is not None)
+        self._calls[call_id] = self.append(call)
+        if counts:
             self.order.append(self._calls[call_id])
-            self.append(ResultItem(tool=tool))
+        self.append(ResultItem(tool=tool))
 
     def finish_text(self) -> None:
         """Mark a streaming text at the end as complete."""

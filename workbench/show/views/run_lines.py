@@ -302,6 +302,8 @@ class _Layout(NamedTuple):
         head = [_CALL, Span(f"{GLYPHS.call} ", "accent"), Span(one_line(item.tool), "tool")]
         if item.server is not None:
             head.append(Span(f"  on {one_line(item.server)}", "muted"))
+        if item.by_provider:
+            head.append(Span("  run by the provider", "muted"))
         if item.edited is not None:
             head.append(Span(f"  {GLYPHS.by_hand} edited", "accent"))
         parts: list[Sequence[Line]] = []

@@ -182,11 +182,11 @@ class RunView:
             case AnswerPaused() as pause:
                 run.finish_text()
                 run.append(NoticeItem(pause_text(pause), quiet=True))
-            case CallStarted(call_id=call_id, tool=tool):
+            case CallStarted(call_id=call_id, tool=tool, by_provider=by_provider):
                 self._count(tool, event.time_ms)
                 self._answers()
                 self._run.finish_text()
-                run.append_call(call_id, tool)
+                run.append_call(call_id, tool, by_provider)
             case CallArgumentsDelta(call_id=call_id, fragment=fragment):
                 self._count(fragment, event.time_ms)
                 if (call := run.call(call_id)) is not None:
@@ -532,7 +532,7 @@ def place_at(run: RunItems, index: int) -> RunPlace | None:
     on_result = isinstance(item, ResultItem)
     at = index - on_result
     call = run.items[at]
-    if not isinstance(call, CallItem):
+    if not isinstance(call, CallItem) or call.index is None:
         return RunPlace(number, step=step)
     # `order` is sorted, so the calls since the request are counted without walking the run.
     earlier = bisect_left(run.order, at) - bisect_left(run.order, asked)

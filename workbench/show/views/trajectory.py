@@ -53,6 +53,7 @@ _UNTIMED: Mapping[ResultSource, str] = {
     "skipped": f"{GLYPHS.by_hand} skipped by hand",
     "replayed": "replayed",
     "reported": "reported",
+    "provider": "provider",
 }
 """Sources of results that take no time of their own."""
 
@@ -366,7 +367,7 @@ def trajectory_lines(trajectory: Trajectory) -> Iterator[str]:
     for round_ in trajectory.rounds:
         for error in round_.errors:
             yield f"▲ {one_line(error)}"
-        for call in round_.calls:
+        for call in (*round_.not_offered, *round_.calls):
             yield _call_line(call.tool, call.arguments, call.call.raw, call.call.problem)
             if call.result is not None:
                 yield _answer_line(call.result, call.server)

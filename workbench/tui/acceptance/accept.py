@@ -91,6 +91,8 @@ class RunAccepter:
         # A result stands below its call, and accepting it means the call.
         call = before if isinstance(item, ResultItem) else item
         if not whole and isinstance(call, CallItem):
+            if call.index is None:
+                raise AcceptError(f"{call.tool} is the provider's own: write it as [[provider_tools]] to expect it")
             return accept_call(case, table, result.trajectory, pairings, call.index)
         if not whole and isinstance(item, MissingItem):
             if not unchanged:

@@ -207,7 +207,7 @@ def _point(origin: Trajectory, place: RunPlace | None) -> ForkPoint:
     # Without a place, fork before the answer to the first unanswered call, or else before the next request.
     whole = [each for each in origin.rounds if each.stop_reason is not None]
     if whole:
-        answered = sum(call.result is not None for call in whole[-1].calls)
+        answered = whole[-1].answered
         if answered < len(whole[-1].calls):
             return ForkPoint(len(whole), answered)
     return ForkPoint(len(whole) + 1)

@@ -1,0 +1,176 @@
+"""The calls in an answer that the provider runs itself, such as searches of the web, as events of the run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from workbench.dataclasses import dataclass, json_text
+from workbench.limits import MAX_PROVIDER_RESULT_CHARS
+from workbench.providers.wire.tool_calls import CallAssembly, Offer, joined_surrogates, read_arguments
+from workbench.providers.wire.wire import as_dict, dicts_in
+from workbench.trajectory.events import (
+    CallArgumentsDelta,
+    CallFinished,
+    CallStarted,
+    JsonValue,
+    Message,
+    ModelEvent,
+    ProviderTool,
+    ResultReceived,
+)
+
+
+def ids_of_blocks(messages: Iterable[Message], wire: str) -> Iterator[str]:
+    """Yield the ids of the calls that a provider ran in earlier answers, by the blocks that go back to it."""
+    for message in messages:
+        state = as_dict(message.provider_state)
+        if state.get("wire") == wire:
+            for part in dicts_in(state.get("parts")):
+                block = as_dict(part.get("block"))
+                for name in ("id", "tool_use_id"):
+                    if isinstance(call_id := block.get(name), str):
+                        yield call_id
+
+
+@dataclass(slots=True, eq=False)
+class ProviderCall:
+    """A call whose events are still arriving."""
+
+    id: str
+    is_finished: bool = False
+
+
+class ProviderCalls:
+    """Makes the events of the calls that a provider runs in one answer.
+
+    `known` are the ids of such calls in earlier answers, whose results may still arrive."""
+
+    def __init__(self, round_number: int, calls: CallAssembly, offer: Offer, known: Iterable[str] = ()) -> None:
+        self._round = round_number
+        self._calls = calls
+        self._offer = offer
+        # By the ids that the API gives them.
+        self._ids = {given: given for given in known}
+        calls.take(self._ids)
+
+    def begin(self, given_id: object, name: object) -> tuple[ProviderCall, CallStarted]:
+        """Begin a call, and return it with its first event."""
+        call = ProviderCall(self._calls.free_id(given_id))
+        if isinstance(given_id, str):
+            self._ids[given_id] = call.id
+        tool, is_offered = self._offer.of_provider(str(name or "unnamed"))
+        by: ProviderTool = "offered" if is_offered else "other"
+        return call, CallStarted(self._round, call.id, tool, by)
+
+    def piece(self, call: ProviderCall, fragment: object) -> Iterator[ModelEvent]:
+        """Add a fragment of the JSON text of a call's input."""
+        if isinstance(fragment, str) and fragment and not call.is_finished:
+            yield CallArgumentsDelta(call.id, fragment)
+
+    def finish(self, call: ProviderCall, given: object) -> Iterator[ModelEvent]:
+        """Finish a call; `given` is its input, as an object or as JSON text."""
+        if call.is_finished:
+            return
+        call.is_finished = True
+        if isinstance(given, str):
+            given = joined_surrogates(given)
+        arguments, problem = read_arguments(given)
+        raw: str | None = None
+        if problem is not None:
+            raw = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+        yield CallFinished(call.id, arguments, raw, problem)
+
+    def result(self, given_id: object, content: JsonValue, *, is_error: bool, name: str) -> Iterator[ModelEvent]:
+        """Yield the result of a call; one whose call never arrived is shown as that of a call named `name`."""
+        call_id = self._ids.get(given_id) if isinstance(given_id, str) else None
+        if call_id is None:
+            call, started = self.begin(given_id, name)
+            yield started
+            yield from self.finish(call, None)
+            call_id = call.id
+        yield ResultReceived(call_id, result_text(content), is_error, "provider", 0.0)
+
+
+_SECRET_TO_US = "encrypted_"
+"""The beginning of the names of fields that only the provider can read."""
+
+
+def result_text(content: JsonValue) -> str:
+    """Return the result of a provider's tool as text, shortened; the whole of it goes back in its block."""
+    texts = _texts_in(content)
+    text = content if isinstance(content, str) else texts
+    if text is None:
+        try:
+            text = json_text(_readable(content))
+        except (ValueError, RecursionError) as error:
+            # The same content in its block then fails the answer, with the name of the model.
+            text = f"(JSON cannot express it: {error})"
+    text = joined_surrogates(text)
+    if len(text) <= MAX_PROVIDER_RESULT_CHARS:
+        return text
+    return f"{text[:MAX_PROVIDER_RESULT_CHARS]}…"
+
+
+def _texts_in(content: JsonValue) -> str | None:
+    """Return the texts of a list of nothing but texts, joined; `None` for anything else."""
+    if not isinstance(content, list) or not content:
+        return None
+    texts = []
+    for item in content:
+        if not isinstance(item, dict) or item.get("type") != "text" or not isinstance(text := item.get("text"), str):
+            return None
+        texts.append(text)
+    return "\n".join(texts)
+
+
+def _readable(value: JsonValue) -> JsonValue:
+    """Return a value without what only the provider can read, and without `null`."""
+    if isinstance(value, list):
+        return [_readable(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    kept: dict[str, JsonValue] = {}
+    for name, item in value.items():
+        if item is not None and not name.startswith(_SECRET_TO_US):
+            kept[name] = _readable(item)
+    return kept
+
+
+_RESULTS = ("output", "outputs", "results", "result", "error", "tools")
+_ABOUT_ITEMS = ("type", "id", "status", "name", "created_by", "server_label")
+
+
+def item_call(item: Mapping[str, Any]) -> tuple[str, object]:
+    """Return the name and the input of a call that stands in an item of Responses."""
+    kind = str(item.get("type"))
+    name = item.get("name")
+    if not isinstance(name, str) or not name:
+        name = kind.removesuffix("_call")
+    arguments = item.get("arguments")
+    if isinstance(arguments, str | dict):
+        return name, arguments
+    given = {}
+    for field, value in item.items():
+        if field not in _ABOUT_ITEMS and field not in _RESULTS and value is not None:
+            given[field] = value
+    if given.keys() == {"action"} and isinstance(given["action"], dict):
+        # The action of a search is its input, and says by its type which one it is.
+        given = given["action"]
+    return name, _readable(given)
+
+
+def item_result(item: Mapping[str, Any]) -> tuple[JsonValue, bool] | None:
+    """Return the result of a call that stands in an item of Responses, and whether it is an error.
+
+    `None` for an item without a result, which the API leaves out unless the request asks for it."""
+    if item.get("error"):
+        return item["error"], True
+    is_error = item.get("status") in ("failed", "incomplete")
+    for field in _RESULTS:
+        if (value := item.get(field)) not in (None, [], ""):
+            return value, is_error
+    if is_error:
+        return f"the provider reports: {item['status']}", True
+    return None
