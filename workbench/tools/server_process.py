@@ -31,9 +31,9 @@ from workbench.numerals import count_text
 from workbench.suite.model import Server
 from workbench.tools.answer import clean_json
 from workbench.tools.connection import TimeLimits, filled, first_line, inherited_variables
-from workbench.tools.held_back import held_back_advice
 from workbench.tools.launchers import forwards
 from workbench.tools.listings import digest, readable_name
+from workbench.tools.start_advice import start_advice
 from workbench.tools.watched_start import MARK, end_marked, packed
 from workbench.trajectory.events import ServerOutput
 
@@ -704,7 +704,7 @@ class CommandConnection:
         # A program that is not there needs no variables.
         if self.pid is None or self.output is None:
             return ""
-        return held_back_advice(self._environment, self._given, self.output.lines, self._server.name)
+        return start_advice(self._environment, self._given, self.output.lines, self._server.name)
 
     def hint(self) -> str:
         if self._transport is not None and self._transport.stray_lines:

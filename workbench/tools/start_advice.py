@@ -1,4 +1,4 @@
-"""Variables of the shell that a server did not get, and that it may need."""
+"""Advice on a server that did not start: the variables that it may lack, or a download that was cut off."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from workbench.startup import late_pattern
 
 _MAX_NAMES = 5
 """The number of variables that a message names."""
+
+_MAX_UNLIKELY_NAMES = 3
+"""The number of variables that a message names if nothing suggests that the server needs them."""
 
 _MIN_NAMED_CHARS = 4
 """The shortest name that counts as named in a server's output."""
@@ -26,11 +29,17 @@ _NAME = late_pattern(r"[A-Za-z_]\w*", re.ASCII)
 _NAMES_KEY = late_pattern(r"(?<![A-Za-z0-9_])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?![A-Za-z0-9_])")
 
 
-def held_back_advice(environment: Mapping[str, str], given: Collection[str], output: Sequence[str], name: str) -> str:
-    """Return a sentence on the variables that a server which did not start may lack, "" if there are none.
+# npx looks only for the package itself in its folder, so a download that was killed halfway is never completed.
+_CUT_OFF_DOWNLOAD = late_pattern(r"Cannot find (?:package|module) .*?(?P<folder>/[^'\"\n]*/_npx/[0-9a-f]{16})/")
+
+
+def start_advice(environment: Mapping[str, str], given: Collection[str], output: Sequence[str], name: str) -> str:
+    """Return advice on a server that did not start, "" if there is none.
 
     `environment` are the variables of the shell and of `.env`, `given` the names of those that the server got, `output`
-    the end of its standard error, and `name` its name. The sentence has names and no values."""
+    the end of its standard error, and `name` its name. The advice has names of variables and no values."""
+    if (cut_off := _CUT_OFF_DOWNLOAD.search("\n".join(output))) is not None:
+        return f"an earlier download by npx was cut off: remove {cut_off['folder']}, and start it again"
     held_back = []
     for variable, value in environment.items():
         if value and variable not in given and _NAME.fullmatch(variable):
@@ -38,16 +47,11 @@ def held_back_advice(environment: Mapping[str, str], given: Collection[str], out
     likely = list(dict.fromkeys(_likely(held_back, environment, output, name)))
     unset = [variable for variable in _keys_named_in(output) if variable not in environment and variable not in given]
     if not likely and not unset:
-        likely = _unusual(held_back)
-    if not likely and not unset:
-        return ""
+        return _of_unlikely(_unusual(held_back))
     parts = []
     if likely:
-        shown = likely[:_MAX_NAMES]
-        names = ", ".join(shown)
-        if others := len({*_unusual(held_back), *likely} - {*shown}):
-            names += f" and {others} more"
-        parts.append(f"of the shell's variables it did not get {names}")
+        others = {*_unusual(held_back), *likely}
+        parts.append(f"of the shell's variables it did not get {_listed(likely[:_MAX_NAMES], others)}")
     if unset:
         parts.append(
             f"its output names {', '.join(unset[:_MAX_NAMES])}, not set here: set it in the shell or in a .env"
@@ -55,6 +59,20 @@ def held_back_advice(environment: Mapping[str, str], given: Collection[str], out
     first = unset[0] if unset else likely[0]
     parts.append(f'env = {{ {first} = "${first}" }} of the server hands it over')
     return "; ".join(parts)
+
+
+def _of_unlikely(names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    shown = _listed(names[:_MAX_UNLIKELY_NAMES], {*names})
+    return f'of the shell\'s variables it did not get {shown}; env = {{ NAME = "$NAME" }} of the server hands one over'
+
+
+def _listed(shown: Sequence[str], names: Collection[str]) -> str:
+    text = ", ".join(shown)
+    if others := len(names) - len(shown):
+        text += f" and {others} more"
+    return text
 
 
 def _likely(
