@@ -97,7 +97,7 @@ def test_a_setting_that_cannot_be_used(tmp_path: Path, line: str, said: str) -> 
     ("text", "said"),
     [
         ("[models.m]\n", "1: models.m.provider is missing: give one of 'openai', 'openai-responses', 'anthropic'"),
-        ('[models.m]\nprovider = "azure"', "2: models.m.provider is invalid: give one of"),
+        ('[models.m]\nprovider = "aws"', "2: models.m.provider is invalid: give one of"),
         ('[models."a:b"]\nprovider = "openai"', "1: models.a:b cannot be the name of a model"),
         ('[models."a b"]\nprovider = "openai"', "1: models.a b cannot be the name of a model"),
         ('[models.offline]\nprovider = "openai"', "1: models.offline cannot be the name of a model"),

@@ -92,7 +92,7 @@ def test_what_is_wrong_is_told_field_by_field_and_never_quotes_a_key() -> None:
         typed.spec()
     problems = raised.value.problems
     assert list(problems) == ["provider", "base_url", "api_key_env", "model", "name", "price"]
-    assert problems["provider"] == "must be one of openai, openai-responses, anthropic"
+    assert problems["provider"] == "must be one of openai, openai-responses, anthropic, azure, bedrock, vertex"
     assert "such as 0.15, 0.6" in problems["price"]
     assert "hidden" not in str(raised.value)
 

@@ -307,4 +307,6 @@ def _has_another_address(name: str, reached: Mapping[str, JsonValue]) -> bool:
         spec = described(model_of(name), "command line")
     except ConfigError:
         return True
+    if spec is not None and spec.cloud is not None and not spec.base_url:
+        return False  # the environment decides about the address, as before
     return spec is None or spec.base_url != reached["base_url"]

@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from workbench.cli.parser import add_exit_codes
-from workbench.config.models import PRESETS
+from workbench.config.clouds import APIS, BEDROCK_ENDPOINTS
+from workbench.config.models import PRESETS, PROVIDERS
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, USAGE
 
 
@@ -19,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--preset", choices=[preset.name for preset in PRESETS], help="a known endpoint, with its address and key"
     )
-    parser.add_argument("--provider", metavar="API", help="openai (default), openai-responses or anthropic")
+    parser.add_argument("--provider", metavar="API", help=f"{', '.join(PROVIDERS)} (default openai)")
     parser.add_argument("--base-url", metavar="URL", help="its address (default: the vendor's, or the preset's)")
     parser.add_argument("--model", metavar="M", help="its name at the endpoint (default: NAME)")
     parser.add_argument("--api-key-env", metavar="VARIABLE", help="the environment variable that holds its key")
@@ -29,6 +30,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="WHAT",
         help="what thoughts in an answer's text are: reasoning (default) or answer",
     )
+    clouds = parser.add_argument_group("models at azure, bedrock and vertex")
+    clouds.add_argument("--api", choices=APIS, help="the API (default: chat at azure, else messages)")
+    clouds.add_argument("--resource", metavar="NAME", help="azure: the resource with the deployment")
+    clouds.add_argument("--api-version", metavar="V", help="azure: v1 (default) or a date")
+    clouds.add_argument("--region", metavar="R", help="bedrock, vertex: the region")
+    clouds.add_argument("--profile", metavar="NAME", help="bedrock: the AWS profile")
+    clouds.add_argument("--endpoint", choices=BEDROCK_ENDPOINTS, help="bedrock: which of its endpoints")
+    clouds.add_argument("--project", metavar="ID", help="vertex: the Google Cloud project")
+    clouds.add_argument("--credentials", choices=("default",), help="use the cloud's own credentials at any address")
     parser.add_argument(
         "--to",
         choices=("project", "user"),
@@ -54,6 +64,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from workbench.config.folders import folder_of
     from workbench.config.models import ConfigError
     from workbench.evaluation.model_list import (
+        CLOUD_FIELDS,
         AddingError,
         TypedModel,
         add_model,
@@ -90,7 +101,7 @@ def execute(arguments: argparse.Namespace) -> int:
     for preset in PRESETS:
         if preset.name == arguments.preset:
             typed = replace(TypedModel.of_preset(preset), model=typed.model, price=typed.price)
-    options = ("provider", "base_url", "api_key_env", "price", "thoughts")
+    options = ("provider", "base_url", "api_key_env", "price", "thoughts", *CLOUD_FIELDS)
     given = {name: value for name in options if (value := getattr(arguments, name)) is not None}
     if "base_url" in given and "api_key_env" not in given:
         # The key of one address must never be sent to another.

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from pydantic import JsonValue
 
+from workbench.config.clouds import CLOUDS, CloudPlace, CloudSettings, default_api, is_own_address, place_of
 from workbench.config.folders import SETTINGS_NAME, project_file
 from workbench.config.models import (
     OWN_URLS,
@@ -81,16 +82,29 @@ def _wrong(option: str, check: Callable[[_Value], object], value: _Value | None)
 NOTHING_SAID = ModelOptions()
 
 
+def _no_variables(_folder: Path) -> Mapping[str, str]:
+    return {}
+
+
 class ModelBook:
     """The models of the project's and the user's `workbench.toml`, and models that a text describes.
 
     Such a text is `openai:gpt-6-luna` or `openai:llama-3.1@http://localhost:1234/v1`. A `workbench.toml` is read again
-    if it has changed. `home` is the user's home, above which no `workbench.toml` counts. Usable from any thread."""
+    if it has changed. `home` is the user's home, above which no `workbench.toml` counts. `environment` returns the
+    variables for the suites in a folder, which complete the settings of models at clouds. Usable from any thread."""
 
-    def __init__(self, config_folder: Path, *, home: Path | None = None, options: ModelOptions = NOTHING_SAID) -> None:
+    def __init__(
+        self,
+        config_folder: Path,
+        *,
+        home: Path | None = None,
+        options: ModelOptions = NOTHING_SAID,
+        environment: Callable[[Path], Mapping[str, str]] = _no_variables,
+    ) -> None:
         self._user_file = config_folder / SETTINGS_NAME
         self._home = home
         self._options = options
+        self._environment = environment
         self._files: dict[Path, tuple[tuple[int, int], FileSettings]] = {}
 
     @property
@@ -103,7 +117,8 @@ class ModelBook:
 
         `by_suite` says that a suite names the model, not the command line; `judges` that the model is a judge.
 
-        Raises UnknownModelError if there is no such model, and ConfigError if a `workbench.toml` cannot be used."""
+        Raises UnknownModelError if there is no such model, and ConfigError if a `workbench.toml` cannot be used, or if
+        the address or the credentials of a model at a cloud are unknown."""
         options = NOTHING_SAID
         origin: Origin = "suite"
         if not by_suite:
@@ -120,13 +135,33 @@ class ModelBook:
                 if not judges:
                     known.insert(0, "offline")
                 raise UnknownModelError(_unknown(name, known))
-        return _with(spec or ModelSpec(name, "openai", name, "", origin="command line"), options)
+        spec = self.located(_with(spec or ModelSpec(name, "openai", name, "", origin="command line"), options), folder)
+        if spec.problem is not None:
+            raise ConfigError(spec.problem)
+        return spec
+
+    def located(self, spec: ModelSpec, folder: Path) -> ModelSpec:
+        """Return a specification with its place at a cloud, for the suites in a folder.
+
+        A model elsewhere stays as it is. A place that cannot be found has a `problem`."""
+        cloud = spec.cloud_name
+        if cloud is None or spec.cloud is None or spec.place is not None:
+            return spec
+        try:
+            environment = self._environment(folder)
+            has_command = bool(spec.key_command)
+            place = place_of(cloud, spec.cloud, spec.base_url, spec.api_key_env, environment, has_command=has_command)
+        except ConfigError as error:
+            place = CloudPlace(spec.base_url, key_variable=spec.api_key_env, problem=f"cannot be reached: {error}")
+        place = replace(place, written_url=spec.base_url, written_key=spec.api_key_env)
+        return replace(spec, base_url=place.base_url, api_key_env=place.key_variable, place=place)
 
     def named(self, folder: Path) -> tuple[ModelSpec, ...]:
         """Return the models of both `workbench.toml` for the suites in a folder, those of the project first.
 
-        Raises ConfigError if one of the files cannot be used."""
-        return tuple(self._named(folder).values())
+        Models at clouds have their places, some with a problem. Raises ConfigError if one of the files cannot be
+        used."""
+        return tuple(self.located(spec, folder) for spec in self._named(folder).values())
 
     def of_project(self, folder: Path) -> tuple[ModelSpec, ...]:
         """Return the models of the project's `workbench.toml`.
@@ -214,7 +249,7 @@ def described(name: str, origin: Origin) -> ModelSpec | None:
     provider: Provider | None = next((known for known in PROVIDERS if known == prefix), None)
     if provider is None or not colon:
         return None
-    model, base_url = rest, OWN_URLS[provider]
+    model, base_url = rest, OWN_URLS.get(provider, "")
     query: Mapping[str, str] = {}
     found = _WITH_URL.fullmatch(rest)
     try:
@@ -231,8 +266,11 @@ def described(name: str, origin: Origin) -> ModelSpec | None:
         raise ConfigError(
             f"the text after '@' in the name of a {provider} model is not an address: did you mean {meant}?"
         )
+    cloud: CloudSettings | None = None
+    if (of := next((known for known in CLOUDS if known == provider), None)) is not None:
+        cloud = CloudSettings(default_api(of, model))
     key = usual_key_variable(base_url)
-    return ModelSpec(name, provider, model, base_url, api_key_env=key, query=query, origin=origin)
+    return ModelSpec(name, provider, model, base_url, api_key_env=key, query=query, origin=origin, cloud=cloud)
 
 
 def _with(spec: ModelSpec, options: ModelOptions) -> ModelSpec:
@@ -249,6 +287,7 @@ def _with(spec: ModelSpec, options: ModelOptions) -> ModelSpec:
             key_command=(),
             origin="command line",
             file=None,
+            cloud=_elsewhere(spec, base_url),
         )
     if options.api_key_env is not None:
         others = {name: value for name, value in spec.headers.items() if name.lower() != spec.key_header}
@@ -256,6 +295,14 @@ def _with(spec: ModelSpec, options: ModelOptions) -> ModelSpec:
     if options.params:
         spec = replace(spec, params={**spec.params, **options.params})
     return spec
+
+
+def _elsewhere(spec: ModelSpec, base_url: str) -> CloudSettings | None:
+    """Return the cloud settings of a model for another address, which gets the profile only if it is the cloud's."""
+    if spec.cloud is None or spec.cloud_name is None:
+        return None
+    profile = spec.cloud.profile if is_own_address(spec.cloud_name, base_url) else None
+    return replace(spec.cloud, resource=None, profile=profile, credentials=None)
 
 
 def _nameless(provider: str) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 from urllib.parse import urlsplit
 
+from workbench.config.clouds import CLOUDS, Api, Cloud, CloudPlace, CloudSettings, default_api
 from workbench.config.request_settings import settings_text, variables_of
 from workbench.dataclasses import dataclass
 from workbench.startup import late_pattern
@@ -28,8 +29,8 @@ ANTHROPIC_MODEL = "claude-sonnet-5-5"
 EXAMPLE_MODELS = (OPENAI_MODEL, ANTHROPIC_MODEL)
 
 
-Provider = Literal["openai", "openai-responses", "anthropic"]
-"""A wire format: OpenAI's Chat Completions or Responses, or Anthropic's Messages."""
+Provider = Literal["openai", "openai-responses", "anthropic", "azure", "bedrock", "vertex"]
+"""OpenAI's Chat Completions or Responses, Anthropic's Messages, or a cloud that has several of these APIs."""
 
 PROVIDERS: tuple[Provider, ...] = get_args(Provider)
 
@@ -40,7 +41,9 @@ OWN_URLS: Mapping[Provider, str] = {
     "openai-responses": OPENAI_URL,
     "anthropic": ANTHROPIC_URL,
 }
-"""The address of each provider's vendor."""
+"""The address of each vendor; those of clouds depend on their settings."""
+
+_API_OF: Mapping[Provider, Api] = {"openai": "chat", "openai-responses": "responses", "anthropic": "messages"}
 
 _KEYS_AT = {OPENAI_URL: "OPENAI_API_KEY", ANTHROPIC_URL: "ANTHROPIC_API_KEY"}
 
@@ -78,7 +81,10 @@ class ModelSpec:
     the time for which the endpoint may send nothing, in seconds. `legacy_auth` sends an Anthropic key as `x-api-key`
     with the older API version, as some gateways require. `headers` and `query` go into every request, with their
     variables as they are written; `key_command` is a program with its arguments that prints the key. `file` is the
-    `workbench.toml` with the model, if any."""
+    `workbench.toml` with the model, if any.
+
+    A model at a cloud has `cloud` settings. Its `base_url` and `api_key_env` are as written until `ModelBook` has found
+    its `place`; from then on they are those of the place."""
 
     name: str
     provider: Provider
@@ -97,11 +103,50 @@ class ModelSpec:
     key_command: tuple[str, ...] = ()
     origin: Origin = "user"
     file: Path | None = None
+    cloud: CloudSettings | None = None
+    place: CloudPlace | None = None
+
+    @property
+    def api(self) -> Api:
+        """The wire format of the model's endpoint."""
+        if self.cloud is not None:
+            return self.cloud.api
+        if (cloud := self.cloud_name) is not None:
+            return default_api(cloud, self.model)
+        return _API_OF[self.provider]
+
+    @property
+    def cloud_name(self) -> Cloud | None:
+        """The cloud of the model; `None` for a model elsewhere."""
+        return next((cloud for cloud in CLOUDS if cloud == self.provider), None)
+
+    @property
+    def problem(self) -> str | None:
+        """The reason for which a model at a cloud cannot be asked, if there is one."""
+        if self.place is not None and self.place.problem:
+            return f"the model {self.name} {self.place.problem}"
+        return None
+
+    @property
+    def credentials(self) -> str:
+        """The source of the credentials of a model at a cloud; empty for a key in a variable, and elsewhere."""
+        if self.place is None:
+            return ""
+        return self.place.source.text
+
+    @property
+    def secret_variables(self) -> tuple[str, ...]:
+        """The variables whose values are secret if they are set: those of requests, and keys of a cloud."""
+        if self.place is None:
+            return self.variables
+        return (*self.variables, *self.place.source.secret_variables)
 
     @property
     def description(self) -> str:
         """One line with the model's name at the endpoint, the address, and the origin of the key."""
-        key = "no key"
+        if self.place is not None and self.place.problem:
+            return f"{self.model}, which {self.place.problem}"
+        key = self.credentials or "no key"
         if self.api_key_env:
             key = f"the key in {self.api_key_env}"
         elif self.key_command:
@@ -311,7 +356,7 @@ class Preset:
         # A text cannot name a variable for the key, so it is enough only where the usual one is right.
         if self.api_key_env != usual_key_variable(self.base_url):
             return None
-        if self.base_url == OWN_URLS[self.provider]:
+        if self.base_url == OWN_URLS.get(self.provider):
             return f"{self.provider}:{model}"
         return f"{self.provider}:{model}@{self.base_url}"
 

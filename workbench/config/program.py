@@ -126,5 +126,6 @@ def program_in(folders: Folders, environment: Mapping[str, str], options: ModelO
     """Make the shared state of a program from the user's folders, the environment and the options for models."""
     secrets = Secrets()
     home = home_in(environment)
-    models = ModelBook(folders.config, home=home, options=options)
-    return Program(folders, Environment(environment, secrets, home), secrets, models)
+    variables = Environment(environment, secrets, home)
+    models = ModelBook(folders.config, home=home, options=options, environment=variables.of)
+    return Program(folders, variables, secrets, models)

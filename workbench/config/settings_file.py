@@ -22,6 +22,21 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
+from workbench.config.clouds import (
+    APIS,
+    BEDROCK_ENDPOINTS,
+    CLOUDS,
+    SETTINGS_OF,
+    V1,
+    Api,
+    BedrockEndpoint,
+    Cloud,
+    CloudSettings,
+    CredentialChoice,
+    default_api,
+    is_signed_header,
+    setting_problems,
+)
 from workbench.config.models import (
     DEFAULT_READ_TIMEOUT_S,
     OWN_URLS,
@@ -71,6 +86,13 @@ class _Price(_Strict):
 _EARLIER_NAMES = {"silence_s": "read_timeout_s"}
 
 
+_OF_CLOUDS = tuple(dict.fromkeys(name for names in SETTINGS_OF.values() for name in names))
+
+
+def _cloud_of(provider: str) -> Cloud | None:
+    return next((cloud for cloud in CLOUDS if cloud == provider), None)
+
+
 class _Model(_Strict):
     provider: Provider
     base_url: Annotated[str, AfterValidator(_checked_address)] | None = None
@@ -86,6 +108,14 @@ class _Model(_Strict):
     thoughts: Thoughts = "reasoning"
     headers: Annotated[dict[str, str], AfterValidator(checked_headers)] = Field(default_factory=dict)
     query: Annotated[dict[str, str], AfterValidator(checked_query)] = Field(default_factory=dict)
+    api: Api | None = None
+    resource: str | None = None
+    api_version: str | None = None
+    region: str | None = None
+    project: str | None = None
+    profile: str | None = None
+    endpoint: BedrockEndpoint | None = None
+    credentials: CredentialChoice | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -117,6 +147,10 @@ class _Model(_Strict):
     @field_validator("headers")
     @classmethod
     def _only_one_key(cls, headers: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+        if _cloud_of(info.data.get("provider", "")) is not None:
+            for name in headers:
+                if is_signed_header(name):
+                    raise ValueError(f"has {name!r}, which the SDK of the cloud sets: leave it out")
         key = key_header(info.data.get("provider", ""), legacy_auth=info.data.get("legacy_auth", False))
         if key in map(str.lower, headers):
             for name in ("api_key_env", "key_command"):
@@ -129,6 +163,15 @@ class _Model(_Strict):
     def _each_name_once(cls, query: dict[str, str], info: ValidationInfo) -> dict[str, str]:
         joined_query(split_address(info.data.get("base_url") or "")[1], query)
         return query
+
+    @field_validator(*_OF_CLOUDS)
+    @classmethod
+    def _only_at_their_clouds(cls, value: str | None, info: ValidationInfo) -> str | None:
+        # An unknown provider is reported alone.
+        if value is not None and info.field_name is not None and "provider" in info.data:
+            for _, problem in setting_problems(_cloud_of(info.data["provider"]), {info.field_name: value}):
+                raise ValueError(problem)
+        return value
 
 
 SETTINGS = tuple(_Model.model_fields)
@@ -191,7 +234,7 @@ def settings_in(content: bytes, file: Path, origin: Origin) -> FileSettings:
 
 
 def _spec(name: str, written: _Model, file: Path, origin: Origin) -> ModelSpec:
-    base_url = written.base_url or OWN_URLS[written.provider]
+    base_url = written.base_url or OWN_URLS.get(written.provider, "")
     query: Mapping[str, str] = written.query
     if written.base_url is not None:
         base_url, of_address = checked_address(written.base_url)
@@ -200,6 +243,18 @@ def _spec(name: str, written: _Model, file: Path, origin: Origin) -> ModelSpec:
     own_key = key_header(written.provider, legacy_auth=written.legacy_auth) in map(str.lower, written.headers)
     if key is None and written.key_command is None and not own_key:
         key = usual_key_variable(base_url)
+    cloud: CloudSettings | None = None
+    if (of := _cloud_of(written.provider)) is not None:
+        cloud = CloudSettings(
+            api=written.api or default_api(of, written.model or name),
+            resource=written.resource,
+            api_version=written.api_version or V1,
+            region=written.region,
+            project=written.project,
+            profile=written.profile,
+            endpoint=written.endpoint or BEDROCK_ENDPOINTS[0],
+            credentials=written.credentials,
+        )
     price = None
     if written.price is not None:
         price = Price(written.price.input, written.price.output, written.price.cached_input)
@@ -221,6 +276,7 @@ def _spec(name: str, written: _Model, file: Path, origin: Origin) -> ModelSpec:
         key_command=tuple(written.key_command or ()),
         origin=origin,
         file=file,
+        cloud=cloud,
     )
 
 
@@ -270,6 +326,14 @@ _WANTED = {
     "read_timeout_s": "give a number of seconds above 0",
     "legacy_auth": "give true or false",
     "thoughts": "give 'reasoning' or 'answer'",
+    "api": f"give one of {', '.join(map(repr, APIS))}",
+    "resource": "give the name of an Azure resource as a text",
+    "api_version": "give 'v1' or a date such as '2025-04-01-preview'",
+    "region": "give the name of a region as a text",
+    "project": "give the id of a Google Cloud project as a text",
+    "profile": "give the name of an AWS profile as a text",
+    "endpoint": f"give one of {', '.join(map(repr, BEDROCK_ENDPOINTS))}",
+    "credentials": "give 'default', or leave it out",
 }
 
 

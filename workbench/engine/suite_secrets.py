@@ -43,7 +43,7 @@ def learn_secrets(program: Program, folder: Path, suite: Suite | None = None, te
     environment = program.environment.of(folder)
     names: set[str] = set()
     for spec in program.models.named(folder):
-        names.update(spec.variables)
+        names.update(spec.secret_variables)
     servers = started_by(suite) if suite is not None else ()
     for server in servers:
         learn_written(server, program.secrets)
@@ -75,11 +75,13 @@ def learn_secrets_of_runs(program: Program, runs: Iterable[PlannedRun], specs: S
     for run in {(run.file.path, run.model, run.model_of_suite): run for run in runs}.values():
         with suppress(ConfigError):
             if (spec := specs.of(run)) is not None:
-                _learn(program, spec.variables, _environment(program, run, specs))
+                _learn(program, spec.secret_variables, _environment(program, run, specs))
     for run in {(run.file.path, run.case.id): run for run in runs}.values():
         for check in judged_checks(run.suite, run.case):
             with suppress(ConfigError):
-                _learn(program, specs.judge_of(run.file.path, check).variables, _environment(program, run, specs))
+                _learn(
+                    program, specs.judge_of(run.file.path, check).secret_variables, _environment(program, run, specs)
+                )
 
 
 def written_out(file: SuiteFile, secrets: Secrets) -> Iterator[str]:

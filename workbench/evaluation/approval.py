@@ -341,7 +341,7 @@ def needs_of(file: SuiteFile, specs: Specs) -> SuiteNeeds:
     named = (spec_of(name, file.path, specs, by_suite=True) for name in models_named_by(file.suite))
     asked = set()
     for spec in (*of_project, *named):
-        if spec is not None and needs_asking(spec):
+        if spec is not None and spec.problem is None and needs_asking(spec):
             asked.add(model_need(spec))
     asked |= judges_asked(file, file.suite.cases, specs)
     return replace(needs_trust(file.suite, file.path), models=tuple(sorted(asked, key=str)))
@@ -432,4 +432,4 @@ def model_need(spec: ModelSpec) -> ModelNeed:
     """Return the need of asking a model."""
     headers = tuple(sorted((name.lower(), value) for name, value in spec.headers.items()))
     query = tuple(sorted(spec.query.items()))
-    return ModelNeed(spec.model, spec.base_url, spec.api_key_env, headers, query, spec.key_command)
+    return ModelNeed(spec.model, spec.base_url, spec.api_key_env, headers, query, spec.key_command, spec.credentials)

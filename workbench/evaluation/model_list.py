@@ -6,11 +6,12 @@ import asyncio
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 from urllib.parse import urlsplit
 
+from workbench.config.clouds import CLOUDS, SETTINGS_OF, CloudSettings, default_api, setting_problems
 from workbench.config.folders import SETTINGS_NAME, folder_of, project_file, project_folder
 from workbench.config.models import (
     OWN_URLS,
@@ -296,12 +297,26 @@ class ListedModel:
             "read_timeout_s": spec.read_timeout_s,
             "legacy_auth": spec.legacy_auth,
             "thoughts": spec.thoughts,
+            "cloud": _cloud_document(spec),
             "origin": spec.origin,
             "file": file,
             "named_by": self.named_by,
             "check": checked,
             "tools": [probe.document() for probe in self.probes] or None,
         }
+
+
+def _cloud_document(spec: ModelSpec) -> dict[str, object] | None:
+    """Return the settings of a model at a cloud as a JSON object; `None` for a model elsewhere."""
+    if spec.cloud is None or spec.cloud_name is None:
+        return None
+    document: dict[str, object] = {}
+    for name in SETTINGS_OF[spec.cloud_name]:
+        document[name] = getattr(spec.cloud, name)
+    if spec.place is not None:
+        found = {"region": spec.place.region, "project": spec.place.project}
+        document |= {name: value for name, value in found.items() if name in document and value}
+    return {**document, "source": spec.credentials or None, "problem": spec.problem}
 
 
 @dataclass
@@ -390,6 +405,8 @@ def untrusted(found: FoundModels, program: Program, trust: Trust | None = None) 
     left: dict[ModelNeed, None] = {}
     for listed in found.models:
         need = listed.need
+        if listed.spec.problem is not None:
+            continue
         if needs_asking(listed.spec) and need not in trusted and not trust.covers_model(need):
             left[need] = None
     return tuple(left)
@@ -418,13 +435,17 @@ Owner = Literal["project", "user"]
 
 OWNERS: tuple[Owner, ...] = get_args(Owner)
 
-Field = Literal["provider", "base_url", "model", "api_key_env", "name", "price", "thoughts"]
+CloudField = Literal["api", "resource", "api_version", "region", "project", "profile", "endpoint", "credentials"]
+CLOUD_FIELDS: tuple[CloudField, ...] = get_args(CloudField)
+"""The settings of models at clouds."""
+
+Field = Literal["provider", "base_url", "model", "api_key_env", "name", "price", "thoughts"] | CloudField
 
 _Value = TypeVar("_Value")
 
 _BOM = "\ufeff"
 
-_TYPED = ("provider", "base_url", "model", "api_key_env", "price", "thoughts")
+_TYPED = ("provider", "base_url", "model", "api_key_env", "price", "thoughts", *CLOUD_FIELDS)
 """The settings of a model that the user can type."""
 
 
@@ -444,7 +465,8 @@ class NameTakenError(ConfigError):
 class TypedModel:
     """A model as the user typed it, each field as text; an empty field has its default.
 
-    `price` is US dollars per million tokens, as `INPUT, OUTPUT` or `INPUT, OUTPUT, CACHED INPUT`.
+    `price` is US dollars per million tokens, as `INPUT, OUTPUT` or `INPUT, OUTPUT, CACHED INPUT`. The settings from
+    `api` on are those of clouds.
     """
 
     provider: str = "openai"
@@ -454,6 +476,14 @@ class TypedModel:
     name: str = ""
     price: str = ""
     thoughts: str = THOUGHTS[0]
+    api: str = ""
+    resource: str = ""
+    api_version: str = ""
+    region: str = ""
+    project: str = ""
+    profile: str = ""
+    endpoint: str = ""
+    credentials: str = ""
 
     @classmethod
     def of_preset(cls, preset: Preset, model: str = "") -> TypedModel:
@@ -466,7 +496,10 @@ class TypedModel:
         typed = ""
         if (price := spec.price) is not None:
             typed = ", ".join(map(setting_text, _given_prices(price).values()))
-        return cls(spec.provider, spec.base_url, spec.model, spec.api_key_env or "", spec.name, typed, spec.thoughts)
+        url, key = spec.base_url, spec.api_key_env
+        if spec.place is not None:
+            url, key = spec.place.written_url, spec.place.written_key
+        return cls(spec.provider, url, spec.model, key or "", spec.name, typed, spec.thoughts, **_cloud_settings(spec))
 
     def spec(self, owner: Owner = "user") -> ModelSpec:
         """Return the specification of the model; raise AddingError with the problems of all fields."""
@@ -487,10 +520,29 @@ class TypedModel:
         name = checked("name", self._name_of, "")
         price = checked("price", price_of, None)
         thoughts = checked("thoughts", _thoughts, THOUGHTS[0])
+        cloud = self._cloud(provider, model, problems)
         if problems:
             raise AddingError(problems)
         key = variable or usual_key_variable(base_url)
-        return ModelSpec(name, provider, model, base_url, key, price=price, thoughts=thoughts, origin=owner)
+        return ModelSpec(
+            name, provider, model, base_url, key, price=price, thoughts=thoughts, origin=owner, cloud=cloud
+        )
+
+    def _cloud(self, provider: Provider, model: str, problems: dict[Field, str]) -> CloudSettings | None:
+        """Return the settings of a cloud, and add their problems; `None` if the provider is none."""
+        typed: dict[CloudField, str] = {}
+        for name in CLOUD_FIELDS:
+            if text := getattr(self, name).strip():
+                typed[name] = text
+        cloud = next((known for known in CLOUDS if known == provider), None)
+        for wrong, problem in setting_problems(cloud, typed):
+            problems[wrong] = problem
+        if cloud is None or problems:
+            return None
+        given: dict[str, Any] = {"api": default_api(cloud, model)}
+        for name, text in typed.items():
+            given[name] = text
+        return CloudSettings(**given)
 
     def _name_of(self, typed: str) -> str:
         """Return the typed name, or the usual name of the model.
@@ -515,7 +567,7 @@ def usual_name(preset: Preset | None, model: str) -> str:
 
 def _base_url(text: str, provider: Provider) -> str:
     if not text:
-        return OWN_URLS[provider]
+        return OWN_URLS.get(provider, "")
     return checked_base_url(text)
 
 
@@ -582,7 +634,7 @@ async def check_typed(spec: ModelSpec, folder: Path, program: Program) -> CheckR
 
     Raises ConfigError if a `.env` cannot be read.
     """
-    listed = ListedModel(spec, program.environment.of(folder))
+    listed = ListedModel(program.models.located(spec, folder), program.environment.of(folder))
     await check_models([listed], program)
     assert listed.check is not None
     return listed.check
@@ -664,6 +716,8 @@ def _changed(written: dict[str, Any], spec: ModelSpec) -> dict[str, Any]:
     needed = dict(_settings(spec))
     # Settings that equal their default need not be written, but may stay.
     agreeing = {name: getattr(spec, name) for name in ("base_url", "model", "api_key_env", "thoughts")} | needed
+    if spec.cloud is not None:
+        agreeing |= asdict(spec.cloud)
     changed: dict[str, Any] = {}
     for name, value in written.items():
         if name not in _TYPED or agreeing.get(name) == value:
@@ -743,7 +797,8 @@ def with_model(text: str, spec: ModelSpec) -> str | None:
 def _settings(spec: ModelSpec) -> Iterator[tuple[str, Any]]:
     """Yield the settings that must be written to reach a model in this way."""
     yield "provider", spec.provider
-    if spec.base_url != OWN_URLS[spec.provider]:
+    yield from _cloud_settings(spec).items()
+    if spec.base_url != OWN_URLS.get(spec.provider, ""):
         yield "base_url", spec.base_url
     if spec.model != spec.name:
         yield "model", spec.model
@@ -753,6 +808,19 @@ def _settings(spec: ModelSpec) -> Iterator[tuple[str, Any]]:
         yield "thoughts", spec.thoughts
     if (price := spec.price) is not None:
         yield "price", _given_prices(price)
+
+
+def _cloud_settings(spec: ModelSpec) -> dict[str, str]:
+    """Return the settings of a cloud that differ from their defaults."""
+    if spec.cloud is None or spec.cloud_name is None:
+        return {}
+    usual = CloudSettings(default_api(spec.cloud_name, spec.model))
+    settings: dict[str, str] = {}
+    for name in SETTINGS_OF[spec.cloud_name]:
+        value = getattr(spec.cloud, name)
+        if value is not None and value != getattr(usual, name):
+            settings[name] = value
+    return settings
 
 
 def _given_prices(price: Price) -> dict[str, float]:

@@ -115,7 +115,8 @@ class CodeFile:
 class ModelNeed:
     """A model that a suite asks: its name at the endpoint, the endpoint's address, and all that is sent there.
 
-    `key` is the variable with the key, `command` the program that prints it. `headers` and `query` are as written."""
+    `key` is the variable with the key, `command` the program that prints it. `headers` and `query` are as written.
+    `credentials` describes those of a cloud that are no key."""
 
     model: str
     url: str
@@ -123,6 +124,7 @@ class ModelNeed:
     headers: Settings = ()
     query: Settings = ()
     command: tuple[str, ...] = ()
+    credentials: str = ""
 
     def __str__(self) -> str:
         """Return one line, unique to this model."""
@@ -136,6 +138,8 @@ class ModelNeed:
             parts.append(f"the key in {self.key}")
         if self.command:
             parts.append(f"the key that {shlex.join(self.command)} prints")
+        if self.credentials:
+            parts.append(self.credentials)
         for noun, settings in (("header", self.headers), ("query", self.query)):
             if settings:
                 parts.append(f"the {noun} {' '.join(_quoted(settings))}")
@@ -250,7 +254,7 @@ class SuiteNeeds:
                 del address["auth"]
         # A model keeps the fingerprint of versions without headers, query and key command if it has none of them.
         for model in parts["models"]:
-            for name in ("headers", "query", "command"):
+            for name in ("headers", "query", "command", "credentials"):
                 if not model[name]:
                     del model[name]
         if not self.models:

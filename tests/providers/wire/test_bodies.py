@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
 
 from tests.providers.wire.reading import WEATHER, a_request, a_spec, body_of
-from workbench.config.models import Provider
+from workbench.config.models import OWN_URLS, Provider
 from workbench.providers.http.endpoints import wire_of
 from workbench.providers.model import ModelError, ModelRequest
 from workbench.providers.wire.messages import NO_TEXT
 from workbench.trajectory.events import Message, ToolCall, ToolDefinition
 
-PROVIDERS: tuple[Provider, ...] = get_args(Provider)
+PROVIDERS = tuple(OWN_URLS)
 
 CONVERSATION = (
     Message("user", "Oslo and Rome?"),

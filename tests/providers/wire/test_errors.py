@@ -7,7 +7,7 @@ from hypothesis import given
 
 from tests.providers.wire.reading import a_request, a_spec
 from tests.strategies import json_values
-from workbench.config.models import PROVIDERS, Provider
+from workbench.config.models import OWN_URLS, Provider
 from workbench.config.secrets import Secrets
 from workbench.providers.http.answers import SseParser
 from workbench.providers.http.endpoints import wire_of
@@ -59,7 +59,7 @@ def test_what_is_quoted_is_short_and_holds_no_half_of_a_secret() -> None:
     assert quoted(f"wrong\n\tkey {KEY}!", secrets, 80) == "wrong key $MY_KEY!"
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("provider", OWN_URLS)
 @pytest.mark.parametrize(
     "stream",
     [

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.providers.wire.reading import WEATHER, Answer, a_request, a_spec, body_of, data, named, read
 from tests.strategies import is_json, json_objects
-from workbench.config.models import PROVIDERS
+from workbench.config.models import OWN_URLS
 from workbench.engine.agent_loop import AnswerSize
 from workbench.limits import MAX_ANSWER_CHARS
 from workbench.providers.model import AnswerFinished, TooMuchError
@@ -249,7 +249,7 @@ def test_what_the_model_wrote_goes_back(raw: str, sent: str) -> None:
         Message("assistant", "", (ToolCall("a", WEATHER.name, {"city": "Oslo"}, raw),)),
         Message("tool", "rain", call_id="a"),
     )
-    bodies = {provider: body_of(a_spec(provider), a_request(*history)) for provider in PROVIDERS}
+    bodies = {provider: body_of(a_spec(provider), a_request(*history)) for provider in OWN_URLS}
     assert bodies["openai"]["messages"][1]["tool_calls"][0]["function"]["arguments"] == sent
     assert bodies["openai-responses"]["input"][1]["arguments"] == sent
     assert bodies["anthropic"]["messages"][1]["content"][0]["input"] == {"city": "Oslo"}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.providers.wire.reading import Answer, a_request, a_spec, body_of, data, named
 from tests.providers.wire.reading import read as read_stream
 from tests.providers.wire.test_repairs import split
-from workbench.config.models import PROVIDERS, Provider
+from workbench.config.models import OWN_URLS, Provider
 from workbench.providers.http.answers import SseParser
 from workbench.providers.http.endpoints import wire_of
 from workbench.providers.wire.repairs import DETAILS, THOUGHTS, AnswerText, parted
@@ -53,7 +53,7 @@ STREAMS: dict[Provider, Callable[..., str]] = {
     "anthropic": messages,
     "openai-responses": responses,
 }
-every_api = pytest.mark.parametrize("provider", PROVIDERS)
+every_api = pytest.mark.parametrize("provider", OWN_URLS)
 
 
 def said(provider: Provider, *pieces: str) -> Answer:

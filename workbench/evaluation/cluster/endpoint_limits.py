@@ -12,7 +12,7 @@ import math
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import asdict, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -67,6 +67,8 @@ def approved_things(approval: Approval, samples: Iterable[PlannedRun]) -> dict[s
             found[_hashed(path, ["code", name, module.sha256])] = f"the code of {name} {of} is another one there"
     for path, spec in _specs(approval, samples):
         settings = {name: getattr(spec, name) for name in _HASHED_SETTINGS}
+        if spec.cloud is not None:
+            settings["cloud"] = [asdict(spec.cloud), spec.credentials]
         price = None
         if spec.price is not None:
             price = [spec.price.input, spec.price.output, spec.price.cached_input]

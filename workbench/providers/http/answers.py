@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Literal
 from pydantic_core import from_json
 
 from workbench.limits import MAX_BODY_BYTES, MAX_ERROR_BYTES, MAX_MESSAGE_BYTES, too_much_sent
+from workbench.providers.clouds.event_stream import CONTENT_TYPE as EVENT_STREAM
+from workbench.providers.clouds.event_stream import EventStreamParser
 from workbench.providers.http.bodies import Content, content_of
 from workbench.providers.http.errors import EndpointErrors
 from workbench.providers.model import AnswerFinished, TooMuchError
@@ -117,9 +119,15 @@ async def read_answer(
 
     Raises ModelError, and the errors of the HTTP library."""
     content = content_of(response)
-    kind, body = await _beginning(content, response.headers.get("content-type", ""))
-    if kind == "events":
+    content_type = response.headers.get("content-type", "")
+    kind: Kind | None
+    parser: SseParser | EventStreamParser
+    if content_type.startswith(EVENT_STREAM):
+        kind, parser, body = "events", EventStreamParser(), await content.readany()
+    else:
+        kind, body = await _beginning(content, content_type)
         parser = SseParser()
+    if kind == "events":
         received = 0
         while body and not reader.ended:
             received += len(body)

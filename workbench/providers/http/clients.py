@@ -14,13 +14,16 @@ import ssl
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from workbench.config.models import OWN_URLS, ModelSpec
 from workbench.config.request_settings import with_query
+from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_ERROR_BYTES, MAX_HEADER_BYTES, MAX_LISTING_BYTES
+from workbench.providers.clouds.credentials import CredentialStore
 from workbench.providers.http.bodies import BodyError, content_of
 from workbench.providers.http.errors import (
     CONNECT_TIMEOUT_S,
@@ -30,23 +33,29 @@ from workbench.providers.http.errors import (
     proxy_for,
     speaks_tls,
 )
-from workbench.providers.http.key_command import KeyCommand
+from workbench.providers.http.key_command import KeyCommand, KeyCommandError
+from workbench.providers.model import ModelError
+from workbench.providers.wire.messages import ANTHROPIC_VERSION
 from workbench.version import __version__
 
 if TYPE_CHECKING:
     import aiohttp
     import yarl
 
+    from workbench.providers.clouds.signing import Signer
+
 KEEP_ALIVE_S = 30.0
 MAX_BUFFERED_BYTES = 32 * 1024
 ERROR_BODY_TIMEOUT_S = 5.0
 APART_TIMEOUT_S = 2.0
 
-ANTHROPIC_VERSION = "2026-10-21"
 OLDER_ANTHROPIC_VERSION = "2023-06-01"
 
 _SHOWN_HEADERS = ("accept", "accept-encoding", "anthropic-version", "content-type", "user-agent")
 """The headers whose values are shown. Others come from the environment or are the key, and may be secret."""
+
+_KEY_HEADERS = ("authorization", "api-key", "x-api-key")
+"""The headers by which clouds take a key."""
 
 _VENDOR_HEADERS = {"openai": (("openai-organization", "OPENAI_ORG_ID"), ("openai-project", "OPENAI_PROJECT_ID"))}
 
@@ -55,12 +64,13 @@ _VENDOR_HEADERS = {"openai": (("openai-organization", "OPENAI_ORG_ID"), ("openai
 class Access:
     """The values with which a model's endpoint is asked: key, headers and query, without references to variables.
 
-    `command` prints the key if there is no `key`."""
+    `command` prints the key if there is no `key`. `variables` hold credentials of a cloud."""
 
     key: str | None = field(default=None, repr=False)
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     query: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     command: KeyCommand | None = None
+    variables: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
 
 @dataclass(slots=True)
@@ -75,7 +85,7 @@ class Client:
     """The connections to one endpoint.
 
     `errors` are the exceptions that its methods raise. `has_answered` is whether the endpoint has answered a request
-    yet, so that it speaks HTTP with or without TLS as configured."""
+    yet, so that it speaks HTTP with or without TLS as configured. The `signer` makes the requests to a cloud."""
 
     base_url: yarl.URL
     errors: tuple[type[Exception], ...]
@@ -84,11 +94,13 @@ class Client:
     access: Access = Access()
     key_header: str = "authorization"
     has_answered: bool = False
+    signer: Signer | None = field(default=None, repr=False)
 
     async def post(self, path: str, body: bytes, read_timeout_s: float) -> aiohttp.ClientResponse:
-        """Send a request and return the unread response.
+        """Send a request and return the unread response; at a cloud, the path is the signer's.
 
-        Raises one of the client's `errors`, such as Refused for a status other than success."""
+        Raises one of the client's `errors`, such as Refused for a status other than success, and ModelError for
+        credentials that cannot be used."""
         return await self._ask("POST", path, read_timeout_s, body)
 
     def headers_without_secrets(self, spec: ModelSpec) -> tuple[tuple[str, str], ...]:
@@ -96,14 +108,20 @@ class Client:
 
         The key is shown as `$` and the name of its variable, the model's own headers as they are written, and other
         values that may be secret as `…`."""
-        hidden = {}
+        hidden: dict[str, str] = {}
         key_name = spec.api_key_env
         if self.access.command is not None:
             key_name = self.access.command.name
+        headers: Mapping[str, str] = self.session.headers
+        key_headers: tuple[str, ...] = (self.key_header,)
+        if self.signer is not None:
+            headers = self.signer.example.headers
+            key_headers = tuple(name for name in _KEY_HEADERS if name in headers)
         if key_name:
-            hidden = _with_key(self.key_header, f"${key_name}")
+            for name in key_headers:
+                hidden |= _with_key(name, f"${key_name}")
         hidden |= {name.lower(): value for name, value in spec.headers.items()}
-        shown = {name.lower(): value for name, value in self.session.headers.items()}
+        shown = {name.lower(): value for name, value in headers.items()}
         for name in shown:
             if name not in _SHOWN_HEADERS:
                 shown[name] = "…"
@@ -162,6 +180,8 @@ class Client:
                 command.accepted()
         self.has_answered = True
         if not 200 <= response.status < 300:
+            if self.signer is not None and body is not None and response.status in (401, 403):
+                self.signer.refused()
             try:
                 raise await _refusal(response)
             finally:
@@ -211,10 +231,14 @@ class Client:
         # The read timeout of aiohttp begins after the body is written. A body that is larger than the system's buffer
         # may never be written if the server reads nothing, hence a second timeout.
         is_large = body is not None and len(body) > MAX_BUFFERED_BYTES
+        url = f"{self.base_url}{path}"
+        if self.signer is not None and body is not None:
+            # Here, so that a request that is sent again is signed again: a signature is valid for some minutes.
+            url, headers = await self.signer.sign(body)
         async with asyncio.timeout(CONNECT_TIMEOUT_S + 2 * read_timeout_s) if is_large else nullcontext():
             return await self.session.request(
                 method,
-                yarl.URL(f"{self.base_url}{path}", encoded=True),
+                yarl.URL(url, encoded=True),
                 data=body,
                 headers=headers,
                 allow_redirects=False,
@@ -226,23 +250,34 @@ class Client:
 
 
 class Clients:
-    """The clients of a session, on one event loop; `starting` returns a context around the creation of each."""
+    """The clients of a session, on one event loop; `starting` returns a context around the creation of each.
 
-    def __init__(self, starting: Callable[[str], AbstractContextManager[object]] = lambda _what: nullcontext()) -> None:
+    The credentials of clouds, which are fetched, are added to `secrets`."""
+
+    def __init__(
+        self,
+        starting: Callable[[str], AbstractContextManager[object]] = lambda _what: nullcontext(),
+        secrets: Secrets | None = None,
+    ) -> None:
         self._starting = starting
-        self._clients: dict[tuple[str, str, Access, bool], Client] = {}
-        self._making = asyncio.Lock()
+        self._clients: dict[tuple[object, ...], Client] = {}
+        self._making: dict[tuple[object, ...], asyncio.Lock] = {}
         self._tls: ssl.SSLContext | None = None
+        self._credentials = CredentialStore(secrets or Secrets())
 
     async def client(self, spec: ModelSpec, access: Access, errors: EndpointErrors) -> Client:
         """Return the client for a model's endpoint, a new one for a new endpoint or new values of `access`.
 
-        Raises ModelError for invalid settings."""
-        place = (spec.provider, spec.base_url, access, spec.legacy_auth)
+        Raises ModelError for invalid settings, and for credentials of a cloud that cannot be used."""
+        place: tuple[object, ...] = (spec.provider, spec.base_url, access, spec.legacy_auth)
+        if spec.cloud is not None:
+            # The address of a cloud's request has the model in it.
+            place = (*place, spec.cloud, spec.place, spec.model)
         client = self._clients.get(place)
         if client is not None:
             return client
-        async with self._making:
+        # Credentials may take seconds, for which models elsewhere must not wait.
+        async with self._making.setdefault(place, asyncio.Lock()):
             if place not in self._clients:
                 with self._starting(f"model {spec.name}"):
                     self._clients[place] = await self._make(spec, access, errors)
@@ -260,6 +295,9 @@ class Clients:
         aiohttp: Any = await asyncio.to_thread(importlib.import_module, "aiohttp")
         import yarl
 
+        signer: Signer | None = None
+        if spec.cloud is not None:
+            signer = await self._signer(spec, access, errors)
         try:
             proxy = proxy_for(spec.base_url)
             base_url = yarl.URL(spec.base_url.rstrip("/"), encoded=True)
@@ -284,7 +322,29 @@ class Clients:
             max_line_size=MAX_HEADER_BYTES,
             max_field_size=MAX_HEADER_BYTES,
         )
-        return Client(base_url, (aiohttp.ClientError, OSError, Refused), session, proxy, access, spec.key_header)
+        raised = (aiohttp.ClientError, OSError, Refused)
+        return Client(base_url, raised, session, proxy, access, spec.key_header, signer=signer)
+
+    async def _signer(self, spec: ModelSpec, access: Access, errors: EndpointErrors) -> Signer:
+        from workbench.providers.clouds.connect import signer_of  # on use: few models are at clouds
+
+        key = None
+        if access.command is not None:
+            key = access.command.key
+        elif access.key is not None:
+            key = partial(_known, access.key)
+        try:
+            return await signer_of(
+                spec, key, dict(access.variables), self._credentials, headers=access.headers, query=access.query
+            )
+        except KeyCommandError:
+            raise
+        except ModelError as error:
+            raise errors.of_reading(error) from error
+
+
+async def _known(key: str) -> str:
+    return key
 
 
 async def _renewed(command: KeyCommand, refused: str, response: aiohttp.ClientResponse) -> str | None:
@@ -319,7 +379,8 @@ def _connection_trace() -> aiohttp.TraceConfig:
 
 
 def _is_the_vendors(spec: ModelSpec) -> bool:
-    return urlsplit(spec.base_url).hostname == urlsplit(OWN_URLS[spec.provider]).hostname
+    own = OWN_URLS.get(spec.provider)
+    return own is not None and urlsplit(spec.base_url).hostname == urlsplit(own).hostname
 
 
 def _vendor_headers(spec: ModelSpec) -> dict[str, str]:
@@ -345,7 +406,8 @@ def _headers(spec: ModelSpec, access: Access) -> dict[str, str]:
     }
     if spec.provider == "anthropic":
         headers["anthropic-version"] = OLDER_ANTHROPIC_VERSION if spec.legacy_auth else ANTHROPIC_VERSION
-    if access.key:
+    # The SDK of a cloud writes the key into its requests; others, without a body, have none.
+    if access.key and spec.cloud is None:
         headers |= _with_key(spec.key_header, access.key)
     return headers | dict(access.headers)
 

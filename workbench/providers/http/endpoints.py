@@ -17,8 +17,9 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
-from workbench.config.models import DEFAULT_CONCURRENCY, PRESETS, ModelSpec, Provider
-from workbench.config.request_settings import with_query
+from workbench.config.clouds import Api
+from workbench.config.models import DEFAULT_CONCURRENCY, PRESETS, ModelSpec
+from workbench.config.request_settings import split_address, with_query
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.config.variables import with_variables
 from workbench.dataclasses import dataclass
@@ -56,16 +57,16 @@ if TYPE_CHECKING:
     from workbench.providers.http.rate_limits import Leases
 
 
-_WIRES: Mapping[Provider, Callable[[ModelSpec, Secrets], Wire]] = {
-    "openai": ChatWire,
-    "openai-responses": ResponsesWire,
-    "anthropic": MessagesWire,
+_WIRES: Mapping[Api, Callable[[ModelSpec, Secrets], Wire]] = {
+    "chat": ChatWire,
+    "responses": ResponsesWire,
+    "messages": MessagesWire,
 }
 
 
 def wire_of(spec: ModelSpec, secrets: Secrets = NO_SECRETS) -> Wire:
-    """Return the wire format of a model's provider, set up for the model."""
-    return _WIRES[spec.provider](spec, secrets)
+    """Return the wire format of a model's API, set up for the model."""
+    return _WIRES[spec.api](spec, secrets)
 
 
 CHECK_READ_TIMEOUT_S = 20.0
@@ -103,7 +104,10 @@ async def check(spec: ModelSpec, client: Client, errors: EndpointErrors) -> Chec
     try:
         async with asyncio.timeout(CHECK_TIMEOUT_S):
             began = perf_counter()
-            checked = await _check(spec, client, errors)
+            if spec.cloud is None:
+                checked = await _check(spec, client, errors)
+            else:
+                checked = await _check_cloud(spec, client, errors)
             if not checked.ok:
                 return checked
             return replace(checked, took_ms=(perf_counter() - began) * 1000)
@@ -159,6 +163,22 @@ async def _check(spec: ModelSpec, client: Client, errors: EndpointErrors) -> Che
             listed += f" and {len(names) - _LISTED_NAMES} more"
         return CheckResult(False, f"{place} has no model {spec.model!r}: {listed}", answers=True)
     return CheckResult(True, f"{place} answers and has {spec.model}", answers=True)
+
+
+async def _check_cloud(spec: ModelSpec, client: Client, errors: EndpointErrors) -> CheckResult:
+    """Check whether a cloud answers at the address of a model; its credentials were found when the client was made."""
+    # Clouds list models that one may not use, and no deployments. Only a request that costs tokens shows the rest.
+    place = shown_url(spec.base_url)
+    try:
+        await client.get("", _silence(spec))
+    except client.errors as error:
+        if _status_of(error) is None:
+            return CheckResult(False, str(errors.of_exception(error, path="")))
+    found = "there is a key"
+    if spec.credentials:
+        found = "credentials were found"
+    sentence = f"{place} answers, and {found}: whether they may use {spec.model} shows with the first run"
+    return CheckResult(True, sentence, answers=True)
 
 
 def _listing(spec: ModelSpec) -> tuple[str, str]:
@@ -257,6 +277,8 @@ _HOSTED = frozenset(urlsplit(preset.base_url).hostname for preset in PRESETS if 
 
 def _may_report_slots(spec: ModelSpec, client: Client) -> bool:
     # Hosted APIs and servers behind a proxy are not llama.cpp servers, and get no requests to unknown addresses.
+    if spec.cloud is not None:
+        return False
     return client.proxy is None and urlsplit(spec.base_url).hostname not in _HOSTED
 
 
@@ -455,7 +477,11 @@ class EndpointModel:
         Raises ModelError."""
         client = await self._clients.client(self.spec, self.access, self._errors)
         body = self._wire.body(request)
-        url = with_query(shown_url(f"{client.base_url}{self._wire.path}"), self.spec.query.items())
+        url, query = f"{client.base_url}{self._wire.path}", dict(self.spec.query)
+        if client.signer is not None:
+            url = client.signer.example.url
+            query = split_address(url)[1] | query
+        url = with_query(shown_url(url), query.items())
         return HttpRequest("POST", url, client.headers_without_secrets(self.spec), json.loads(body))
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
@@ -610,7 +636,7 @@ class Endpoints:
         self._flights: dict[tuple[str, str], Flights] = {}
         self._models: dict[str, EndpointModel] = {}
         self._commands: dict[tuple[tuple[str, ...], Path | None, frozenset[tuple[str, str]]], KeyCommand] = {}
-        self._clients = Clients(starting)
+        self._clients = Clients(starting, secrets)
 
     def open(
         self, spec: ModelSpec, environment: Mapping[str, str], on_pause: Callable[[float], object] | None = None
@@ -723,6 +749,7 @@ class Endpoints:
             filled(headers, "header"),
             filled(spec.query, "query"),
             self._command_of(spec, environment),
+            self._variables_of(spec, environment),
         )
 
     def _value_of(self, variable: str, spec: ModelSpec, environment: Mapping[str, str]) -> str:
@@ -748,7 +775,21 @@ class Endpoints:
             self._commands[place] = KeyCommand(spec.key_command, folder, environment, self._secrets, self._clock)
         return self._commands[place]
 
+    def _variables_of(self, spec: ModelSpec, environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+        """Return the variables with credentials of a model at a cloud that are set; keys in them become secrets."""
+        if spec.place is None:
+            return ()
+        source, given = spec.place.source, {}
+        for name in source.variables:
+            if value := environment.get(name, "").strip():
+                given[name] = value
+                if name in source.secret_variables:
+                    self._secrets.add(name, value)
+        return tuple(given.items())
+
     def _key_of(self, spec: ModelSpec, environment: Mapping[str, str]) -> str | None:
+        if spec.problem is not None:
+            raise ModelError(spec.problem)
         variable = spec.api_key_env
         if variable is None:
             return None

@@ -19,6 +19,7 @@ from workbench.config.request_settings import variables_of
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.numerals import seconds_text
+from workbench.providers.clouds.refusals import refusal_of
 from workbench.providers.http.bodies import BodyError
 from workbench.providers.model import ModelError
 from workbench.providers.wire.errors import MAX_QUOTE_CHARS, error_text, quoted
@@ -43,7 +44,8 @@ class Refusal:
     tool: str | None = None
 
     @property
-    def _why(self) -> str:
+    def why(self) -> str:
+        """The status and the text, in parentheses."""
         if self.text:
             return f"({self.status}: {self.text})"
         return f"({self.status})"
@@ -60,7 +62,7 @@ class Refusal:
 
     def sentence(self, spec: ModelSpec) -> str:
         """Return the failure and its remedy, as the predicate of a sentence about the endpoint."""
-        why = self._why
+        why = self.why
         match self.status:
             case 401 | 403 if spec.key_command:
                 return f"does not accept the key that {spec.command_text} prints {why}: run that command in a shell"
@@ -103,14 +105,14 @@ class Refusal:
     def _not_there(self, spec: ModelSpec) -> str:
         named = re.search(rf"(?<!\w){re.escape(spec.model)}(?!\w)", self.text)
         if named or "model_not_found" in self.body:
-            return f"has no model {spec.model!r} {self._why}: correct its name, or load it on the server"
+            return f"has no model {spec.model!r} {self.why}: correct its name, or load it on the server"
         hint = base_url_hint(spec)
-        return f"has no {self.path} {self._why}: " + (hint or "correct base_url or provider")
+        return f"has no {self.path} {self.why}: " + (hint or "correct base_url or provider")
 
 
 def base_url_hint(spec: ModelSpec) -> str | None:
     """Return a question that proposes the base URL with `/v1`, which those of OpenAI's APIs end with; else `None`."""
-    if spec.provider == "anthropic" or "/v1" in urlsplit(spec.base_url).path:
+    if spec.api == "messages" or spec.cloud is not None or "/v1" in urlsplit(spec.base_url).path:
         return None
     return f"did you mean {shown_url(spec.base_url).rstrip('/')}/v1 as base_url?"
 
@@ -433,11 +435,13 @@ class EndpointErrors:
             location=self.quoted(shown_url(refused.headers.get("location", ""))),
             tool=tool,
         )
-        return self.error(
-            refusal.sentence(self.spec),
-            retryable=refusal.is_retryable(refused.headers),
-            retry_after_s=asked_wait_s(refused.headers, self.now()),
-        )
+        sentence, retryable = refusal.sentence(self.spec), refusal.is_retryable(refused.headers)
+        of_cloud = refusal_of(self.spec, refused.status, refused.headers, refusal.body)
+        if of_cloud is not None:
+            sentence = of_cloud.sentence.format(why=refusal.why)
+            if of_cloud.retryable is not None:
+                retryable = of_cloud.retryable
+        return self.error(sentence, retryable=retryable, retry_after_s=asked_wait_s(refused.headers, self.now()))
 
 
 def words_of(body: bytes) -> str:

@@ -63,6 +63,9 @@ from workbench.trajectory.events import (
 
 WIRE = "anthropic"
 
+ANTHROPIC_VERSION = "2026-10-21"
+"""The version of the API that requests ask for."""
+
 _TRUNCATED = {"max_tokens", "model_context_window_exceeded"}
 _PAUSED = "pause_turn"
 
@@ -388,6 +391,17 @@ _LACKING = {
 """Parameters of the other two APIs that this one refuses, with their replacements."""
 
 
+def _own_fields(spec: ModelSpec) -> dict[str, Any]:
+    """Return the fields of each request that say which model answers, and how."""
+    # Bedrock and Vertex have the model in their addresses, Bedrock the streaming too, and want the version as a field.
+    # Bedrock's other endpoint and Azure are as Anthropic's.
+    if spec.provider == "vertex":
+        return {"anthropic_version": ANTHROPIC_VERSION, "stream": True}
+    if spec.provider == "bedrock" and (spec.cloud is None or spec.cloud.endpoint == "runtime"):
+        return {"anthropic_version": ANTHROPIC_VERSION}
+    return {"model": spec.model, "stream": True}
+
+
 class MessagesWire:
     """The wire format of Messages for one model."""
 
@@ -397,7 +411,7 @@ class MessagesWire:
     def __init__(self, spec: ModelSpec, secrets: Secrets) -> None:
         # Anthropic documents its base URL without `/v1`, gateways often with it.
         self.path = "/messages" if spec.base_url.rstrip("/").endswith("/v1") else "/v1/messages"
-        self._model = spec.model
+        self._own = _own_fields(spec)
         self._thoughts_apart = spec.thoughts == "reasoning"
         params, self.notices = sent_params(spec, "Messages", lacking=_LACKING, renamed=_RENAMED)
         self._params = {"max_tokens": DEFAULT_MAX_TOKENS, **params}
@@ -409,11 +423,11 @@ class MessagesWire:
 
         Raises ModelError for a value that JSON cannot express."""
         offer = self._offers.of(request.tools)
-        fields = params_for(request, self._params, ("tool_choice",)) | {"model": self._model}
+        fields = params_for(request, self._params, ("tool_choice",)) | self._own
         if request.system and request.system.strip():
             fields["system"] = request.system
         fields |= _container(request.messages, fields.get("container"))
-        fields |= {"messages": _messages(request.messages, offer.names), "stream": True}
+        fields |= {"messages": _messages(request.messages, offer.names)}
         return body_text(fields, offer)
 
     def reader(self, request: ModelRequest) -> MessagesReader:

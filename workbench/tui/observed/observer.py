@@ -55,7 +55,8 @@ class Observer:
             for model in models:
                 with suppress(ConfigError):
                     spec = self._program.models.resolve(model, folder, by_suite=by_suite)
-                    if spec.base_url:
+                    # Requests to a cloud are signed for its own address, so none can be sent by a proxy.
+                    if spec.base_url and spec.cloud is None:
                         return spec.base_url, spec.provider
         return "openai", None
 

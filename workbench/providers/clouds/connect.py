@@ -1,0 +1,40 @@
+"""Connects models at clouds: imports the SDK of a model's cloud, and finds the credentials and the address."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from collections.abc import Iterable, Mapping
+
+from workbench.config.models import ModelSpec
+from workbench.providers.clouds import azure, bedrock, vertex
+from workbench.providers.clouds.credentials import CredentialStore, Key
+from workbench.providers.clouds.signing import Signer, silence_sdks
+from workbench.providers.model import ModelError
+
+_CONNECT = {"azure": azure.connect, "bedrock": bedrock.connect, "vertex": vertex.connect}
+
+
+async def signer_of(
+    spec: ModelSpec,
+    key: Key | None,
+    variables: Mapping[str, str],
+    store: CredentialStore,
+    *,
+    headers: Iterable[tuple[str, str]] = (),
+    query: Iterable[tuple[str, str]] = (),
+) -> Signer:
+    """Return what makes the requests of a model at a cloud.
+
+    `key` returns the key, `variables` are those of other credentials; `headers` and `query` are in every request.
+    Raises ModelError if the credentials cannot be used."""
+    if spec.problem is not None or spec.place is None:
+        raise ModelError(spec.problem or f"the address of {spec.name} is unknown")
+    # An import takes up to two seconds, which must not delay other runs.
+    sdk_name = "anthropic" if spec.api == "messages" else "openai"
+    await asyncio.to_thread(importlib.import_module, sdk_name)
+    silence_sdks()
+    sdk = await _CONNECT[spec.provider](spec, key, variables, store)
+    signer = Signer(sdk, spec.name, spec.base_url, dict(headers))
+    await signer.start(spec.model, dict(query))
+    return signer

@@ -1,0 +1,134 @@
+"""Credentials of clouds: fetched in a thread, renewed before they expire, and known as secrets."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+from workbench.config.clouds import Source
+from workbench.config.models import ModelSpec
+from workbench.config.secrets import Secrets
+from workbench.providers.model import ModelError
+
+Key = Callable[[], Awaitable[str]]
+"""Returns the key of a model, which may have been printed by a program; raises ModelError."""
+
+MIN_LIFETIME_S = 300.0
+"""The rest of a token's lifetime below which it is renewed: requests wait in queues."""
+
+FAILURE_S = 3.0
+"""How long a failure counts for others too: a thousand runs must not each wait for a program that gives no token."""
+
+DISTRIBUTION = "toolcall-workbench"
+
+
+class Token(NamedTuple):
+    """A bearer token; `expires_s` is in seconds since 1970, `project` that of Google's credentials."""
+
+    value: str
+    expires_s: float | None = None
+    project: str = ""
+
+
+class AwsKeys(NamedTuple):
+    """Keys of AWS, which sign requests; `expires_s` as in `Token`."""
+
+    access_key: str
+    secret_key: str
+    session_token: str | None = None
+    expires_s: float | None = None
+
+
+class Expiring(Protocol):
+    """Credentials that expire; `None` for those that do not."""
+
+    @property
+    def expires_s(self) -> float | None:
+        """The time of their end in seconds since 1970."""
+        ...
+
+
+_Value = TypeVar("_Value", bound=Expiring)
+
+
+class Renewed(Generic[_Value]):
+    """Credentials that are fetched on first use, and again before they expire.
+
+    `fetch` runs in a thread, once for all requests that wait for it, and raises ModelError. `secrets_in` returns the
+    secret values, each by the name that is shown in its place."""
+
+    def __init__(
+        self, fetch: Callable[[], _Value], secrets_in: Callable[[_Value], Mapping[str, str]], secrets: Secrets
+    ) -> None:
+        self._fetch = fetch
+        self._secrets_in = secrets_in
+        self._secrets = secrets
+        self._value: _Value | None = None
+        self._failure: tuple[float, ModelError] | None = None
+        self._fetching = asyncio.Lock()
+
+    async def current(self) -> _Value:
+        """Return credentials that are valid now.
+
+        Raises ModelError."""
+        if (value := self._valid()) is not None:
+            return value
+        async with self._fetching:
+            if (value := self._valid()) is not None:
+                return value
+            if self._failure is not None and time.monotonic() - self._failure[0] < FAILURE_S:
+                raise self._failure[1]
+            try:
+                value = await asyncio.to_thread(self._fetch)
+            except ModelError as error:
+                self._failure = (time.monotonic(), error)
+                raise
+            for name, secret in self._secrets_in(value).items():
+                self._secrets.add(name, secret)
+            self._value = value
+            return value
+
+    def forget(self) -> None:
+        """Fetch new credentials for the next request, because the cloud has refused these."""
+        self._value = None
+
+    def _valid(self) -> _Value | None:
+        value = self._value
+        if value is not None and value.expires_s is not None and value.expires_s - time.time() < MIN_LIFETIME_S:
+            return None
+        return value
+
+
+async def token_of(credentials: Renewed[Token]) -> str:
+    """Return the token that is valid now; raises ModelError."""
+    return (await credentials.current()).value
+
+
+class CredentialStore:
+    """The credentials of a session: one object for all models with the same source, which fetches them once."""
+
+    def __init__(self, secrets: Secrets) -> None:
+        self.secrets = secrets
+        self._known: dict[tuple[object, ...], Renewed[Any]] = {}
+
+    def get(
+        self,
+        source: Source,
+        values: tuple[str, ...],
+        fetch: Callable[[], _Value],
+        secrets_in: Callable[[_Value], Mapping[str, str]],
+    ) -> Renewed[_Value]:
+        """Return the credentials of a source; `values` tell them from others of the same source."""
+        key = (source, *values)
+        if key not in self._known:
+            self._known[key] = Renewed(fetch, secrets_in, self.secrets)
+        return self._known[key]
+
+
+def missing_extra(spec: ModelSpec, package: str) -> ModelError:
+    """Return the error for a library of a cloud that is not installed."""
+    return ModelError(
+        f"{spec.name} needs {package}, which is not installed: pip install '{DISTRIBUTION}[{spec.cloud_name}]'"
+    )

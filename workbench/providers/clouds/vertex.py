@@ -1,0 +1,108 @@
+"""Google Vertex: Claude by its raw predictions, and Gemini and others by an endpoint like OpenAI's."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from datetime import UTC
+from functools import partial
+from typing import Any
+
+from workbench.config.models import ModelSpec
+from workbench.providers.clouds.credentials import CredentialStore, Key, Renewed, Token, missing_extra, token_of
+from workbench.providers.clouds.signing import Bearer, Sdk, capturing_client
+from workbench.providers.model import ModelError
+
+_SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
+_LOGIN = "run 'gcloud auth application-default login'"
+
+
+async def connect(spec: ModelSpec, key: Key | None, given: Mapping[str, str], store: CredentialStore) -> Sdk:
+    """Return a client of the SDK for a model at Vertex.
+
+    `key` returns a token, `None` for credentials that are fetched; `given` are the variables of their source. Raises
+    ModelError."""
+    assert spec.place is not None
+    project = spec.place.project
+    if key is not None:
+        bearer, credentials = Bearer(key), None
+    else:
+        credentials = _credentials(spec, given, store)
+        bearer = Bearer(partial(token_of, credentials))
+        # The SDKs need the project for the address, also where the credentials know it.
+        project = project or (await credentials.current()).project
+    if not project:
+        raise ModelError(f"{spec.name} has no project: write project into workbench.toml, or set GOOGLE_CLOUD_PROJECT")
+    await bearer.renew()
+    make = _of_anthropic if spec.api == "messages" else _of_openai
+    return await asyncio.to_thread(make, spec, project, bearer, credentials)
+
+
+def _of_anthropic(spec: ModelSpec, project: str, bearer: Bearer, credentials: Renewed[Token] | None) -> Sdk:
+    import anthropic
+
+    assert spec.place is not None
+    client = anthropic.AsyncAnthropicVertex(
+        region=spec.place.region,
+        project_id=project,
+        access_token=bearer.value,
+        base_url=spec.base_url,
+        http_client=capturing_client(),
+        max_retries=0,
+        open_telemetry=False,
+    )
+
+    async def renew() -> None:
+        await bearer.renew()
+        client.access_token = bearer.value
+
+    return Sdk(client, "/v1/messages", renew, anthropic.omit, (anthropic.AnthropicError,), credentials)
+
+
+def _of_openai(spec: ModelSpec, project: str, bearer: Bearer, credentials: Renewed[Token] | None) -> Sdk:
+    import openai
+    from openai.providers import vertex
+
+    assert spec.place is not None
+    base_url = spec.base_url
+    if "/endpoints/" not in base_url:
+        base_url += f"/projects/{project}/locations/{spec.place.region}/endpoints/openapi"
+    provider = vertex(base_url=base_url, token_provider=bearer)
+    client = openai.AsyncOpenAI(provider=provider, http_client=capturing_client(), max_retries=0)
+    return Sdk(client, "/chat/completions", bearer.renew, openai.Omit(), (openai.OpenAIError,), credentials)
+
+
+def _credentials(spec: ModelSpec, given: Mapping[str, str], store: CredentialStore) -> Renewed[Token]:
+    assert spec.place is not None
+    source = spec.place.source
+
+    def fetch() -> Token:
+        try:
+            import google.auth
+            from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError, TransportError
+            from google.auth.transport.requests import Request
+        except ImportError:
+            raise missing_extra(spec, "google-auth") from None
+        found: Any
+        try:
+            if source.kind == "Google file":
+                found, project = google.auth.load_credentials_from_file(given[source.variables[0]], scopes=_SCOPES)
+            else:
+                found, project = google.auth.default(scopes=_SCOPES)
+            found.refresh(Request())
+        except TransportError as error:
+            raise ModelError(f"Google's service of tokens cannot be reached: {error}", retryable=True) from error
+        except DefaultCredentialsError as error:
+            raise ModelError(f"no Google credentials are found: {_LOGIN} ({error})") from error
+        except GoogleAuthError as error:
+            raise ModelError(
+                f"the Google credentials are expired or revoked: {_LOGIN} ({error})", retryable=error.retryable
+            ) from error
+        expires_s = found.expiry.replace(tzinfo=UTC).timestamp() if found.expiry is not None else None
+        return Token(found.token, expires_s, project or "")
+
+    return store.get(source, tuple(given.values()), fetch, _secrets_in)
+
+
+def _secrets_in(token: Token) -> Mapping[str, str]:
+    return {"GOOGLE_ACCESS_TOKEN": token.value}
