@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +25,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--base-url", metavar="URL", help="its address (default: the vendor's, or the preset's)")
     parser.add_argument("--model", metavar="M", help="its name at the endpoint (default: NAME)")
     parser.add_argument("--api-key-env", metavar="VARIABLE", help="the environment variable that holds its key")
+    parser.add_argument("--key-command", metavar="COMMAND", help="a command that prints its key, quoted as in a shell")
+    parser.add_argument(
+        "--header", action="append", metavar="NAME=VALUE", help="a further header of requests; $NAME is a variable"
+    )
+    parser.add_argument("--query", action="append", metavar="NAME=VALUE", help="a parameter of its addresses")
     parser.add_argument("--price", metavar="IN,OUT[,CACHED]", help="US dollars per million tokens")
     parser.add_argument(
         "--thoughts",
@@ -75,7 +81,10 @@ def execute(arguments: argparse.Namespace) -> int:
         owner_of,
         settings_file,
         usual_owner,
+        why_not_checked,
     )
+    from workbench.suite.project import find_suites
+    from workbench.suite.suite_file import load_suite
 
     program = begin_program()
     path = Path(arguments.path)
@@ -101,11 +110,18 @@ def execute(arguments: argparse.Namespace) -> int:
     for preset in PRESETS:
         if preset.name == arguments.preset:
             typed = replace(TypedModel.of_preset(preset), model=typed.model, price=typed.price)
-    options = ("provider", "base_url", "api_key_env", "price", "thoughts", *CLOUD_FIELDS)
+    options = ("provider", "base_url", "api_key_env", "key_command", "price", "thoughts", *CLOUD_FIELDS)
     given = {name: value for name in options if (value := getattr(arguments, name)) is not None}
-    if "base_url" in given and "api_key_env" not in given:
-        # The key of one address must never be sent to another.
-        given["api_key_env"] = ""
+    for name, words in (("headers", arguments.header), ("query", arguments.query)):
+        if words is not None:
+            given[name] = shlex.join(words)
+    replaced = {}
+    if "base_url" in given:
+        # The key of one address, and its headers, must never be sent to another.
+        replaced = dict.fromkeys(("api_key_env", "key_command", "headers", "query"), "")
+    elif "api_key_env" in given or "key_command" in given:
+        replaced = dict.fromkeys(("api_key_env", "key_command"), "")
+    given = replaced | given
     typed = replace(typed, **given, name=arguments.name, model=arguments.model or typed.model or arguments.name)
     try:
         if known is not None:
@@ -116,6 +132,10 @@ def execute(arguments: argparse.Namespace) -> int:
         if known is None:
             check_name_is_free(spec.name, folder, program)
         if not arguments.no_check:
+            files = map(load_suite, find_suites([path])) if known is not None else ()
+            if (why := why_not_checked(known, spec, files, program)) is not None:
+                warn(f"{why}, or give --no-check")
+                return USAGE
             checked = check_typed_now(spec, folder, program)
             write(f"{checked.mark} {checked.sentence}\n")
             if not checked.ok:
@@ -130,7 +150,7 @@ def execute(arguments: argparse.Namespace) -> int:
             done = f"is written into {add_model(spec, folder, program, owner)}"
     except AddingError as error:
         for field, problem in error.problems.items():
-            option = "NAME" if field == "name" else f"--{field.replace('_', '-')}"
+            option = {"name": "NAME", "headers": "--header"}.get(field, f"--{field.replace('_', '-')}")
             warn(f"{option} {problem}")
         return USAGE
     except ConfigError as error:

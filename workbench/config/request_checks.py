@@ -98,6 +98,11 @@ def _check_value(name: str, value: str) -> None:
         )
 
 
+def holds_key(text: str) -> bool:
+    """Return whether a text holds a word that looks like a key, whatever else is in it."""
+    return any(forms_in(text)) or any(map(_is_key, _PIECES.split(text)))
+
+
 def _shown(name: str) -> str:
     """Return the name of a header for a message, unless it may be a key in the wrong place."""
     if _is_key(name):
@@ -116,7 +121,7 @@ def _looks_secret(name: str, value: str) -> bool:
     """Return whether a value looks like a secret, by its name or by its form, outside of its variables."""
     if not environment_names(value) and names_a_secret(name) and is_secret_if_used(name, value):
         return True
-    return any(forms_in(value)) or any(map(_is_key, _PIECES.split(value)))
+    return holds_key(value)
 
 
 def _is_key(text: str) -> bool:

@@ -23,12 +23,13 @@ from workbench.config.models import (
     Price,
     Provider,
     Thoughts,
-    checked_base_url,
     checked_key_variable,
+    key_header,
     usual_key_variable,
 )
 from workbench.config.program import Program
-from workbench.config.request_settings import settings_text, variables_of
+from workbench.config.request_checks import checked_address, checked_command, checked_headers, joined_query
+from workbench.config.request_settings import settings_of, settings_text, variables_of, words_of
 from workbench.config.settings_file import checked_name, settings_in
 from workbench.dataclasses import dataclass, json_text
 from workbench.evaluation.approval import Needs, Trust, model_need, needs_asking
@@ -392,6 +393,20 @@ def _listed(spec: ModelSpec, folder: Path, found: FoundModels, program: Program)
     return found.models[-1]
 
 
+def why_not_checked(
+    known: ModelSpec | None, spec: ModelSpec, files: Iterable[SuiteFile], program: Program, trust: Trust | None = None
+) -> str | None:
+    """Return why a changed model is not asked; `None` if it may be.
+
+    A project's `workbench.toml` that is not trusted must neither run a command nor send a value of a variable.
+    """
+    if known is None or not needs_asking(known) or not (spec.key_command or spec.variables):
+        return None
+    if not untrusted(FoundModels([ListedModel(known, {})], [*files]), program, trust):
+        return None
+    return f"{known.name} stands in a workbench.toml that you do not trust yet: run a case on it, which asks"
+
+
 def untrusted(found: FoundModels, program: Program, trust: Trust | None = None) -> tuple[ModelNeed, ...]:
     """Return the models that a suite or a project described, without those that the user trusts."""
     if trust is None:
@@ -439,13 +454,21 @@ CloudField = Literal["api", "resource", "api_version", "region", "project", "pro
 CLOUD_FIELDS: tuple[CloudField, ...] = get_args(CloudField)
 """The settings of models at clouds."""
 
-Field = Literal["provider", "base_url", "model", "api_key_env", "name", "price", "thoughts"] | CloudField
+Field = (
+    Literal[
+        "provider", "base_url", "model", "api_key_env", "key_command", "headers", "query", "name", "price", "thoughts"
+    ]
+    | CloudField
+)
 
 _Value = TypeVar("_Value")
 
 _BOM = "\ufeff"
 
-_TYPED = ("provider", "base_url", "model", "api_key_env", "price", "thoughts", *CLOUD_FIELDS)
+_TYPED = (
+    *("provider", "base_url", "model", "api_key_env", "key_command", "headers", "query", "price", "thoughts"),
+    *CLOUD_FIELDS,
+)
 """The settings of a model that the user can type."""
 
 
@@ -465,8 +488,9 @@ class NameTakenError(ConfigError):
 class TypedModel:
     """A model as the user typed it, each field as text; an empty field has its default.
 
-    `price` is US dollars per million tokens, as `INPUT, OUTPUT` or `INPUT, OUTPUT, CACHED INPUT`. The settings from
-    `api` on are those of clouds.
+    `price` is US dollars per million tokens, as `INPUT, OUTPUT` or `INPUT, OUTPUT, CACHED INPUT`. `headers` and `query`
+    are words `NAME=VALUE`, and `key_command` the words of a command, quoted as in a shell. The settings from `api` on
+    are those of clouds.
     """
 
     provider: str = "openai"
@@ -476,6 +500,9 @@ class TypedModel:
     name: str = ""
     price: str = ""
     thoughts: str = THOUGHTS[0]
+    headers: str = ""
+    query: str = ""
+    key_command: str = ""
     api: str = ""
     resource: str = ""
     api_version: str = ""
@@ -499,7 +526,19 @@ class TypedModel:
         url, key = spec.base_url, spec.api_key_env
         if spec.place is not None:
             url, key = spec.place.written_url, spec.place.written_key
-        return cls(spec.provider, url, spec.model, key or "", spec.name, typed, spec.thoughts, **_cloud_settings(spec))
+        return cls(
+            spec.provider,
+            url,
+            spec.model,
+            key or "",
+            spec.name,
+            typed,
+            spec.thoughts,
+            settings_text(spec.headers),
+            settings_text(spec.query),
+            spec.command_text,
+            **_cloud_settings(spec),
+        )
 
     def spec(self, owner: Owner = "user") -> ModelSpec:
         """Return the specification of the model; raise AddingError with the problems of all fields."""
@@ -514,18 +553,40 @@ class TypedModel:
                 return otherwise
 
         provider = checked("provider", _provider, PROVIDERS[0])
-        base_url = checked("base_url", lambda text: _base_url(text, provider), "")
+        no_query: Mapping[str, str] = {}
+        base_url, of_address = checked("base_url", lambda text: _address(text, provider), ("", no_query))
+        query = checked("query", lambda text: joined_query(of_address, settings_of(text)), no_query)
+        headers = checked("headers", lambda text: checked_headers(settings_of(text)), no_query)
+        no_command: tuple[str, ...] = ()
+        command = checked("key_command", _key_command, no_command)
         variable = checked("api_key_env", _key_variable, None)
         model = checked("model", _model, "")
         name = checked("name", self._name_of, "")
         price = checked("price", price_of, None)
         thoughts = checked("thoughts", _thoughts, THOUGHTS[0])
         cloud = self._cloud(provider, model, problems)
+        has_key_header = key_header(provider, legacy_auth=False) in map(str.lower, headers)
+        if command and variable:
+            problems["key_command"] = f"gives the key that {variable} holds too: leave one of them out"
+        elif has_key_header and (command or variable):
+            problems["headers"] = "have an 'authorization', which holds the key: leave it or the key out"
         if problems:
             raise AddingError(problems)
-        key = variable or usual_key_variable(base_url)
+        if not (variable or command or has_key_header):
+            variable = usual_key_variable(base_url)
         return ModelSpec(
-            name, provider, model, base_url, key, price=price, thoughts=thoughts, origin=owner, cloud=cloud
+            name,
+            provider,
+            model,
+            base_url,
+            variable,
+            price=price,
+            thoughts=thoughts,
+            headers=headers,
+            query=query,
+            key_command=command,
+            origin=owner,
+            cloud=cloud,
         )
 
     def _cloud(self, provider: Provider, model: str, problems: dict[Field, str]) -> CloudSettings | None:
@@ -565,10 +626,16 @@ def usual_name(preset: Preset | None, model: str) -> str:
     return name
 
 
-def _base_url(text: str, provider: Provider) -> str:
+def _address(text: str, provider: Provider) -> tuple[str, Mapping[str, str]]:
     if not text:
-        return OWN_URLS.get(provider, "")
-    return checked_base_url(text)
+        return OWN_URLS.get(provider, ""), {}
+    return checked_address(text)
+
+
+def _key_command(text: str) -> tuple[str, ...]:
+    if not text:
+        return ()
+    return checked_command(words_of(text))
 
 
 def _key_variable(text: str) -> str | None:
@@ -804,6 +871,12 @@ def _settings(spec: ModelSpec) -> Iterator[tuple[str, Any]]:
         yield "model", spec.model
     if spec.api_key_env is not None and spec.api_key_env != usual_key_variable(spec.base_url):
         yield "api_key_env", spec.api_key_env
+    if spec.key_command:
+        yield "key_command", list(spec.key_command)
+    if spec.headers:
+        yield "headers", dict(spec.headers)
+    if spec.query:
+        yield "query", dict(spec.query)
     if spec.thoughts != THOUGHTS[0]:
         yield "thoughts", spec.thoughts
     if (price := spec.price) is not None:

@@ -100,15 +100,20 @@ def _described(program: Program, model: str, folder: Path, *, by_suite: bool) ->
 
 def _reached(program: Program, spec: ModelSpec, folder: Path) -> _Known:
     """Return the description of a model: whether its key is set, and the URL of its endpoint."""
-    if spec.api_key_env is None:
-        return _Known("no key needed", spec.base_url)
     try:
-        there = program.environment.of(folder).get(spec.api_key_env)
+        environment = program.environment.of(folder)
     except ConfigError as error:
         return _Known(str(error), spec.base_url)
-    if there:
-        return _Known("key present", spec.base_url)
-    return _Known(f"key missing: set {spec.api_key_env}", spec.base_url)
+    missing = [name for name in spec.variables if not environment.get(name, "").strip()]
+    if spec.api_key_env in missing:
+        return _Known(f"key missing: set {spec.api_key_env}", spec.base_url)
+    if missing:
+        return _Known(f"variable missing: set {', '.join(missing)}", spec.base_url)
+    if spec.key_command:
+        return _Known("key printed by a command", spec.base_url)
+    if spec.api_key_env is None and not spec.has_key_header:
+        return _Known("no key needed", spec.base_url)
+    return _Known("key present", spec.base_url)
 
 
 @dataclass(frozen=True)

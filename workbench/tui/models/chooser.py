@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from workbench.authoring.open_suite import OpenSuite
 from workbench.config import models as presets
 from workbench.config.models import ConfigError, ModelSpec
-from workbench.evaluation.model_list import KnownEndpoint, known_endpoints, named_model, with_models
+from workbench.evaluation.model_list import KnownEndpoint, known_endpoints, named_model, why_not_checked, with_models
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import model_label, one_line
 from workbench.suite.settings import models_of
@@ -126,4 +126,9 @@ class ModelChooser:
     def _adder(self, folder: Path, known: ModelSpec | None = None) -> ModelAdder:
         beside = [suite.path for suite in self._selection.open_suites.suites if suite.path.parent == folder]
         bundled = any(map(self._app.services.is_bundled, beside))
-        return ModelAdder(self._program, folder, bundled=bundled, known=known)
+        files = [file for file in self._selection.open_suites.files if file.suite is not None]
+
+        def why_not(spec: ModelSpec) -> str | None:
+            return why_not_checked(known, spec, files, self._program, self._app.services.trust)
+
+        return ModelAdder(self._program, folder, bundled=bundled, known=known, why_not_checked=why_not)

@@ -15,6 +15,8 @@ from textual.widgets import Input
 
 from workbench.config.models import PROVIDERS, THOUGHTS, ConfigError, ModelSpec, Preset, checked_key_variable
 from workbench.config.program import Program
+from workbench.config.request_checks import holds_key
+from workbench.config.variables import environment_names
 from workbench.dataclasses import dataclass
 from workbench.evaluation.model_list import (
     AddingError,
@@ -55,10 +57,20 @@ class Added:
 class ModelAdder:
     """Adds a model for the suites in a folder, or changes the one that is `known`.
 
-    For `bundled` suites, only the user's own `workbench.toml` is offered."""
+    For `bundled` suites, only the user's own `workbench.toml` is offered. `why_not_checked` returns why a changed model
+    is not asked, `None` if it may be."""
 
-    def __init__(self, program: Program, folder: Path, *, bundled: bool, known: ModelSpec | None = None) -> None:
+    def __init__(
+        self,
+        program: Program,
+        folder: Path,
+        *,
+        bundled: bool,
+        known: ModelSpec | None = None,
+        why_not_checked: Callable[[ModelSpec], str | None] = lambda _: None,
+    ) -> None:
         self.known = known
+        self._why_not_checked = why_not_checked
         self._program = program
         self._folder = folder
         self.owners: tuple[Owner, ...] = ("user", "project")
@@ -92,6 +104,8 @@ class ModelAdder:
 
     async def check(self, spec: ModelSpec) -> CheckResult:
         """Ask the endpoint of a model whether it accepts the key and has the model."""
+        if (why := self._why_not_checked(spec)) is not None:
+            return CheckResult(False, why)
         try:
             return await in_background(lambda: check_typed_now(spec, self._folder, self._program))
         except ConfigError as error:
@@ -117,6 +131,9 @@ _LABELS: dict[str, str] = {
     "provider": "API",
     "base_url": "base URL",
     "api_key_env": "key variable",
+    "key_command": "key command",
+    "headers": "headers",
+    "query": "query",
     "model": "model",
     "name": "name here",
     "price": "price",
@@ -126,11 +143,15 @@ _LABELS: dict[str, str] = {
 _PLACEHOLDERS: dict[str, str] = {
     "base_url": "such as http://localhost:1234/v1",
     "api_key_env": "no key; else the variable that holds it",
+    "key_command": "in place of the variable: a program that prints the key",
+    "headers": "such as x-team=search x-gateway-key='$GATEWAY_KEY'",
+    "query": "such as api-version=2024-10-21",
     "model": "its name at the endpoint",
     "name": "the name to run it by",
     "price": "US dollars per million tokens, in and out: 0.15, 0.6",
 }
 _THOUGHTS = ("reasoning, also within the text", "answer where they stand in the text")
+_REQUEST_FIELDS = ("key_command", "headers", "query")
 _OTHER = "another endpoint"
 _OWNERS: dict[Owner, str] = {"user": "your own workbench.toml", "project": "the one next to the suites"}
 _ROWS_AROUND = 5 + len(_LABELS)
@@ -255,6 +276,8 @@ class AddModelScreen(Dialog[Added]):
         yield from self._row("base_url", self._input("base_url", start.base_url))
         yield from self._row("provider", ChoiceField(PROVIDERS, provider, self._changed, "provider"))
         yield from self._row("api_key_env", self._input("api_key_env", start.api_key_env))
+        for name in _REQUEST_FIELDS:
+            yield from self._row(name, self._input(name, getattr(start, name)))
         yield from self._row("model", self._input("model", start.model))
         if adder.known is None:
             yield from self._row("name", self._input("name", start.name))
@@ -321,7 +344,7 @@ class AddModelScreen(Dialog[Added]):
         provider = self.query_one("#provider", ChoiceField).value
         known = self._adder.known
         thoughts = THOUGHTS[self.query_one("#thoughts", ChoiceField).at]
-        names = ("base_url", "model", "api_key_env", "price")
+        names = ("base_url", "model", "api_key_env", "price", *_REQUEST_FIELDS)
         name = self._text("name") if known is None else known.name
         return TypedModel(provider, name=name, thoughts=thoughts, **{name: self._text(name) for name in names})
 
@@ -338,9 +361,11 @@ class AddModelScreen(Dialog[Added]):
         if at < len(self._presets):
             self._preset = self._presets[at]
             typed, provider = TypedModel.of_preset(self._preset), self._preset.provider
-        # Another endpoint must not get the key of the one before, so the variable is always replaced, too.
+        # Another endpoint must not get the key and the headers of the one before, so they are always replaced, too.
         self.query_one("#base_url", SafeInput).value = typed.base_url
         self.query_one("#api_key_env", SafeInput).value = typed.api_key_env
+        for name in _REQUEST_FIELDS:
+            self.query_one(f"#{name}", SafeInput).value = ""
         self.query_one("#provider", ChoiceField).choose(PROVIDERS.index(provider))
         self._changed()
 
@@ -351,6 +376,11 @@ class AddModelScreen(Dialog[Added]):
             event.input.value = ""
             self._changed()
             self._tell("error", "That may be a key, so it was removed: write the name of the variable that holds it.")
+            return
+        if event.input.id in _REQUEST_FIELDS and holds_key(event.value):
+            event.input.value = ""
+            self._changed()
+            self._tell("error", "That may hold a key, so it was removed: write $NAME, and give the variable the key.")
             return
         # The name follows the model until the user types a name.
         if event.input.id == "model" and self._adder.known is None:
@@ -411,17 +441,21 @@ class AddModelScreen(Dialog[Added]):
 
     def _of_key(self) -> tuple[Role, str]:
         variable = self._text("api_key_env").strip()
-        if not variable:
-            return "muted", "No key is sent."
+        others = environment_names(f"{self._text('headers')} {self._text('query')}")
         try:
-            if self._adder.key_is_found(variable):
-                return "passed", f"{GLYPHS.passed} The key is found in {variable}."
+            for name in filter(None, (variable, *others)):
+                if not self._adder.key_is_found(name):
+                    way_out = "put it into the environment, or into .env next to the suites"
+                    return "warned", f"{GLYPHS.warned} {name} is not set: {way_out}."
         except ConfigError as error:
             return "error", f"{GLYPHS.error} {error}"
-        return (
-            "warned",
-            f"{GLYPHS.warned} {variable} is not set: put it into the environment, or into .env next to the suites.",
-        )
+        if variable:
+            return "passed", f"{GLYPHS.passed} The key is found in {variable}."
+        if self._text("key_command").strip():
+            return "muted", "The command runs in the folder of the file, whenever the endpoint is asked."
+        if others:
+            return "passed", f"{GLYPHS.passed} {', '.join(dict.fromkeys(others))} is found."
+        return "muted", "No key is sent."
 
     def action_go(self, by: int) -> None:
         """Focus the next (1) or previous (-1) field."""
