@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tomllib
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -223,3 +224,58 @@ def test_models_with_other_headers_have_lanes_of_their_own(program: Program) -> 
         done = program.run("run", "weather.toml", "--model", "a,b", "--trust")
     assert sorted(request.headers["x-route"] for request in server.requests) == ["a", "b"]
     assert done.returncode == 1
+
+
+def test_a_gateway_is_added_and_its_settings_leave_with_its_address(program: Program) -> None:
+    program = Program(program.folder, VARIABLES)
+    program.write("weather.toml", WEATHER)
+    add = ("models", "add", "gw", "--model", "test-model", "--to", "project")
+    with serve() as server:
+        url = f"{server.url}/v1"
+        words = ["--header", "x-key=id $GATEWAY", "--header", "x-team=s", "--query", "v=1"]
+        done = program.run(*add, "--base-url", f"{url}?w=2", *words, "--key-command", "printf the-key-1234")
+        assert done.returncode == 0, done.stderr
+        (listing,) = server.listings
+        assert listing.path == "/v1/models?v=1&w=2"
+        assert (listing.headers["x-key"], listing.headers["authorization"]) == (f"id {GATEWAY}", "Bearer the-key-1234")
+        refused = program.run("models", "add", "gw", "--replace", "--price", "1,2")
+        assert refused.returncode == 2 and "that you do not trust yet" in refused.stderr
+        assert len(server.listings) == 1
+        moved = program.run("models", "add", "gw", "--replace", "--base-url", f"{server.url}/v1/x", "--no-check")
+    assert moved.returncode == 0, moved.stderr
+    written = (program.folder / "workbench.toml").read_text()
+    assert tomllib.loads(written)["models"]["gw"] == {
+        "provider": "openai",
+        "model": "test-model",
+        "base_url": f"{server.url}/v1/x",
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--header", "x y"], "--header must be words NAME=VALUE"),
+        (["--header", "x-api-key=hidden"], "--header holds what looks like a secret in 'x-api-key'"),
+        (["--query", "v=1", "--query", "v=2"], "--query has a name twice"),
+        (["--key-command", "'a"], "--key-command has an open quote"),
+        (["--key-command", "a", "--api-key-env", "A"], "--key-command gives the key that A holds too"),
+        (["--header", "Authorization=$A", "--api-key-env", "A"], "--header have an 'authorization'"),
+    ],
+)
+def test_what_cannot_be_added_is_said_by_its_option(program: Program, words: list[str], said: str) -> None:
+    done = program.run("models", "add", "gw", "--base-url", "http://127.0.0.1:9", *words)
+    assert done.returncode == 2 and said in done.stderr, done.stderr
+    assert not (program.folder / "workbench.toml").exists()
+
+
+def test_the_question_says_what_is_sent_where(program: Program) -> None:
+    program.write("weather.toml", WEATHER)
+    program.write("workbench.toml", MODEL.format(provider="openai", url="http://127.0.0.1:9/v1"))
+    asked = program.run("run", "weather.toml", "--model", "gw")
+    assert asked.returncode == 2
+    line = next(line for line in asked.stderr.splitlines() if "ask the model" in line)
+    assert line.strip() == (
+        "ask the model test-model at http://127.0.0.1:9/v1 with the key in UPSTREAM and the header "
+        "user-agent=mine x-gateway-key='id ${GATEWAY}' x-team='cost$$1' and the query api-version=2024-10-21 "
+        "sig='$GATEWAY' team='a b'"
+    )

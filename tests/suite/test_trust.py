@@ -295,8 +295,25 @@ def test_two_models_never_look_alike() -> None:
         ModelNeed("m", "http://localhost:1/v1 with the key in A_KEY"),
         ModelNeed("m at http://localhost:1/v1", "x"),
         ModelNeed("m", "http://localhost:1/v1 at x"),
+        ModelNeed("m", "http://localhost:1/v1", "A_KEY", headers=(("a", "$B"),)),
+        ModelNeed("m", "http://localhost:1/v1", "A_KEY", query=(("a", "$B"),)),
+        ModelNeed("m", "http://localhost:1/v1", "A_KEY", headers=(("a", "$B"), ("c", "d"))),
+        ModelNeed("m", "http://localhost:1/v1", "A_KEY", headers=(("a", "$B c=d"),)),
+        ModelNeed("m", "http://localhost:1/v1", command=("print", "a key")),
+        ModelNeed("m", "http://localhost:1/v1", command=("print", "a", "key")),
     ]
     assert len(set(map(str, models))) == len(models)
+
+
+def test_a_model_without_headers_keeps_the_fingerprint_that_it_always_had() -> None:
+    needs = SuiteNeeds(Path("/suites"), models=(MODEL,))
+    parts = {
+        **{"commands": [], "modules": [], "urls": [], "python": [], "environment": []},
+        "models": [{"model": "m", "url": "http://localhost:1/v1", "key": "A_KEY"}],
+    }
+    assert needs.fingerprint == hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+    for changed in (replace(MODEL, headers=(("a", "$B"),)), replace(MODEL, command=("a",))):
+        assert replace(needs, models=(changed,)).fingerprint != needs.fingerprint
 
 
 def test_a_suite_without_models_keeps_the_fingerprint_that_it_always_had() -> None:

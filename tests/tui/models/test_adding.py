@@ -303,3 +303,38 @@ async def test_what_thoughts_are_is_chosen_in_the_form(tmp_path: Path, monkeypat
                 settings = tomllib.loads((suites / "workbench.toml").read_text())["models"]["near"]
                 assert {key: value for key, value in settings.items() if key == "thoughts"} == written
                 await app.press("escape")
+
+
+async def test_headers_query_and_command_are_written_and_nothing_of_an_untrusted_file_is_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suites = suites_in(tmp_path, talk=TALK)
+    offer(monkeypatch)
+    with Server(_rain, models=document(models_document("test-model"))) as server:
+        settings = (
+            f'[models.near]\nprovider = "openai"\nmodel = "test-model"\nbase_url = "{server.url}/v1"\n'
+            f'key_command = ["touch", "{tmp_path}/ran"]\n'
+        )
+        (suites / "workbench.toml").write_text(settings)
+        variables = {"HOME": str(tmp_path), "GATEWAY": KEY}
+        async with opened(suites, size=(100, 30), variables=variables) as app:
+            await app.press("m", "down", "e")
+            assert f"touch {tmp_path}/ran"[:60] in app.screen
+            assert "The command runs in the folder of the file" in app.screen
+            await to(app, "headers")
+            app.app.post_message(events.Paste(f"x-key={KEY}"))
+            await app.until(lambda: "That may hold a key, so it was removed" in app.screen)
+            assert KEY not in app.screen
+            await typed(app, "x-key='a $GATEWAY' x-team=s")
+            await to(app, "query")
+            await typed(app, "v=1 w")
+            await app.press("enter")
+            assert "must be words NAME=VALUE" in app.screen
+            await app.press("backspace", "backspace", "enter")
+            await app.until(lambda: "near stands in a workbench.toml that you do not trust yet" in app.screen)
+            assert server.listings == [] and not (tmp_path / "ran").exists()
+            await app.press("enter")
+            await app.until(lambda: "Change near" not in app.screen)
+    near = tomllib.loads((suites / "workbench.toml").read_text())["models"]["near"]
+    assert near["headers"] == {"x-key": "a $GATEWAY", "x-team": "s"}
+    assert (near["query"], near["key_command"]) == ({"v": "1"}, ["touch", f"{tmp_path}/ran"])
