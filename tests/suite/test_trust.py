@@ -308,7 +308,11 @@ def test_two_models_never_look_alike() -> None:
 def test_a_model_without_headers_keeps_the_fingerprint_that_it_always_had() -> None:
     needs = SuiteNeeds(Path("/suites"), models=(MODEL,))
     parts = {
-        **{"commands": [], "modules": [], "urls": [], "python": [], "environment": []},
+        "commands": [],
+        "modules": [],
+        "urls": [],
+        "python": [],
+        "environment": [],
         "models": [{"model": "m", "url": "http://localhost:1/v1", "key": "A_KEY"}],
     }
     assert needs.fingerprint == hashlib.sha256(json.dumps(parts).encode()).hexdigest()
