@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 from urllib.parse import urlsplit
 
-from workbench.config.clouds import CLOUDS, SETTINGS_OF, CloudSettings, default_api, setting_problems
+from workbench.config.clouds import CLOUDS, SETTINGS_OF, CloudSettings, default_api, is_signed_header, setting_problems
 from workbench.config.folders import SETTINGS_NAME, folder_of, project_file, project_folder
 from workbench.config.models import (
     OWN_URLS,
@@ -570,6 +570,8 @@ class TypedModel:
             problems["key_command"] = f"gives the key that {variable} holds too: leave one of them out"
         elif has_key_header and (command or variable):
             problems["headers"] = "have an 'authorization', which holds the key: leave it or the key out"
+        elif provider in CLOUDS and any(map(is_signed_header, headers)):
+            problems["headers"] = "have one that the SDK of the cloud sets: leave it out"
         if problems:
             raise AddingError(problems)
         if not (variable or command or has_key_header):
