@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from typing import Any, Protocol
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import httpx2
 from mcp.client.auth import OAuthClientProvider, OAuthFlowError, OAuthRegistrationError, OAuthTokenError
@@ -330,6 +331,21 @@ def _choose_method(provider: OAuthClientProvider) -> None:
         client.token_endpoint_auth_method = "client_secret_post"
 
 
+def _is_basic(request: httpx2.Request) -> bool:
+    return request.headers.get("authorization", "").startswith("Basic ")
+
+
+def _with_secret_in_form(request: httpx2.Request) -> httpx2.Request:
+    """Return a request for a token that has the client's id and secret in its form.
+
+    A client that was registered by hand may be known for either way, and only the authorization server knows which."""
+    told = base64.b64decode(request.headers["authorization"].partition(" ")[2]).decode()
+    client_id, _, secret = told.partition(":")
+    form = dict(parse_qsl(request.content.decode()))
+    form |= {"client_id": unquote(client_id), "client_secret": unquote(secret)}
+    return httpx2.Request("POST", request.url, data=form)
+
+
 class _Requests:
     """Sends the requests of one flow, and explains its failure."""
 
@@ -382,6 +398,8 @@ class _Requests:
             while True:
                 if outgoing is not request:
                     answer = await self._send(client, outgoing)
+                    if self.error_code() == "invalid_client" and _is_basic(outgoing):
+                        answer = await self._send(client, _with_secret_in_form(outgoing))
                 elif refusal is not None:
                     answer, refusal = refusal, None
                     answer.request = request

@@ -1,98 +1,116 @@
-"""A server behind OAuth, over streamable HTTP: `PORT`. Prints the port it listens on.
+"""A server behind OAuth, over streamable HTTP or server-sent events: `(http | sse) PORT`. Prints its port.
 
-It is its own authorization server, and everyone who asks is let in at once. `POST /control/WHAT` does what a person
-behind it might do, and `GET /control` tells what was asked of it.
+It is its own authorization server, and lets everyone in at once. `POST /control/WHAT` does what the people behind it
+might do, and `GET /control/grants` says what it was asked for. A machine has the client `robot` with the secret
+`robot-secret-4711`, sent as `machine-takes` says.
 """
 
 import asyncio
+import base64
+import secrets
 import socket
 import sys
-from typing import Any
+import time
 from urllib.parse import parse_qs
 
 import uvicorn
 from fastmcp import FastMCP
 from fastmcp.server.auth.providers.in_memory import InMemoryOAuthProvider
+from mcp.server.auth.provider import AccessToken
 from mcp.server.auth.settings import ClientRegistrationOptions
 from mcp.shared.auth import OAuthClientInformationFull
+from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-SCOPE = "use"
+SCOPES = ["use", "admin"]
+ROBOT = ("robot", "robot-secret-4711")
 
 
-def server_at(port: int) -> tuple[ASGIApp, list[str]]:
-    """Returns the app and the grants that it is asked for, in their order."""
-    grants: list[str] = []
-    options = ClientRegistrationOptions(enabled=True, valid_scopes=[SCOPE], default_scopes=[SCOPE])
-    provider = InMemoryOAuthProvider(
-        base_url=f"http://127.0.0.1:{port}", client_registration_options=options, required_scopes=[SCOPE]
-    )
-    server = FastMCP("guarded", auth=provider)
-    meeting = asyncio.Barrier(5)
+class Guarded:
+    def __init__(self, port: int) -> None:
+        self.grants: list[str] = []
+        options = ClientRegistrationOptions(enabled=True, valid_scopes=SCOPES, default_scopes=SCOPES[:1])
+        self.provider = InMemoryOAuthProvider(
+            base_url=f"http://127.0.0.1:{port}", client_registration_options=options, required_scopes=SCOPES[:1]
+        )
+        self.server = FastMCP("guarded", auth=self.provider)
+        self._meeting = asyncio.Barrier(5)
+        self.server.tool(self.add, annotations={"readOnlyHint": True})
+        self.server.tool(self.meet)
+        self.server.custom_route("/control/{what}", methods=["GET", "POST"])(self._control)
 
-    @server.tool(annotations={"readOnlyHint": True})
-    def add(a: int, b: int) -> int:
-        """Adds two numbers."""
+    def add(self, a: int, b: int) -> int:
+        """Add two numbers."""
         return a + b
 
-    @server.tool
-    async def meet() -> str:
-        """Answers when five calls are under way."""
-        await meeting.wait()
+    async def meet(self) -> str:
+        """Answer when five calls are under way."""
+        await self._meeting.wait()
         return "met"
 
-    @server.custom_route("/control/{what}", methods=["GET", "POST"])
-    async def control(request: Request) -> Response:
+    async def _control(self, request: Request) -> Response:
+        provider = self.provider
         match request.path_params["what"]:
             case "grants":
-                return JSONResponse(grants)
+                return JSONResponse(self.grants)
             case "end-access":
                 provider.access_tokens.clear()
             case "revoke":
                 provider.access_tokens.clear()
                 provider.refresh_tokens.clear()
             case "register":
-                document: dict[str, Any] = await request.json()
-                await provider.register_client(OAuthClientInformationFull.model_validate(document))
+                await provider.register_client(OAuthClientInformationFull.model_validate(await request.json()))
         return Response(status_code=204)
 
-    return counted(server.http_app(), grants), grants
+    def counting(self, app: ASGIApp) -> ASGIApp:
+        """Note each registration and each request for a token, and answer those of the machine."""
+
+        async def asgi(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] == "http" and scope["path"] == "/register":
+                self.grants.append("register")
+            if scope["type"] != "http" or scope["path"] != "/token":
+                return await app(scope, receive, send)
+            request = Request(scope, receive)
+            body = await request.body()
+            form = {name: values[0] for name, values in parse_qs(body.decode()).items()}
+            self.grants.append(form["grant_type"])
+            if form["grant_type"] == "client_credentials":
+                return await self._machine(request, form)(scope, receive, send)
+
+            async def again() -> dict[str, object]:
+                return {"type": "http.request", "body": body}
+
+            return await app(scope, again, send)
+
+        return asgi
+
+    def _machine(self, request: Request, form: dict[str, str]) -> Response:
+        scheme, _, told = request.headers.get("authorization", "").partition(" ")
+        if scheme != "Basic" or tuple(base64.b64decode(told).decode().split(":")) != ROBOT:
+            return JSONResponse({"error": "invalid_client", "error_description": "no such client"}, 401)
+        token, scopes = f"machine-{secrets.token_hex(16)}", form.get("scope", SCOPES[0]).split()
+        ends = int(time.time()) + 3600
+        self.provider.access_tokens[token] = AccessToken(
+            token=token, client_id=ROBOT[0], scopes=scopes, expires_at=ends
+        )
+        return JSONResponse({"access_token": token, "token_type": "bearer", "expires_in": 3600})
 
 
-def counted(app: ASGIApp, grants: list[str]) -> ASGIApp:
-    """Notes the grant of each request for a token, and the address of each registration."""
-
-    async def asgi(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] == "/register":
-            grants.append("register")
-        if scope["type"] != "http" or scope["path"] != "/token":
-            return await app(scope, receive, send)
-        body = await receive()
-        grants.append(parse_qs(body.get("body", b"").decode())["grant_type"][0])
-        replayed = [body]
-
-        async def again() -> Message:
-            return replayed.pop() if replayed else await receive()
-
-        return await app(scope, again, send)
-
-    return asgi
-
-
-async def serve(port: int) -> None:
+async def serve(speaks: str, port: int) -> None:
     listening = socket.create_server(("127.0.0.1", port))
     port = listening.getsockname()[1]
-    app, _ = server_at(port)
+    guarded = Guarded(port)
+    app: Starlette = guarded.server.http_app(transport="sse" if speaks == "sse" else "http")
     sys.stdout.write(f"{port}\n")
     sys.stdout.flush()
-    config = uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1)
+    config = uvicorn.Config(guarded.counting(app), log_level="critical", timeout_graceful_shutdown=1)
     await uvicorn.Server(config).serve([listening])
 
 
 def main() -> int:
-    asyncio.run(serve(int(sys.argv[1])))
+    asyncio.run(serve(sys.argv[1], int(sys.argv[2])))
     return 0
 
 
