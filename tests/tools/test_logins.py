@@ -264,17 +264,21 @@ FAILURES: dict[str, tuple[Pages, str]] = {
         lambda origin: {"/as": document(told(origin, registration_endpoint="http://other.test/register"))},
         "it leads to http://other.test/register, which has no TLS: nothing was sent there",
     ),
-    "an answer that is none": (
-        lambda origin: {"/authorize": redirected("error=access_denied&error_description=Not+%1B%5B31mtoday")},
-        "the authorization server says",
+    "a registration that is none": (
+        lambda _: {"/register": document({"clientId": "c"}, 201)},
+        "/register answers with something else than OAuth describes",
+    ),
+    "a refusal by the person": (
+        lambda _: {"/authorize": redirected("error=access_denied&error_description=Not+%1B%5B31mtoday")},
+        "refused the login",
     ),
     "no token": (
-        lambda origin: {"/authorize": redirected("code=abc"), "/token": document({"error": "server_error"}, 503)},
+        lambda _: {"/authorize": redirected("code=abc"), "/token": document({"error": "server_error"}, 503)},
         "/token answers with 503 Service Unavailable (server_error)",
     ),
     "a token that is none": (
-        lambda origin: {"/authorize": redirected("code=abc"), "/token": document(["no"])},
-        "/token answers with 200 OK",
+        lambda _: {"/authorize": redirected("code=abc"), "/token": document({"accessToken": "tok-4711"})},
+        "/token answers with something else than OAuth describes",
     ),
 }
 
@@ -322,7 +326,7 @@ async def test_a_login_that_fails_says_why_and_stores_nothing(program: Program, 
         definition = Server.model_validate({"name": "guarded", "url": f"{raw.url}/mcp", "auth": "oauth"})
         login = Login(program, definition)
         message = await login.fails()
-    assert says in message and "\n" not in message
+    assert says in message and "\n" not in message and "tok-4711" not in message
     assert not login.stored.exists()
 
 

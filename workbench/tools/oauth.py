@@ -37,6 +37,7 @@ from workbench.tools.answer import clean_text
 from workbench.tools.connection import first_line
 from workbench.tools.login_file import LoginFile, LoginFileError, LoginSettings, StoredLogin
 from workbench.tools.redirect import LoginError, RedirectAnswer
+from workbench.tools.servers import silence_sdk_logging
 
 _MAX_ANSWER_BYTES = 1 << 20
 
@@ -78,6 +79,8 @@ class ServerLogin:
         self._timeout_s = timeout_s
         self._login: StoredLogin | None = None
         self._renewing = asyncio.Lock()
+        # The SDK logs errors with what was answered, which may be a token.
+        silence_sdk_logging()
 
     async def token(self, refused: str | None = None) -> str:
         """Return a token that is valid, and is not the one that was `refused`; renewed if necessary.
@@ -436,9 +439,11 @@ class _Requests:
             return f"{where} does not answer within {seconds_text(self._timeout_s)}"
         if isinstance(error, httpx2.HTTPError):
             return f"{where} cannot be reached ({self._clean(first_line(error))})"
-        if isinstance(error, OAuthTokenError) and self._answer is not None:
+        refused = self._answer is not None and self._answer.status_code >= 400
+        if isinstance(error, OAuthTokenError | OAuthRegistrationError) and refused:
             return self.last_refusal()
-        if isinstance(error, ValidationError):
+        # The errors of the SDK quote what was answered, which may be a token.
+        if isinstance(error, OAuthTokenError | OAuthRegistrationError | ValidationError):
             return f"{where} answers with something else than OAuth describes"
         return self._clean(first_line(error))
 
@@ -447,7 +452,8 @@ class _Requests:
         known = provider.context.oauth_metadata is not None
         if not known and not self._asks:
             return "it does not ask for a login: remove auth, or look at its address"
-        if isinstance(error, OAuthRegistrationError):
+        refused = self._answer is not None and self._answer.status_code >= 400
+        if isinstance(error, OAuthRegistrationError) and refused:
             if not known:
                 return "it does not say where to log in: look at its address, or give it a token in headers"
             return (

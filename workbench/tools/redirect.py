@@ -89,7 +89,7 @@ class Redirect:
             return None
         if "error" in values:
             why = values.get("error_description") or values["error"]
-            answer.set_exception(LoginError(f"was not logged in to: the authorization server says {why!r}"))
+            answer.set_exception(LoginError(f"refused the login ({why}): log in again, and allow it"))
         else:
             answer.set_result(RedirectAnswer(values["code"], values["state"], values.get("iss")))
         return None

@@ -274,7 +274,7 @@ class Session:
 
     async def _start(self, launched: Callable[[], object]) -> None:
         await asyncio.to_thread(importlib.import_module, "mcp")
-        _silence_sdk_logging()
+        silence_sdk_logging()
         if self._down is not None:
             raise self._gone()
         loop = asyncio.get_running_loop()
@@ -533,7 +533,7 @@ def _is_text(arguments: Mapping[str, JsonValue]) -> bool:
     return True
 
 
-def _silence_sdk_logging() -> None:
+def silence_sdk_logging() -> None:
     """Keep the log lines of the SDK and its HTTP client off the terminal."""
     # The server's own log and the errors of this module have everything of interest.
     for name in ("mcp", "client", "httpx2", "httpcore2"):
