@@ -308,6 +308,33 @@ def test_a_problem_deep_inside_a_list_over_several_lines_has_the_line_of_its_val
 
 # --- servers, tools and mocks
 
+LOGIN = "auth = 'oauth'\n"
+LOGINS = [
+    ("client_id = 'c'\nissuer = 'http://as'\nclient_secret = 'hush' #!",
+     "servers[0].client_secret", "a suite holds no secret", "${NAME}"),
+    ("client_id = 'c$'#!", "servers[0].client_id", "`$`", "$$"),
+    ("client_id = 'c'\nissuer = 'as.test' #!", "servers[0].issuer", "not a web address", "https://"),
+    ("scope = 'a  b' #!", "servers[0].scope", "is not a scope", "single spaces"),
+    ("headers = { authorization = 'Bearer $T' } #!", "servers[0].headers.authorization", "sends this header", "remove"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("keys", "lacks"),
+    [
+        ("auth = 'oauth'\nclient_secret = '$S'", ["client_id", "issuer"]),
+        ("auth = 'oauth'\nclient_secret = '$S'\nclient_id = 'c'", ["issuer"]),
+        ("auth = 'client_credentials'", ["client_id", "client_secret", "issuer"]),
+        ("auth = 'client_credentials'\nclient_id = '$C'\nclient_secret = '$S'\nissuer = 'https://as.test'", []),
+        ("auth = 'oauth'\nclient_id = 'c'\nscope = 'read write'", []),
+    ],
+)
+def test_a_login_names_what_it_needs(keys: str, lacks: list[str]) -> None:
+    file = parsed(HEAD + f"[[servers]]\nname = 's'\nurl = 'http://x'\n{keys}\n" + CASE)
+    assert [problem.where for problem in file.problems] == ["servers[0]"] * len(lacks)
+    for problem, key in zip(file.problems, lacks, strict=True):
+        assert problem.message.endswith(f"needs `{key}`")
+
 
 @pytest.mark.parametrize(
     ("lines", "where", "says", "hint"),
@@ -325,6 +352,11 @@ def test_a_problem_deep_inside_a_list_over_several_lines_has_the_line_of_its_val
         ("[[servers]]\nname = 's'\nurl = 'example.test' #!", "servers[0].url", "not a web address", "https://"),
         ("[[servers]]\nname = 's'\nurl = 'http://[' #!", "servers[0].url", "not a web address", ""),
         ("[[servers]]\nname = 's'\nurl = 'file:///x' #!", "servers[0].url", "not a web address", ""),
+        ("[[servers]]\nname = 's'\ncommand = ['x']\nauth = 'oauth' #!", "servers[0].auth", "needs `url`", "remove"),
+        ("[[servers]]\nname = 's'\nurl = 'http://x'\nauth = 'basic' #!", "servers[0].auth", "must be `oauth` or", ""),
+        ("[[servers]]\nname = 's'\nurl = 'http://x'\nscope = 'a' #!", "servers[0].scope", "needs `auth`", "remove"),
+        *((f"[[servers]]\nname = 's'\nurl = 'http://x'\n{LOGIN}{lines}", place, says, hint)
+          for lines, place, says, hint in LOGINS),
         ("[[servers]]\nname = 's'\nmodule = 'my_server.py' #!", "servers[0].module", "a file name", '"my_server"'),
         ("[[servers]]\nname = 's'\nmodule = 'my-server' #!", "servers[0].module", "not a Python name", ""),
         ("[[servers]]\nname = 's'\ncommand = ['x']\nenv = { A = 'cost $5' } #!", "servers[0].env.A", "`$`", "$$"),

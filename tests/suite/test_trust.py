@@ -117,13 +117,28 @@ ADDRESSES = [
     'url = "http://x/"\ntransport = "sse"',
     'url = "http://x/ over sse"',
     'url = "http://x/"\nheaders = { A = "a http://x/" }',
-]
+    'url = "http://x/ with your OAuth login, given by the authorization server that it names"',
+    *(f'url = "http://x/"\nauth = "{keys}' for keys in (
+        'oauth"',
+        'oauth"\nissuer = "http://as/"',
+        'oauth"\nclient_id = "c"',
+        'oauth"\nclient_id = "c with the secret $S"\nissuer = "http://as/"',
+        'oauth"\nclient_id = "c"\nclient_secret = "$S"\nissuer = "http://as/"',
+        'client_credentials"\nclient_id = "c"\nclient_secret = "$S"\nissuer = "http://as/"',
+        'client_credentials"\nclient_id = "c"\nclient_secret = "$S"\nissuer = "http://as/"\nscope = "use"',
+    )),
+]  # fmt: skip
 
 
 def test_two_addresses_never_look_alike_nor_share_a_fingerprint() -> None:
     needs = [needs_of(f'{HEAD}[[servers]]\nname = "s"\n{address}\n{CASE}') for address in ADDRESSES]
     assert len({need.lines() for need in needs}) == len(ADDRESSES)
     assert len({need.fingerprint for need in needs}) == len(ADDRESSES)
+    assert needs[-1].lines() == (
+        "open the address: http://x/ with a token for a machine for the scope use as the client c with the secret '$S'"
+        ", given by http://as/ alone",
+        "read the environment variable: S",
+    )
 
 
 PYTHON = "{ python = 'm:f' }"

@@ -42,6 +42,9 @@ from workbench.suite.problems import (
     written,
 )
 
+_SCOPE = late_pattern(r"[!#-\[\]-~]+( [!#-\[\]-~]+)*")
+"""One or several scopes (RFC 6749, section 3.3)."""
+
 STATISTICS: tuple[Statistic, ...] = get_args(Statistic)
 """Every statistic that an aggregate can have."""
 
@@ -286,6 +289,11 @@ def _auth_rules(server: dict[str, object], place: Place) -> Iterator[Finding]:
     issuer = server.get("issuer")
     if isinstance(issuer, str) and issuer and not _is_web_address(issuer):
         yield Finding((*place, "issuer"), f"{quoted(issuer)} is not a web address", "write https://host")
+    scope = server.get("scope")
+    if isinstance(scope, str) and scope and not _SCOPE.fullmatch(scope):
+        yield Finding(
+            (*place, "scope"), f"{quoted(scope)} is not a scope", "write words with single spaces: read write"
+        )
     for name in table(server.get("headers")):
         if name.lower() == "authorization":
             message = "`auth` sends this header itself"

@@ -396,6 +396,10 @@ def _subject_rows(table: Table) -> Iterator[FormRow]:
     yield from unknown_rows(subject, place, 1, tuple(Subject.model_fields))
 
 
+_OF_LOGIN = ("client_id", "client_secret", "issuer", "scope")
+"""The keys of a server about its login, shown when it has one."""
+
+
 def _server_rows(_: FormSource, place: Place, server: Table) -> Iterator[FormRow]:
     yield named_row(place, server)
     indent = 1 + DETAIL
@@ -413,6 +417,9 @@ def _server_rows(_: FormSource, place: Place, server: Table) -> Iterator[FormRow
         fields.insert(0, Field("cwd", "text", "the suite's folder", rare=True))
     if "url" in server or "transport" in server:
         fields.append(Field("transport", "choice", "http", choices=("http", "sse"), rare=True))
+    if "url" in server or "auth" in server:
+        fields.append(Field("auth", "choice", choices=("oauth", "client_credentials"), rare=True))
+    fields += (Field(key, "text", rare=True) for key in _OF_LOGIN if "auth" in server or key in server)
     if "module" in server or "object" in server:
         fields.append(Field("object", "text", "mcp", rare=True))
     for field in fields:
@@ -421,19 +428,7 @@ def _server_rows(_: FormSource, place: Place, server: Table) -> Iterator[FormRow
     for key, beside in (("env", "command"), ("headers", "url")):
         if key in server or beside in server:
             yield from _map_rows(server, (*place, key), indent)
-    known = (
-        "name",
-        *REACHED,
-        "prefix",
-        "protocol",
-        "start_timeout_s",
-        "call_timeout_s",
-        "transport",
-        "object",
-        "cwd",
-        "env",
-        "headers",
-    )
+    known = ("name", *REACHED, "env", "headers", *_keys_of(fields))
     yield from unknown_rows(server, place, indent, known)
 
 
