@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import stat
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from workbench.tools.connection import TimeLimits
 from workbench.tools.mcp_server import McpServer
 from workbench.trajectory.events import ServerOutput
 
+IMPATIENT_TO_END = TimeLimits(polite_s=0.1, terminate_s=0.1)
 IMPATIENT = TimeLimits(start_s=0.5, call_s=0.5, polite_s=0.2, terminate_s=0.2)
 WAIT_FOREVER = "import threading; threading.Event().wait()"
 ADD = {"a": 1, "b": 2}
@@ -272,3 +274,31 @@ async def test_a_call_while_the_server_goes_down_says_how_it_ended(open_server: 
         assert str(found).startswith("server 'bench' ended with exit code 5")
         assert found.output is not None
         assert found.output.lines == ("the disk is full",)
+
+
+NPX = """#!{python}
+import signal, sys, time
+
+def take_back(*_):
+    time.sleep(1)
+    open("taken back", "w").close()
+    sys.exit(1)
+
+signal.signal(signal.SIGTERM, take_back)
+open("downloading", "w").close()
+signal.pause()
+"""
+
+
+async def test_npm_has_the_time_to_take_back_a_download(open_server: OpenServer, tmp_path: Path) -> None:
+    npx = tmp_path / "npx"
+    npx.write_text(NPX.replace("{python}", sys.executable))
+    npx.chmod(0o755)
+    os.mkfifo(tmp_path / "downloading")
+    server = open_server(str(npx), "-y", "x", folder=tmp_path, limits=IMPATIENT_TO_END)
+    start = asyncio.create_task(server.start())
+    await asyncio.to_thread((tmp_path / "downloading").read_bytes)
+    await server.close()
+    assert (tmp_path / "taken back").exists()
+    with pytest.raises(ServerError):
+        await start

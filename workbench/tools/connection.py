@@ -73,7 +73,8 @@ class TimeLimits:
     `start_s` is for starting and listing its tools, without the download of a launcher such as `npx`, which may take
     `download_s`. `call_s` is for one call, and counts anew with each report of progress. `polite_s` is for ending after
     its input was closed, and `terminate_s` for ending after SIGTERM. `probe_s` is for answering `server/discover` once
-    the question is read, and `greeting_s` then for answering `initialize`."""
+    the question is read, and `greeting_s` then for answering `initialize`. `rollback_s` is for a package manager that
+    takes back a download after SIGTERM."""
 
     start_s: float = 60.0
     call_s: float = 60.0
@@ -82,6 +83,7 @@ class TimeLimits:
     probe_s: float = 2.0
     greeting_s: float = 3.0
     download_s: float = 300.0
+    rollback_s: float = 20.0
 
     @property
     def close_s(self) -> float:
@@ -134,6 +136,10 @@ class Connection(Protocol):
     @property
     def closed(self) -> bool:
         """Whether the connection can no longer carry messages."""
+
+    @property
+    def rollback_s(self) -> float:
+        """The further seconds that closing may take now, because a package manager takes back a download."""
 
     @property
     def lost(self) -> asyncio.Future[None]:

@@ -106,6 +106,10 @@ class ModuleConnection:
             return f"cannot be started: {self._error_in_words()}"
         return f"does not speak MCP as expected: {first_line(error)}"
 
+    @property
+    def rollback_s(self) -> float:
+        return 0.0
+
     def advice(self) -> str:
         return ""
 

@@ -45,6 +45,11 @@ def launcher_of(command: Sequence[str]) -> str | None:
     return None
 
 
+def rolls_back(command: Sequence[str]) -> bool:
+    """Return whether a command is npm's, which takes back a download that is ended, and leaves half of it if killed."""
+    return (launcher_of(command) or "").partition(" ")[0] in ("npx", "npm")
+
+
 def forwards(command: Sequence[str]) -> bool:
     """Return whether a command reads what is meant for the server, and passes it on later."""
     return program_name(command[0]) in _FORWARDING

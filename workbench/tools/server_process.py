@@ -31,7 +31,7 @@ from workbench.numerals import count_text
 from workbench.suite.model import Server
 from workbench.tools.answer import clean_json
 from workbench.tools.connection import TimeLimits, filled, first_line, inherited_variables
-from workbench.tools.launchers import forwards
+from workbench.tools.launchers import forwards, rolls_back
 from workbench.tools.listings import digest, readable_name
 from workbench.tools.start_advice import start_advice
 from workbench.tools.watched_start import MARK, end_marked, packed
@@ -234,7 +234,9 @@ class StdioTransport:
     killed: a watcher in the group waits for that.
 
     On exit, its standard input is closed. A process that does not end within `polite_s` seconds gets SIGTERM, and after
-    another `terminate_s` SIGKILL. Entering raises OSError if the command cannot be started."""
+    another `terminate_s` SIGKILL. With `rollback_s`, a command that has sent no message yet gets SIGTERM at once, and
+    so many seconds: npm takes back a download then, and a killed npm leaves half of a package, which it never completes.
+    Entering raises OSError if the command cannot be started."""
 
     def __init__(
         self,
@@ -245,6 +247,7 @@ class StdioTransport:
         log: ServerLog,
         polite_s: float,
         terminate_s: float,
+        rollback_s: float = 0.0,
     ) -> None:
         self._command = command
         self._folder = folder
@@ -252,6 +255,7 @@ class StdioTransport:
         self._log = log
         self._polite_s = polite_s
         self._terminate_s = terminate_s
+        self._rollback_s = rollback_s
         self._process: asyncio.subprocess.Process | None = None
         self._mark = new_mark()
         self._watcher: socket.socket | None = None
@@ -335,7 +339,15 @@ class StdioTransport:
             signal_group(self._process, hard=True)
             self._end_left_behind(self._process)
 
+    @property
+    def rollback_s(self) -> float:
+        """The seconds that the process may take to roll back a download, 0 once it has sent a message."""
+        return self._rollback_s
+
     async def _end(self, process: asyncio.subprocess.Process, closed_by_server: bool) -> None:
+        if self._rollback_s and not closed_by_server:
+            signal_group(process, hard=False)
+            await ends_within(process, self._rollback_s)
         ended = await ends_within(process, self._polite_s)
         if closed_by_server:
             self.own_exit_code = process.returncode
@@ -378,6 +390,7 @@ class StdioTransport:
                 if message is None:
                     self._note_stray_line(line)
                     continue
+                self._rollback_s = 0.0
                 try:
                     await to_client.send(SessionMessage(message))
                 except (anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -664,6 +677,7 @@ class CommandConnection:
             log=self._log,
             polite_s=self._limits.polite_s,
             terminate_s=self._limits.terminate_s,
+            rollback_s=self._limits.rollback_s if rolls_back(self._command) else 0.0,
         )
         try:
             return await self._transport.__aenter__()
@@ -699,6 +713,10 @@ class CommandConnection:
         if self._transport is not None and self._transport.overlong:
             return self.why_lost(error)
         return f"does not speak MCP as expected: {first_line(error)}"
+
+    @property
+    def rollback_s(self) -> float:
+        return 0.0 if self._transport is None else self._transport.rollback_s
 
     def advice(self) -> str:
         # A program that is not there needs no variables.

@@ -437,7 +437,7 @@ class Session:
             stop.set_result(None)
             if self._connecting:
                 self._cancel_owner()
-        await asyncio.wait({owner}, timeout=self._limits.close_s)
+        await asyncio.wait({owner}, timeout=self._limits.close_s + self._connection.rollback_s)
         if not owner.done():
             self._connection.kill()
             self._cancel_owner()

@@ -163,6 +163,10 @@ class UrlConnection:
             return f"answers with {self._refusal}{self._advice(self._refusal)}"
         return self._in_words(error) or f"does not speak MCP as expected: {reason}"
 
+    @property
+    def rollback_s(self) -> float:
+        return 0.0
+
     def advice(self) -> str:
         return ""
 
