@@ -13,7 +13,7 @@ from workbench.config.folders import Folders
 from workbench.config.models import PRESETS, ConfigError, ModelSpec, Preset, Price
 from workbench.config.program import Program, program_in
 from workbench.config.settings_file import read_settings
-from workbench.evaluation.model_list import (
+from workbench.evaluation.typed_model import (
     AddingError,
     TypedModel,
     add_model,

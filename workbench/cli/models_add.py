@@ -69,7 +69,8 @@ def execute(arguments: argparse.Namespace) -> int:
     from workbench.cli.redaction import begin_program, warn, write
     from workbench.config.folders import folder_of
     from workbench.config.models import ConfigError
-    from workbench.evaluation.model_list import (
+    from workbench.evaluation.model_list import why_not_checked
+    from workbench.evaluation.typed_model import (
         CLOUD_FIELDS,
         AddingError,
         TypedModel,
@@ -81,7 +82,6 @@ def execute(arguments: argparse.Namespace) -> int:
         owner_of,
         settings_file,
         usual_owner,
-        why_not_checked,
     )
     from workbench.suite.project import find_suites
     from workbench.suite.suite_file import load_suite

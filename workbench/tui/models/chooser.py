@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING
 from workbench.authoring.open_suite import OpenSuite
 from workbench.config import models as presets
 from workbench.config.models import ConfigError, ModelSpec
-from workbench.evaluation.model_list import KnownEndpoint, known_endpoints, named_model, why_not_checked, with_models
+from workbench.evaluation.model_list import (
+    KnownEndpoint,
+    known_endpoints,
+    why_not_checked,
+    with_models,
+)
+from workbench.evaluation.typed_model import (
+    named_model,
+)
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import model_label, one_line
 from workbench.suite.settings import models_of

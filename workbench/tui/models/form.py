@@ -18,10 +18,10 @@ from workbench.config.program import Program
 from workbench.config.request_checks import holds_key
 from workbench.config.variables import environment_names
 from workbench.dataclasses import dataclass
-from workbench.evaluation.model_list import (
+from workbench.evaluation.model_list import KnownEndpoint
+from workbench.evaluation.typed_model import (
     AddingError,
     Field,
-    KnownEndpoint,
     NameTakenError,
     Owner,
     TypedModel,
