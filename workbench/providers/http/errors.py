@@ -438,7 +438,7 @@ class EndpointErrors:
         sentence, retryable = refusal.sentence(self.spec), refusal.is_retryable(refused.headers)
         of_cloud = refusal_of(self.spec, refused.status, refused.headers, refusal.body)
         if of_cloud is not None:
-            sentence = of_cloud.sentence.format(why=refusal.why)
+            sentence = f"{of_cloud.predicate} {refusal.why}: {of_cloud.way_out}"
             if of_cloud.retryable is not None:
                 retryable = of_cloud.retryable
         return self.error(sentence, retryable=retryable, retry_after_s=asked_wait_s(refused.headers, self.now()))
