@@ -143,6 +143,16 @@ MAX_LISTING_PAGES = Limit(100, "goes on after {limit} pages", "let it list more 
 MAX_CALL_S = Limit(3_600, "still reports progress after {limit} s", "let it do less in one call")
 """Seconds of one call whose progress extends its own limit. A server that reports without end would never be left."""
 
+MAX_SERVED_RUNS = 16
+"""Runs that have servers with `state = "run"` at a time; others wait. A server takes 70 to 80 MB."""
+
+MAX_FAILED_STARTS = Limit(
+    3,
+    "server {server!r} failed to start {limit} times in a row, and is not started again in this batch ({error})",
+    "run the rest of the batch when it starts",
+)
+"""Starts of servers with `state = "run"` that fail in a row. Each may take as long as the limit of a start."""
+
 MAX_PROGRESS_CHARS = 200
 """Characters kept of a progress notice, which is shown in one line."""
 

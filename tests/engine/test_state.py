@@ -229,3 +229,49 @@ def test_a_recorded_run_is_graded_again_by_what_its_tools_said_then(
     (tmp_path / "shop.toml").write_text(SHOP + CASE.format(final=final))
     done = Program(tmp_path).run("grade", "runs", "--suite", "shop.toml")
     assert (done.returncode, says in done.stdout + done.stderr) == (code, True), done.stdout + done.stderr
+
+
+SERVERS = """format = 1
+name = "Shop"
+execute = true
+
+[[servers]]
+name = "shop"
+command = ["shop"]
+{state}
+
+[[cases]]
+name = "One"
+user = "Pay."
+final = {{ state = [{{ tool = "get_order", result = 1 }}] }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        (SERVERS.format(state=""), "servers[0].state", "its state is that of all runs together"),
+        (SERVERS.format(state='state = "run"'), "", ""),
+        (SERVERS.format(state="") + '[[mocks]]\ntool = "get_order"\nresult = 1\n', "tool", "says the same whatever"),
+        (SHOP + CASE.format(final=STATE), "", ""),
+        (
+            SHOP.replace(":get", ':get"\nstate = "batch')
+            .replace(":pay", ':pay"\nstate = "batch')
+            .replace(":open_order", ':open_order"\nstate = "batch')
+            + CASE.format(final=STATE),
+            "mocks[0].state",
+            "its state is that of all runs together",
+        ),
+        (SERVERS.format(state='state = "each"'), "servers[0].state", 'must be `run` or `batch`, not the text "each"'),
+        (SHOP + CASE.format(final="[cases.final]"), "final", "`final` needs `changes` or `state`"),
+        (SHOP + CASE.format(final='[cases.final]\nreaders = ["x"]\nstate = []'), "readers", "needs `changes`"),
+        (SHOP + CASE.format(final=STATE.replace("paid", 'paid", goal = "x')), "", ""),
+        (SHOP + CASE.format(final=STATE + "weight = 1"), "weight", "unknown key `weight` in a final state"),
+        (SHOP + CASE.format(final=STATE.replace("{ has", "{ weight = 1, has")), "weight", "has no meaning in `final`"),
+        (SHOP + CASE.format(final="[cases.final]\nsays = ['x']\nchanges = []"), "says", "unknown key `says`"),
+        (SHOP + CASE.format(final=STATE.replace('"get_order"', '"got_order"')), "tool", "calls 'got_order', but there"),
+    ],
+)
+def test_a_suite_is_told_what_is_wrong_or_shared(text: str, place: str, message: str) -> None:
+    found = [f"{problem.where}: {problem.message}" for problem in parse_suite(text, Path("shop.toml")).problems]
+    assert any(place in each and message in each for each in found) if message else found == [], found

@@ -102,6 +102,7 @@ class Batch:
                     workers.append(self._work(lane))
             await asyncio.gather(*workers)
         finally:
+            self._context.servers.drop_spares()
             self._context.listener(BatchDone(self.name))
 
     def stop(self, run_id: str | None = None) -> None:

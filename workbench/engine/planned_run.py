@@ -105,7 +105,7 @@ async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
             tools = await _open_tools(planned, context)
         elif (model := context.open_model(planned)) and planned.suite.servers:
             # Servers and models may take seconds to start, so both start at once.
-            tools, _ = await asyncio.gather(_open_tools(planned, context), model.start())
+            tools = await _opened_together(planned, context, model)
         else:
             await model.start()
             tools = await _open_tools(planned, context)
@@ -121,6 +121,23 @@ async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
         return await _made(planned, context, request, tools, model, subject)
     finally:
         tools.close()
+
+
+async def _opened_together(planned: PlannedRun, context: RunContext, model: Model) -> Toolbox:
+    opening = asyncio.ensure_future(_open_tools(planned, context))
+    try:
+        await asyncio.gather(opening, model.start())
+    except BaseException:
+        opening.cancel()
+        opening.add_done_callback(_close_opened)
+        raise
+    return opening.result()
+
+
+def _close_opened(opening: asyncio.Future[Toolbox]) -> None:
+    """Close tools that came although the run has failed meanwhile."""
+    if not opening.cancelled() and opening.exception() is None:
+        opening.result().close()
 
 
 async def _made(

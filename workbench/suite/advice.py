@@ -13,8 +13,8 @@ from pydantic import JsonValue
 from workbench.checks.check import CHECK_CLASSES, Check, CheckBase, Checks
 from workbench.checks.fields import JSON_TYPES
 from workbench.checks.structure_kinds import mixed_check
-from workbench.numerals import setting_text
-from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Mock, Suite
+from workbench.numerals import counted, setting_text
+from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Mock, Suite, written_tools
 from workbench.suite.problems import Finding, Place, code, did_you_mean, quoted, warning, written
 from workbench.suite.rules import is_score
 from workbench.suite.settings import Grading, settings_of
@@ -30,10 +30,54 @@ def advice(suite: Suite, case_indices: Sequence[int]) -> Iterator[Finding]:
     yield from _thresholds(suite, None, ())
     yield from _mock_advice(suite.mocks, ("mocks",))
     yield from _aggregate_advice(suite)
+    yield from _shared_state(suite, case_indices)
     yield from unknown_in_suite(suite, case_indices, (), [server.prefix for server in suite.servers])
     for index, case in zip(case_indices, suite.cases, strict=True):
         place: Place = ("cases", index)
         yield from _case_advice(suite, case, place)
+
+
+def _shared_state(suite: Suite, case_indices: Sequence[int]) -> Iterator[Finding]:
+    """Find calls of `setup` and `final` to tools whose state all runs share, or that say the same whatever happens."""
+    cases: dict[Place, list[str]] = {}
+    for index, case in zip(case_indices, suite.cases, strict=True):
+        for at, call in case.own_calls():
+            place: Place = ("cases", index, *at)
+            mock_place, mock = _mock_of(suite, case, index, call.tool)
+            if mock is None:
+                written = [tool.name for tool in written_tools(suite, case)]
+                owner = None if call.tool in written else _shared_server(suite, call.tool)
+                if owner is not None:
+                    cases.setdefault(("servers", owner), []).append(case.id)
+            elif mock.python is not None and mock.state == "batch":
+                cases.setdefault(mock_place, []).append(case.id)
+            elif mock.python is None and at[0] == "final":
+                message = f"{quoted(call.tool)} is mocked with a fixed answer, so it says the same whatever a run did"
+                yield warning((*place, "tool"), message, "mock it with `python`, or let its server answer")
+    for place, ids in cases.items():
+        count = len(set(ids))
+        message = f"`setup` or `final` of {counted(count, 'case')} uses it, and its state is that of all runs together"
+        yield warning((*place, "state"), message, 'write state = "run", which gives each run its own')
+
+
+def _mock_of(suite: Suite, case: Case, index: int, tool: str) -> tuple[Place, Mock | None]:
+    """Return the first mock of a tool with its place; conditions are not looked at."""
+    for place, mocks in ((("cases", index, "mocks"), case.mocks), (("mocks",), suite.mocks)):
+        for number, mock in enumerate(mocks):
+            if mock.tool == tool:
+                return (*place, number), mock
+    return (), None
+
+
+def _shared_server(suite: Suite, tool: str) -> int | None:
+    """Return the server that has a tool, if it is the only one that can and its state belongs to the batch."""
+    able = []
+    for number, server in enumerate(suite.servers):
+        if tool.startswith(server.prefix):
+            able.append(number)
+    if len(able) == 1 and suite.servers[able[0]].state == "batch":
+        return able[0]
+    return None
 
 
 def _case_advice(suite: Suite, case: Case, place: Place) -> Iterator[Finding]:

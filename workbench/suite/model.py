@@ -237,13 +237,17 @@ ServerAuth = Literal["oauth", "client_credentials"]
 """The OAuth flow of a server: the login of a person, or the credentials of a machine."""
 
 
+StateOwner = Literal["run", "batch"]
+"""The owner of the state of a server or of a mock's module: each run has its own, or all runs of a batch share one."""
+
+
 class Server(Frozen):
     """An MCP server: exactly one of `command` (stdio), `url` and `module` (in memory).
 
     `cwd` is the folder in which a command runs, relative to the suite's folder; the default is that folder. With the
     protocol `legacy`, `initialize` is the first message, and protocols up to 2025-11-25 are spoken. `client_id` and
     `client_secret` may hold variables, as headers do, and belong to a client that was registered by hand at `issuer`,
-    the authorization server."""
+    the authorization server. With `state = "run"`, each run that executes has a process or a session of its own."""
 
     name: NonEmpty
     command: Annotated[Items[str], Field(min_length=1)] | None = None
@@ -263,6 +267,7 @@ class Server(Frozen):
     protocol: ServerProtocol = "auto"
     start_timeout_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     call_timeout_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    state: StateOwner = "batch"
 
 
 class Subject(Frozen):
@@ -319,10 +324,6 @@ class Tool(Frozen):
     description: str = ""
     parameters: Annotated[dict[str, JsonValue], BeforeValidator(_json_schema)] = Field(default_factory=_empty_schema)
     annotations: Annotations = Annotations.model_construct()
-
-
-StateOwner = Literal["run", "batch"]
-"""The owner of the state of a server or of a mock's module: each run has its own, or all runs of a batch share one."""
 
 
 class Mock(Frozen):

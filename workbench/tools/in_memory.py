@@ -148,13 +148,15 @@ class ModuleConnection:
 
     def _run(self, ready: asyncio.Future[None]) -> None:
         """Run the server on its own thread."""
+        functions = PythonFunctions(self._code)
         # The code of a suite may raise anything, also SystemExit: `why_not_started` and `why_lost` report it.
         try:
-            server = _server_in(self._module, self._name, self._code)
+            server = _server_in(self._module, self._name, functions)
             asyncio.run(self._serve(server, ready))
         except BaseException as error:  # noqa: BLE001
             self._error = error
         finally:
+            functions.forget()
             with suppress(RuntimeError):  # the engine's loop may be closed already
                 self._loop.call_soon_threadsafe(self._end)
 
@@ -224,7 +226,7 @@ def _resolve(future: asyncio.Future[None]) -> None:
         future.set_result(None)
 
 
-def _server_in(module: str, name: str, code: FoundCode) -> Server[Any]:
+def _server_in(module: str, name: str, functions: PythonFunctions) -> Server[Any]:
     """Load a module and return the server object of a name in it.
 
     Raises PythonReferenceError if there is no such object, or it is no MCP server."""
@@ -232,7 +234,7 @@ def _server_in(module: str, name: str, code: FoundCode) -> Server[Any]:
     from mcp.server.mcpserver import MCPServer
 
     with _console_handlers_removed():
-        value = PythonFunctions(code).value(module, name)
+        value = functions.value(module, name)
     if isinstance(value, MCPServer):
         return value._lowlevel_server
     if isinstance(value, Server):

@@ -1,4 +1,4 @@
-"""The servers that many runs share: started on first use, kept running, and closed together."""
+"""The servers of suites: started on first use and shared by runs, or one for each run, and closed together."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from weakref import WeakKeyDictionary
 
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
+from workbench.limits import MAX_SERVED_RUNS
 from workbench.suite.model import Case, Mock, Server, Suite, ToolChange
 from workbench.suite.trust import server_folder
 from workbench.tools.answer import ServerError, UntrustedError
 from workbench.tools.connection import Announce, Connection, ServerStatus, TimeLimits, announce_nothing, learn_written
+from workbench.tools.fresh_servers import Background, FreshServers, Leases, Starting
 from workbench.tools.grant import Grant
 from workbench.tools.listings import DamagedListingError, Listing, ListingChange, Listings, definitions_for
 from workbench.tools.login_file import Logins
@@ -28,14 +30,6 @@ from workbench.trajectory.events import ServerOutput, ToolDefinition
 
 if TYPE_CHECKING:
     from workbench.tools.mcp_server import McpServer, RunServer
-
-
-@dataclass(frozen=True)
-class _Started:
-    """A server with the task that starts it."""
-
-    server: McpServer
-    start: asyncio.Task[None]
 
 
 @dataclass(frozen=True)
@@ -54,7 +48,8 @@ class _Listed:
 class ServerPool:
     """The running servers of suites, until the pool is closed.
 
-    A server is identified by its suite file and its definition, and is shared by all runs. It is started if the grant
+    A server is identified by its suite file and its definition, and is shared by all runs, unless its state belongs to
+    each run (`workbench.tools.fresh_servers`). It is started if the grant
     of the suite covers it; a later grant does not change a running server. `program` has the folders for logs and
     listings, and `now` returns the time. `starting` wraps each start of a server and gets its description. `listed`
     is called after a server's tools were stored, with the suite file, the server's name and the change since its last
@@ -73,7 +68,10 @@ class ServerPool:
         self._program = program
         self._limits = limits or TimeLimits()
         self._listings = Listings(program.folders.listings, now)
-        self._servers: dict[tuple[Path, str], _Started] = {}
+        self._servers: dict[tuple[Path, str], Starting] = {}
+        self._fresh: dict[tuple[Path, str], FreshServers] = {}
+        self._places = asyncio.Semaphore(MAX_SERVED_RUNS)
+        self._background = Background()
         self._remembered: WeakKeyDictionary[McpServer, tuple[ToolDefinition, ...]] = WeakKeyDictionary()
         """The last listing of each server, redacted."""
         self._functions: dict[FoundCode | None, PythonFunctions] = {}
@@ -96,7 +94,29 @@ class ServerPool:
         Only servers that the grant covers are started. If a server does not run and nothing is executed, its stored
         tools are used, and a notice reports that. Raises UntrustedError and ServerError if a server's tools are not
         available, and ToolsError and UnknownToolError as `offered` does."""
-        listings = [self._listed(suite_file, server, execute=execute, grant=grant) for server in suite.servers]
+        leases = Leases(self._places, self._background)
+        try:
+            if execute and grant is not None and any(server.state == "run" for server in suite.servers):
+                await leases.wait()
+            return await self._open(suite, case, suite_file, execute, grant, changes, leases)
+        except BaseException:
+            leases.close()
+            raise
+
+    async def _open(
+        self,
+        suite: Suite,
+        case: Case,
+        suite_file: Path,
+        execute: bool,
+        grant: Grant | None,
+        changes: Sequence[ToolChange],
+        leases: Leases,
+    ) -> Toolbox:
+        listings = []
+        for server in suite.servers:
+            of_run = leases if execute and server.state == "run" else None
+            listings.append(self._listed(suite_file, server, execute=execute, grant=grant, leases=of_run))
         definitions = definitions_for(suite, case)
         servers: dict[str, RunServer] = {}
         notices: list[str] = []
@@ -119,6 +139,11 @@ class ServerPool:
         functions = shared.for_run(_modules_of_runs((*case.mocks, *suite.mocks)))
         mocks = Mocks(case.mocks, suite.mocks, functions)
         tools = offered(definitions, suite, case)
+
+        def close() -> None:
+            functions.forget()
+            leases.close()
+
         return Toolbox(
             tools,
             mocks,
@@ -127,7 +152,7 @@ class ServerPool:
             tuple(notices),
             tuple(outputs),
             changes,
-            close=functions.forget,
+            close=close,
             known=known,
         )
 
@@ -136,13 +161,7 @@ class ServerPool:
 
         Raises UntrustedError if the grant does not cover it, and ServerError if it does not start or has died too
         often; `stop` or `renew` allow another start."""
-        if not grant.covers(server):
-            raise UntrustedError(
-                f"server {server.name!r} of {suite_file} is not started: its definition has changed since it was "
-                "approved; start again to approve it as it is now"
-            )
-        if self._closed:
-            raise ServerError(f"server {server.name!r} is not started: the program is quitting")
+        self._refuse(suite_file, server, grant)
         key = _key(suite_file, server)
         if key not in self._servers:
             self._servers[key] = self._begin(suite_file, server, grant)
@@ -151,6 +170,26 @@ class ServerPool:
         await asyncio.shield(started.start)
         await started.server.ready()
         return started.server
+
+    def _refuse(self, suite_file: Path, server: Server, grant: Grant) -> None:
+        if not grant.covers(server):
+            raise UntrustedError(
+                f"server {server.name!r} of {suite_file} is not started: its definition has changed since it was "
+                "approved; start again to approve it as it is now"
+            )
+        if self._closed:
+            raise ServerError(f"server {server.name!r} is not started: the program is quitting")
+
+    async def _leased(self, suite_file: Path, server: Server, grant: Grant, leases: Leases) -> McpServer:
+        """Return a server for one run alone.
+
+        Raises UntrustedError and ServerError as `started` does."""
+        self._refuse(suite_file, server, grant)
+        key = _key(suite_file, server)
+        if key not in self._fresh:
+            begin = partial(self._begin_fresh, suite_file, server)
+            self._fresh[key] = FreshServers(server.name, begin, self._background)
+        return await leases.take(self._fresh[key], grant)
 
     def status(self, suite_file: Path, server: Server) -> ServerStatus:
         """Return the present status of a server."""
@@ -182,7 +221,10 @@ class ServerPool:
 
     async def stop(self, suite_file: Path, server: Server) -> None:
         """Close a server in any state, so that the next run that needs it starts it again."""
-        started = self._servers.pop(_key(suite_file, server), None)
+        key = _key(suite_file, server)
+        if key in self._fresh:
+            self._fresh[key].renew()
+        started = self._servers.pop(key, None)
         if started is not None:
             await started.server.close()
 
@@ -191,6 +233,8 @@ class ServerPool:
         # Within a batch the offered tools do not change, because runs with different tools cannot be compared.
         for started in self._servers.values():
             started.server.adopt()
+        for fresh in self._fresh.values():
+            fresh.renew()
         dead = {key: started for key, started in self._servers.items() if started.server.down is not None}
         for key in dead:
             del self._servers[key]
@@ -199,7 +243,15 @@ class ServerPool:
     async def close(self) -> None:
         """Close all servers at the same time, within their limits; may be called more than once."""
         self._closed = True
-        await asyncio.gather(*(started.server.close() for started in self._servers.values()))
+        closing = [started.server.close() for started in self._servers.values()]
+        closing += [fresh.close() for fresh in self._fresh.values()]
+        await asyncio.gather(*closing)
+        await self._background.finish()
+
+    def drop_spares(self) -> None:
+        """End the servers that wait for a run, after a batch."""
+        for fresh in self._fresh.values():
+            fresh.drop_spare()
 
     def remembered(self, suite: Suite, suite_file: Path) -> Mapping[str, Listing]:
         """Return the stored listings of the servers of a suite, by the servers' names.
@@ -207,14 +259,20 @@ class ServerPool:
         A suite with a listing for every server can run with mocks without starting one."""
         return self._listings.of(suite, suite_file)
 
-    async def _listed(self, suite_file: Path, server: Server, *, execute: bool, grant: Grant | None) -> _Listed:
+    async def _listed(
+        self, suite_file: Path, server: Server, *, execute: bool, grant: Grant | None, leases: Leases | None
+    ) -> _Listed:
+        """Return the tools of a server; with `leases`, those of a server for the run alone."""
         try:
             if grant is None:
                 raise UntrustedError(
                     f"{suite_file} is not trusted, so its server {server.name!r} is not started, and no earlier run "
                     "has listed its tools: trust the suite, with --trust for one"
                 )
-            started = await self.started(suite_file, server, grant)
+            if leases is not None:
+                started = await self._leased(suite_file, server, grant, leases)
+            else:
+                started = await self.started(suite_file, server, grant)
         except (ServerError, UntrustedError) as error:
             if execute or self._closed:
                 raise
@@ -247,12 +305,17 @@ class ServerPool:
             outputs = (error.output,)
         return _Listed(listing.tools, None, (notice,), outputs)
 
-    def _begin(self, suite_file: Path, definition: Server, grant: Grant) -> _Started:
+    def _begin_fresh(self, suite_file: Path, definition: Server, grant: Grant, first: bool) -> Starting:
+        """Begin to start a server for one run; the first one of a batch tells what all of them list."""
+        return self._begin(suite_file, definition, grant, quiet=not first)
+
+    def _begin(self, suite_file: Path, definition: Server, grant: Grant, *, quiet: bool = False) -> Starting:
         # Imported on use: most suites have no server.
         from workbench.tools.mcp_server import McpServer
 
         async def relisted() -> None:
-            await self._remember(suite_file, definition, server)
+            if not quiet:
+                await self._remember(suite_file, definition, server)
 
         limits = self._limits.of(definition)
         connect = partial(self._connection, suite_file, definition, grant, limits)
@@ -262,12 +325,13 @@ class ServerPool:
             self._program.secrets,
             limits,
             relisted,
-            self._starting,
+            announce_nothing if quiet else self._starting,
             known=self._listings.has(suite_file, definition),
         )
-        start = asyncio.create_task(self._start(suite_file, definition, server))
+        starting = server.start() if quiet else self._start(suite_file, definition, server)
+        start = asyncio.create_task(starting)
         start.add_done_callback(_look_at)
-        return _Started(server, start)
+        return Starting(server, start)
 
     async def _start(self, suite_file: Path, definition: Server, server: McpServer) -> None:
         await server.start()

@@ -486,6 +486,7 @@ def with_unmeetable(file: SuiteFile, listings: Listings) -> SuiteFile:
 
 def unmeetable(suite: Suite, table: ToolTable) -> Iterator[Finding]:
     """Yield the findings that `with_unmeetable` adds to a file."""
+    yield from _shared_by_changes(suite, table)
     yield from _of_mocks(suite.mocks, ("mocks",), table.of_cases(suite.cases))
     for index, case in enumerate(suite.cases):
         yield from _of_case(suite, case, ("cases", index), table.of_cases([case]))
@@ -498,6 +499,9 @@ def _of_case(suite: Suite, case: Case, place: Place, table: ToolTable) -> Iterat
     tables: list[Finding] = []
     for at, call in case.written_calls():
         tables += _of_checks(call.args, call.tool, (*place, *at, "args"), table)
+    for number, state in enumerate(case.final_states):
+        at = ("final", "state", number, "result")
+        yield from _literal_tables(state.result, ("result",), None, None, (*place, *at))
     # If invalid arguments fail no run, a value that the schema refuses can still meet the expectation.
     can_be_met = settings_of(suite, case).grading.invalid_arguments != "fail"
     yield from map(_as_warning, tables) if can_be_met else tables
@@ -506,6 +510,33 @@ def _of_case(suite: Suite, case: Case, place: Place, table: ToolTable) -> Iterat
         is_explained = any(each.place[: len(found.place)] == found.place for each in tables)
         if found.kind in NEVER_MET and not is_explained:
             yield warning(found.place, found.message, found.hint)
+
+
+def _shared_by_changes(suite: Suite, table: ToolTable) -> Iterator[Finding]:
+    """Yield a warning for each server that runs share by default, and that cases expect to be changed."""
+    changing: dict[str, set[str]] = {}
+    runs = 0
+    for case in suite.cases:
+        if not settings_of(suite, case).execute:
+            continue
+        runs += case.repeats
+        mocked = {mock.tool for mock in (*case.mocks, *suite.mocks) if mock.when is None}
+        for call in case.expected_calls():
+            tool = table.find(call.tool)
+            if tool is None or tool.server is None or tool.name in mocked:
+                continue
+            if tool.annotations.get("readOnlyHint") is not True:
+                changing.setdefault(tool.server, set()).add(tool.name)
+    for number, server in enumerate(suite.servers):
+        if server.name in changing and runs > 1 and "state" not in server.model_fields_set:
+            tools = ", ".join(sorted(changing[server.name])[:_MAX_NAMED_TOOLS])
+            message = f"its {runs} runs share one process, and see what others changed by {tools}"
+            hint = 'write state = "run", which gives each run its own, or state = "batch" if that is meant'
+            yield warning(("servers", number), message, hint)
+
+
+_MAX_NAMED_TOOLS = 3
+"""The most tools that a warning about shared state names."""
 
 
 def _of_mocks(mocks: Sequence[Mock], place: Place, table: ToolTable) -> Iterator[Finding]:

@@ -422,6 +422,7 @@ def _server_rows(_: FormSource, place: Place, server: Table) -> Iterator[FormRow
     fields += (Field(key, "text", rare=True) for key in _OF_LOGIN if "auth" in server or key in server)
     if "module" in server or "object" in server:
         fields.append(Field("object", "text", "mcp", rare=True))
+    fields.append(Field("state", "choice", "batch", choices=("run", "batch"), rare=True))
     for field in fields:
         yield field_row(server, place, field, indent)
     # Variables belong to a server that a command starts, headers to one at an address.

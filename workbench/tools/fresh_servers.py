@@ -1,0 +1,173 @@
+"""The servers with `state = "run"`: each run has one of its own, and the next one starts in the background."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any
+
+from workbench.dataclasses import dataclass
+from workbench.limits import MAX_FAILED_STARTS, MAX_SERVED_RUNS
+from workbench.tools.answer import ServerError
+from workbench.tools.grant import Grant
+from workbench.tools.listings import ListingChange
+from workbench.trajectory.events import ToolDefinition
+
+if TYPE_CHECKING:
+    from workbench.tools.mcp_server import McpServer
+
+
+@dataclass(frozen=True)
+class Starting:
+    """A server with the task that starts it."""
+
+    server: McpServer
+    start: asyncio.Task[None]
+
+
+Begin = Callable[[Grant, bool], Starting]
+"""Begins to start a server; with `first`, it is the first one of its batch, which users see starting."""
+
+
+class FreshServers:
+    """The servers of one definition. Use it on one event loop.
+
+    `name` is the server's name in messages."""
+
+    def __init__(self, name: str, begin: Begin, background: Background) -> None:
+        self._name = name
+        self._begin = begin
+        self._background = background
+        self._spare: Starting | None = None
+        self._used: set[McpServer] = set()
+        self._taken = 0
+        self._tools: tuple[ToolDefinition, ...] | None = None
+        """The tools that the first server of the batch listed."""
+        self._failures = 0
+        self._failure: ServerError | None = None
+
+    async def take(self, grant: Grant) -> McpServer:
+        """Return a server that no other run has used; `give_back` ends it.
+
+        Raises ServerError if it does not start, or lists other tools than the first one of the batch."""
+        if self._failure is not None and self._failures >= MAX_FAILED_STARTS:
+            message = MAX_FAILED_STARTS.reached(server=self._name, error=str(self._failure))
+            raise ServerError(message, self._failure.output)
+        self._taken += 1
+        starting, self._spare = self._spare, None
+        if starting is not None and starting.server.down is not None:
+            self._background.end(starting.server.close())
+            starting = None
+        if starting is None:
+            starting = self._begin(grant, self._taken == 1)
+        server = starting.server
+        self._used.add(server)
+        # A single run needs no spare, which would start in vain.
+        if self._taken > 1 and len(self._used) < MAX_SERVED_RUNS:
+            self._spare = self._begin(grant, False)
+        try:
+            # A run that is stopped meanwhile ends its server below, and not in the middle of its start.
+            await asyncio.shield(starting.start)
+            self._compare(server.tools)
+        except BaseException as error:
+            if isinstance(error, ServerError):
+                self._failures, self._failure = self._failures + 1, error
+            self.give_back(server)
+            raise
+        self._failures = 0
+        return server
+
+    def give_back(self, server: McpServer) -> asyncio.Task[None]:
+        """End a server after its run, in the background; return the task that ends it."""
+        self._used.discard(server)
+        return self._background.end(server.close())
+
+    def renew(self) -> None:
+        """Begin a new batch: other tools may be listed, and starts that failed are tried again."""
+        self.drop_spare()
+        self._tools, self._failure, self._failures, self._taken = None, None, 0, 0
+
+    def drop_spare(self) -> None:
+        """End the spare server, in the background."""
+        if self._spare is not None:
+            self._background.end(self._spare.server.close())
+            self._spare = None
+
+    async def close(self) -> None:
+        """End all servers within their limits, those of runs too."""
+        servers = [*self._used]
+        if self._spare is not None:
+            servers.append(self._spare.server)
+        self._used.clear()
+        self._spare = None
+        await asyncio.gather(*(server.close() for server in servers))
+
+    def _compare(self, tools: tuple[ToolDefinition, ...]) -> None:
+        if self._tools is None:
+            self._tools = tools
+        elif tools != self._tools:
+            raise ServerError(
+                f"server {self._name!r} lists other tools than for the first run of this batch, so the two cannot be "
+                f"compared: {ListingChange.between(self._tools, tools)}"
+            )
+
+
+class Background:
+    """Work that nobody waits for until `finish`: servers that end."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def end(self, closing: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Begin to close something."""
+        task = asyncio.get_running_loop().create_task(closing)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def finish(self) -> None:
+        """Wait until all that was begun has ended."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+
+class Leases:
+    """The servers that one run has for itself; `close` gives them back, at once or as soon as they have come.
+
+    `places` bounds the runs that have such servers; a place is free again when all servers of its run have ended."""
+
+    def __init__(self, places: asyncio.Semaphore, background: Background) -> None:
+        self._places = places
+        self._background = background
+        self._held: list[tuple[FreshServers, McpServer]] = []
+        self._has_place = False
+        self._closed = False
+
+    async def wait(self) -> None:
+        """Wait for a place; call it once, before the first server is taken."""
+        # One place for all servers of a run: runs that each wait for the servers of others would wait for ever.
+        await self._places.acquire()
+        self._has_place = True
+
+    async def take(self, servers: FreshServers, grant: Grant) -> McpServer:
+        """Return a server for the run alone. Raises ServerError."""
+        server = await servers.take(grant)
+        if self._closed:
+            servers.give_back(server)
+        else:
+            self._held.append((servers, server))
+        return server
+
+    def close(self) -> None:
+        """Give all servers back."""
+        self._closed = True
+        ending = [servers.give_back(server) for servers, server in self._held]
+        self._held.clear()
+        if self._has_place:
+            self._has_place = False
+            self._background.end(self._free_after(ending))
+
+    async def _free_after(self, ending: Sequence[asyncio.Task[None]]) -> None:
+        if ending:
+            await asyncio.wait(ending)
+        self._places.release()
