@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.cli.downloads import announce_download
 from workbench.cli.parser import WORDS_OF_SERVER, add_exit_codes, options_as
 from workbench.cli.run_options import GRADERS, repeats_of
 from workbench.dataclasses import dataclass, json_text
@@ -266,7 +267,7 @@ def _of_servers(options: StartOptions, program: Program) -> int:
     approval = approved(Needs.of_servers([file], program), program, all_of_them=options.trust)
     if approval is None:
         return USAGE
-    pool = ServerPool(program)
+    pool = ServerPool(program, starting=announce_download)
     # A server in this process may print, which must not spoil the output.
     with printing_to(sys.stderr):
         listed: list[list[ToolDefinition]] = []

@@ -14,6 +14,7 @@ from workbench.authoring.case_list import with_new_cases
 from workbench.authoring.document import Document
 from workbench.cli.approval import approved
 from workbench.cli.batch_command import make_runs, show_notices, show_of
+from workbench.cli.downloads import announce_download
 from workbench.cli.redaction import ask, know_suites, printing_to, warn, warn_of_problems, write
 from workbench.cli.report_output import Output
 from workbench.cli.tools import until_signalled
@@ -219,7 +220,7 @@ def add_drafts(path: Path, choose: Choose, options: DraftOptions, program: Progr
     approval = approved(Needs.of_servers([file], program), program, all_of_them=trust)
     if approval is None:
         return USAGE
-    pool, listed = ServerPool(program), list[ToolDefinition]()
+    pool, listed = ServerPool(program, starting=announce_download), list[ToolDefinition]()
     with printing_to(sys.stderr):
         code = asyncio.run(until_signalled(pool, _adding_drafts_list(file, approval, pool, program, listed)))
     if code != OK:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
+from workbench.cli.downloads import announce_download
 from workbench.cli.parser import add_exit_codes, number_from, options_as
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, USAGE
@@ -114,7 +115,7 @@ def log_in(options: LoginOptions) -> int:
             approval = approved(Needs.of_servers([target.file], program), program, all_of_them=options.trust)
             if approval is None:
                 return USAGE
-        pool = ServerPool(program)
+        pool = ServerPool(program, starting=announce_download)
         return asyncio.run(until_signalled(pool, _log_in(target, options, program, approval, pool)))
     except (NoSuitesError, RefusedError, LoginFileError) as error:
         warn(str(error), program.secrets)

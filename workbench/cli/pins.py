@@ -6,6 +6,7 @@ import asyncio
 import sys
 from collections.abc import Iterable, Sequence
 
+from workbench.cli.downloads import announce_download
 from workbench.cli.redaction import printing_to, warn
 from workbench.config.program import Program
 from workbench.evaluation.approval import Approval
@@ -103,7 +104,7 @@ def _listed(file: SuiteFile, program: Program, approval: Approval) -> SuiteTools
     from workbench.evaluation.tool_list import tools_of
 
     async def listed() -> SuiteTools:
-        pool = ServerPool(program)
+        pool = ServerPool(program, starting=announce_download)
         try:
             return await tools_of(file, None, pool, approval)
         finally:

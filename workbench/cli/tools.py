@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TextIO
 
+from workbench.cli.downloads import announce_download
 from workbench.cli.parser import add_exit_codes, add_report_option, options_as
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
@@ -256,7 +257,7 @@ def list_or_call(options: ToolOptions) -> int:
         return USAGE
     # A server in this process may print, which must not spoil the output.
     with printing_to(sys.stderr):
-        pool = ServerPool(program)
+        pool = ServerPool(program, starting=announce_download)
         return asyncio.run(until_signalled(pool, _work(options, files, program, approval, pool, by_hand, output)))
 
 

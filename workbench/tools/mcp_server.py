@@ -79,6 +79,8 @@ class McpServer:
         self.downloads = self._launcher is not None and not known
         """Whether a launcher may be downloading it."""
         self._launched = asyncio.Event()
+        self._start = asyncio.Event()
+        """Set when the next start begins."""
         self.began_s = 0.0
         """The time of the monotonic clock when its last start began."""
 
@@ -174,8 +176,11 @@ class McpServer:
                 task.cancel()
 
     async def changed(self, seen: tuple[ToolDefinition, ...]) -> None:
-        """Wait until a started server is down, or has listed other tools than `seen`."""
-        await self._session.changed(seen)
+        """Wait until a running server is down or has listed other tools than `seen`, or one that is down starts."""
+        if self._session.down is not None:
+            await self._start.wait()
+        else:
+            await self._session.changed(seen)
 
     async def close(self) -> None:
         """End the server and everything that it started, within the limits; may be called at any time, repeatedly."""
@@ -197,6 +202,8 @@ class McpServer:
     async def _begin(self, session: Session) -> None:
         """Start a session, or the one that takes its place because the server wants `initialize` first."""
         self.began_s = time.monotonic()
+        self._start.set()
+        self._start = asyncio.Event()
         with self._announce(f"server {self._server.name}", downloads=self.downloads) as launched:
 
             def tell_launched() -> None:

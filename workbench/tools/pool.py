@@ -205,9 +205,10 @@ class ServerPool:
         return ServerStatus("running", server_now.listed, task_tools=server_now.task_tools, issues=server_now.issues)
 
     async def changed(self, suite_file: Path, server: Server, seen: tuple[ToolDefinition, ...] = ()) -> None:
-        """Wait until a starting server is downloaded, runs or has failed, or a running one is down or lists others.
+        """Wait for a change of a server's status; `seen` are the tools in the one that the caller knows.
 
-        `seen` are the tools that the caller knows, of the server's status."""
+        A starting server is downloaded, runs or has failed; a running one is down or lists other tools; one that is
+        down starts again."""
         started = self._servers.get(_key(suite_file, server))
         if started is None:
             return
@@ -216,7 +217,7 @@ class ServerPool:
             start = started.start
         if start is not None:
             await started.server.progressed(start)
-        elif started.server.down is None:
+        else:
             await started.server.changed(seen)
 
     async def stop(self, suite_file: Path, server: Server) -> None:

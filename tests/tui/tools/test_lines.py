@@ -90,6 +90,8 @@ def test_remembered_tools_are_shown_with_their_age() -> None:
 def test_a_server_that_runs_dies_and_keeps_what_it_listed() -> None:
     state = sources()
     key = (PATH, "shop", None)
+    assert not state.take(key, ServerStatus("starting", starting_s=3.5, downloads=True), NOW)
+    assert listed(state)[2:] == ["… shop downloading 3 s", "unknown until it runs"]
     assert not state.take(key, ServerStatus("starting", starting_s=7.5), NOW)
     assert listed(state)[2:] == ["… shop starting 7 s", "unknown until it runs"]
     assert "… starting 7 s" in detail(state, None)

@@ -76,7 +76,11 @@ class ToolServers:
         self._forget(key)
         serving = await self._runner.open_serving()
         self._tell(key, ServerStatus("starting"))
-        status = await asyncio.wrap_future(serving.start(server, grant))
+        started = serving.start(server, grant)
+        (now,) = await asyncio.wrap_future(serving.status([server]))
+        if now.state == "starting":
+            self._report(serving, key, server, now)
+        status = await asyncio.wrap_future(started)
         self._report(serving, key, server, status)
         return status
 
@@ -94,7 +98,7 @@ class ToolServers:
     def _report(self, serving: Serving, key: ServerToolsKey, server: ServerOf, status: ServerStatus) -> None:
         self._forget(key)
         self._tell(key, status)
-        if status.state not in ("starting", "running"):
+        if status.state == "not started":
             return
         loop = asyncio.get_running_loop()
         # The future ends with the next change, on another thread; then the one after that is awaited.

@@ -54,6 +54,8 @@ class ServerTools:
     output: ServerOutput | None = None
     listed_at: datetime | None = None
     starting_since: float | None = None
+    downloads: bool = False
+    """Whether a launcher is downloading the server that starts."""
     case: str | None = None
     task_tools: tuple[str, ...] = ()
     """The names of tools that models are not offered, because they can only be called as MCP tasks."""
@@ -138,7 +140,8 @@ class ToolList(ListState[ToolRow]):
             source = replace(source, listed_at=now)
         # The server may have begun to start before the screen was opened.
         if status.state == "starting":
-            source = replace(source, starting_since=time.monotonic() - status.starting_s)
+            since = time.monotonic() - status.starting_s
+            source = replace(source, starting_since=since, downloads=status.downloads)
         # The filter searches descriptions, which may have changed.
         self._texts.clear()
         self._sources[at] = source
@@ -319,7 +322,8 @@ def _source_line(source: ServerTools, width: int) -> Line:
 def _state(source: ServerTools) -> str:
     if source.starting_since is None:
         return source.state
-    return f"{source.state} {int(time.monotonic() - source.starting_since)} s"
+    state = "downloading" if source.downloads else source.state
+    return f"{state} {int(time.monotonic() - source.starting_since)} s"
 
 
 def _size(source: ServerTools) -> Line:

@@ -1,0 +1,16 @@
+"""Says on standard error that a server is downloaded, so that nobody takes a long start for a hang."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from workbench.cli.redaction import warn
+
+
+@contextmanager
+def announce_download(what: str, *, downloads: bool = False) -> Iterator[Callable[[], object]]:
+    """Announce a start-up if a launcher may be downloading its server; see `workbench.tools.connection.Announce`."""
+    if downloads:
+        warn(f"downloading {what}: this may take some minutes")
+    yield lambda: None
