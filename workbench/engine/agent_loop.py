@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from typing import Literal
@@ -39,6 +39,7 @@ from workbench.providers.model import (
     RetryPolicy,
     TooMuchError,
     http_request_of,
+    takes,
 )
 from workbench.suite.model import Case
 from workbench.suite.settings import CaseSettings
@@ -276,7 +277,8 @@ class Executor:
     """Answers the tool calls of a run, one after the other, from mocks and servers.
 
     `permission` decides about executions on servers, and each is written to the audit log first; without an `audit`,
-    nothing is executed. `judge` judges conditions of mocks."""
+    nothing is executed. `judge` judges conditions of mocks. `definitions` are the tools that the model is offered, by
+    default all."""
 
     def __init__(
         self,
@@ -286,6 +288,7 @@ class Executor:
         limit: TimeLimit,
         audit: Audit | None,
         judge: AskJudge | None = None,
+        definitions: tuple[ToolDefinition, ...] | None = None,
     ) -> None:
         self._tools = tools
         self._recorder = recorder
@@ -295,8 +298,8 @@ class Executor:
         self._judge = judge
         self._allowed: set[str] = set()
         """Tools whose further calls in this run a person has allowed."""
-        self.definitions = tools.definitions
-        self._definitions = {definition.name: definition for definition in tools.definitions}
+        self.definitions = tools.definitions if definitions is None else definitions
+        self._definitions = {definition.name: definition for definition in self.definitions}
 
     def definition(self, tool: str) -> ToolDefinition | None:
         """Return the definition of a tool; `None` when no tool of that name is offered."""
@@ -623,11 +626,12 @@ async def run_case(
     `error` or `timed out` and are not raised.
     """
     limits = request.settings.limits
-    notices = (*model.notices, *tools.notices)
-    start(request, tools.definitions, recorder, model.seed, notices, tools.server_outputs)
+    definitions = tuple([tool for tool in tools.definitions if takes(model, tool)])
+    notices = (*model.notices, *tools.notices, *_not_taken(model, tools.definitions))
+    start(request, definitions, recorder, model.seed, notices, tools.server_outputs)
     try:
         async with TimeLimit(limits.timeout_s) as limit:
-            executor = Executor(tools, recorder, permission, limit, audit, judge)
+            executor = Executor(tools, recorder, permission, limit, audit, judge, definitions)
             loop = AgentLoop(
                 request.case,
                 request.settings,
@@ -668,6 +672,14 @@ async def run_case(
         finish = RunFinished("error", f"unexpected {type(error).__name__}: {error}; the log holds the details")
     recorder.emit(finish)
     return recorder.trajectory
+
+
+def _not_taken(model: Model, tools: Iterable[ToolDefinition]) -> Iterator[str]:
+    """Yield a notice for each tool of providers that the model is not offered."""
+    for tool in tools:
+        if not takes(model, tool):
+            apis = ", ".join(tool.provider or ()) or "no API"
+            yield f"{tool.name} is not offered to {model.name}: `provider_tools` has it for {apis} alone"
 
 
 def start(

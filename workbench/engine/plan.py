@@ -252,7 +252,7 @@ def contenders(suite: Suite, models: Iterable[str], variants: Variants) -> tuple
     return tuple(names)
 
 
-_ASKED_BY_SUITE = ("servers", "tools", "mocks")
+_ASKED_BY_SUITE = ("servers", "tools", "provider_tools", "mocks")
 _ASKED_BY_CASE = ("user", "messages", "tools", "offer", "mocks", "stop_on_failure")
 
 

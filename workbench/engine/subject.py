@@ -27,7 +27,7 @@ from workbench.tools.answer import ServerError, ToolsError
 from workbench.tools.connection import MissingVariableError, filled, inherited_variables
 from workbench.tools.server_process import ends_within, left_behind, new_mark, signal_group, started_process
 from workbench.tools.toolbox import Toolbox
-from workbench.trajectory.events import FinishReason, Message, RequestStarted, RunFinished
+from workbench.trajectory.events import FinishReason, Message, RequestStarted, RunFinished, ToolDefinition
 from workbench.trajectory.trajectory import Trajectory, TrajectoryError
 
 _CHUNK = 64 * 2**10
@@ -174,7 +174,7 @@ async def run_subject(
 
     The events of the subject's calls are emitted after its end."""
     seconds = run.subject.timeout_s or request.settings.limits.timeout_s
-    start(request, tools.definitions, recorder, None, tools.notices, tools.server_outputs)
+    start(request, _offered(tools), recorder, None, tools.notices, tools.server_outputs)
     try:
         await own_calls.set_up()
         recorder.emit(RequestStarted(1))
@@ -269,7 +269,7 @@ def request_document(request: RunRequest, run: SubjectRun, tools: Toolbox, run_i
     # Mocks of the case come first, as they take precedence. Python mocks can only be called in this program.
     mocks = [_mock(mock) for mock in (*case.mocks, *run.suite.mocks) if mock.python is None]
     tool_documents = []
-    for tool in tools.definitions:
+    for tool in _offered(tools):
         document = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
         tool_documents.append(document)
     return {
@@ -301,3 +301,8 @@ def _message(message: Message) -> dict[str, Any]:
 
 def _mock(mock: Mock) -> dict[str, Any]:
     return {key: value for key, value in to_toml_data(mock).items() if key != "unlisted"}
+
+
+def _offered(tools: Toolbox) -> tuple[ToolDefinition, ...]:
+    """Return the tools that a subject gets: all but those that providers of models run."""
+    return tuple([tool for tool in tools.definitions if tool.provider is None])

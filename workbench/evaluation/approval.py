@@ -108,7 +108,8 @@ class Needs:
                 _request(file, whole, whole, specs),
                 asked=asked,
                 # A suite whose cases are all skipped starts nothing.
-                must_ask=runs_any and (whole.beside_models or bool(asked)),
+                must_ask=runs_any
+                and (whole.beside_models or bool(asked) or _lets_providers_run_tools(whole, of_suite, specs)),
                 mocks=can_do_with_mocks(file, asked, listings),
                 of_history=file.as_then or whole != stated,
             )
@@ -127,7 +128,7 @@ class Needs:
         for file in files:
             specs.find_judges(file.path, ())
             whole = needs_of(file, specs)
-            needs = replace(whole, models=())
+            needs = replace(whole, models=(), provider_tools=())
             request = _request(file, needs, whole, specs)
             starts = bool(needs.commands or needs.urls or needs.modules)
             requests.append(replace(request, must_ask=starts, of_history=file.as_then))
@@ -370,6 +371,15 @@ def models_asked(runs: Iterable[PlannedRun], specs: Specs) -> frozenset[ModelNee
     for file, by_id in cases.values():
         found |= judges_asked(file, by_id.values(), specs)
     return frozenset(found)
+
+
+def _lets_providers_run_tools(needs: SuiteNeeds, runs: Iterable[PlannedRun], specs: Specs) -> bool:
+    """Return whether runs of a suite offer tools of providers to any model behind an endpoint."""
+    if not needs.provider_tools:
+        return False
+    asking = [run for run in runs if run.own_model is None and run.subject is None]
+    found = (spec_of(run.model, run.file.path, specs, by_suite=run.model_of_suite) for run in asking)
+    return any(spec is not None for spec in found)
 
 
 def judges_asked(file: SuiteFile, cases: Iterable[Case], specs: Specs, *, mocks: bool = True) -> frozenset[ModelNeed]:

@@ -153,6 +153,20 @@ class OverHttp(Protocol):
         ...
 
 
+@runtime_checkable
+class TakesProviderTools(Protocol):
+    """A model that may run tools of its provider."""
+
+    def takes(self, tool: ToolDefinition) -> bool:
+        """Return whether a tool of providers can be offered to the model."""
+        ...
+
+
+def takes(model: Model, tool: ToolDefinition) -> bool:
+    """Return whether a tool can be offered to a model: one of providers only to a model of an API that has it."""
+    return tool.provider is None or (isinstance(model, TakesProviderTools) and model.takes(tool))
+
+
 async def http_request_of(model: Model, request: ModelRequest) -> HttpRequest | None:
     """Return the request that a model would send; `None` for a model without HTTP.
 
@@ -185,6 +199,10 @@ class ModelWithNotices:
     async def http_request(self, request: ModelRequest) -> HttpRequest | None:
         """Return the HTTP request that the model would send."""
         return await http_request_of(self._model, request)
+
+    def takes(self, tool: ToolDefinition) -> bool:
+        """Return whether a tool of providers can be offered to the model."""
+        return takes(self._model, tool)
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from workbench.trajectory.events import (
     ResultReceived,
     TextDelta,
     TextWasReasoning,
+    ToolDefinition,
 )
 from workbench.trajectory.recording import Recording, RecordingError, read_header, read_recording, recordings_in
 
@@ -90,6 +91,10 @@ class ReplayModel:
 
     async def start(self) -> None:
         """Do nothing: playing needs no preparation."""
+
+    def takes(self, tool: ToolDefinition) -> bool:
+        """Return true: the recorded model had the tool or not."""
+        return True
 
     def turn(self) -> AbstractAsyncContextManager[None]:
         """Let every request begin at once."""

@@ -326,6 +326,27 @@ class Tool(Frozen):
     annotations: Annotations = Annotations.model_construct()
 
 
+class ProviderTool(Frozen):
+    """A tool that providers of models run themselves, such as a search of the web.
+
+    `chat`, `messages` and `responses` are what a request to that API offers, sent as written. A model behind another
+    API is not offered the tool. Without any of them, endpoints offer it by themselves."""
+
+    name: NonEmpty
+    chat: dict[str, JsonValue] | None = None
+    messages: dict[str, JsonValue] | None = None
+    responses: dict[str, JsonValue] | None = None
+
+    @property
+    def forms(self) -> dict[str, JsonValue]:
+        """What a request offers, by the name of the API."""
+        return {name: form for name in API_NAMES if (form := getattr(self, name)) is not None}
+
+
+API_NAMES: tuple[str, ...] = ("chat", "messages", "responses")
+"""The APIs of models, as suites name them."""
+
+
 class Mock(Frozen):
     """An answer to calls of a tool in place of its server: exactly one of `result`, `results`, `error` and `python`.
 
@@ -729,6 +750,7 @@ class Suite(Frozen):
     subject: Subject | None = None
     servers: Items[Server] = ()
     tools: Items[Tool] = ()
+    provider_tools: Items[ProviderTool] = ()
     mocks: Items[Mock] = ()
     variants: Items[Variant] = ()
     cases: Items[Case] = ()

@@ -132,6 +132,7 @@ def suite_rules(raw: dict[str, object]) -> Iterator[Finding]:
     for index, server in tables(raw.get("servers")):
         yield from _server_rules(server, ("servers", index))
     yield from tools_rules(raw.get("tools"), ("tools",))
+    yield from _provider_tools_rules(raw)
     yield from mock_rules(raw.get("mocks"), ("mocks",))
     yield from _state_rules(raw)
     yield from _variants_rules(raw.get("variants"))
@@ -144,6 +145,28 @@ def suite_rules(raw: dict[str, object]) -> Iterator[Finding]:
                 others = f"no case has a check of this name in `response`; {others}"
             hint = did_you_mean(of, measures) or others
             yield Finding(("aggregates", index, "of"), f"there is no {quoted(of)} to aggregate", hint)
+
+
+def _provider_tools_rules(raw: dict[str, object]) -> Iterator[Finding]:
+    """Check the tools of providers: their names, and what cannot be said about them."""
+    yield from twice(raw.get("provider_tools"), "name", ("provider_tools",), "provider_tools")
+    names = {tool.get("name") for _, tool in tables(raw.get("provider_tools"))}
+    if not names:
+        return
+    owners: list[tuple[dict[str, object], Place]] = [(raw, ())]
+    for key in ("variants", "cases"):
+        for number, each in tables(raw.get(key)):
+            owners.append((each, (key, number)))
+    for owner, place in owners:
+        for index, tool in tables(owner.get("tools")):
+            if (name := tool.get("name")) in names:
+                message = f"{quoted(str(name))} is also one of `provider_tools`"
+                yield Finding((*place, "tools", index, "name"), message, "give one of them another name")
+        for key in ("mocks", "setup"):
+            for index, item in tables(owner.get(key)):
+                if (name := item.get("tool")) in names:
+                    message = f"{quoted(str(name))} is never called here: the provider runs it"
+                    yield warning((*place, key, index, "tool"), message, f"remove it from `{key}`")
 
 
 def _variants_rules(variants: object) -> Iterator[Finding]:

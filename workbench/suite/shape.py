@@ -36,6 +36,7 @@ from workbench.suite.model import (
     Mock,
     PriorCall,
     PriorMessage,
+    ProviderTool,
     Server,
     SetupCall,
     StatisticsTable,
@@ -71,6 +72,7 @@ TABLES: dict[tuple[str, ...], tuple[str, type[BaseModel]]] = {
     ("aggregates", "at_most"): ("the gates of an aggregate", StatisticsTable),
     ("subject",): ("the subject", Subject),
     ("servers",): ("a server", Server),
+    ("provider_tools",): ("a tool of providers", ProviderTool),
     ("variants",): ("a variant", Variant),
     ("variants", "servers"): ("a server", Server),
     ("variants", "tools"): ("a tool", Tool),
@@ -97,6 +99,7 @@ ARRAYS_OF_TABLES = frozenset(
     {
         ("servers",),
         ("tools",),
+        ("provider_tools",),
         ("mocks",),
         ("aggregates",),
         ("variants",),
@@ -340,10 +343,19 @@ def _unknown_key(place: Place, in_group: bool) -> Finding:
             _inner_table_hint(key, keys)
             or _other_word_hint(key, known.model_fields)
             or did_you_mean(key, known.model_fields)
+            or _form_hint(key, keys)
             or _limit_hint(key, keys)
             or f"known keys: {code(known.model_fields)}"
         )
     return Finding(place, f"unknown key `{key}` in {owner}", hint)
+
+
+def _form_hint(key: str, keys: tuple[str, ...]) -> str:
+    """Return a hint if `key` is of a provider's tool in the form of an API, else ""."""
+    if keys != ("provider_tools",):
+        return ""
+    form = f"{{ {key} = … }}"
+    return f"write what a request offers below the name of its API: messages = {form}, responses = {form}"
 
 
 def _inner_table_hint(key: str, keys: tuple[str, ...]) -> str:

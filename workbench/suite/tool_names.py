@@ -105,6 +105,7 @@ def names_for_all(suite: Suite, listed: Iterable[str], prefixes: Iterable[str] =
 
 def _all_written_names(suite: Suite) -> tuple[str, ...]:
     names = dict.fromkeys(tool.name for tool in suite.tools)
+    names |= dict.fromkeys(tool.name for tool in suite.provider_tools)
     for case in suite.cases:
         names |= dict.fromkeys(tool.name for tool in case.tools)
     return tuple(names)
@@ -125,5 +126,6 @@ def unknown_in_suite(
     yield from _unknown_free(suite.grading.extra_calls, ("grading", "extra_calls"), known)
     for index, case in zip(case_indices, suite.cases, strict=True):
         written = [tool.name for tool in written_tools(suite, case)]
+        written += [tool.name for tool in suite.provider_tools]
         for found in unknown_names(suite, case, KnownNames((*written, *listed), tuple(prefixes))):
             yield warning(("cases", index, *found.place), found.message, found.hint)

@@ -18,7 +18,7 @@ from workbench.config.variables import environment_names
 from workbench.dataclasses import dataclass
 from workbench.numerals import seconds_text
 from workbench.suite.files import LockedError, absolute, locked, resolved
-from workbench.suite.model import Mock, Server, Suite, started_by, texts_with_variables
+from workbench.suite.model import Mock, ProviderTool, Server, Suite, started_by, texts_with_variables
 from workbench.suite.suite_file import SuiteFile
 
 _STORE_FORMAT = 1
@@ -171,7 +171,8 @@ class SuiteNeeds:
     `folder` is the folder in which commands run and modules are found. `models` are the models that the suite and the
     settings beside it name (`workbench.evaluation.approval`), `files` the code of `modules` and `python`
     (`workbench.tools.python_code`). `passed` are the variables of the shell that its commands get without naming them
-    (`workbench.config.passed_variables`). `calls` are those of `setup` and `final`, if a server may answer them."""
+    (`workbench.config.passed_variables`). `calls` are those of `setup` and `final`, if a server may answer them.
+    `provider_tools` are tools that the providers of models would run."""
 
     folder: Path
     commands: tuple[Command, ...] = ()
@@ -183,15 +184,16 @@ class SuiteNeeds:
     files: tuple[CodeFile, ...] = ()
     passed: tuple[str, ...] = ()
     calls: tuple[OwnCall, ...] = ()
+    provider_tools: tuple[str, ...] = ()
 
     @property
     def nothing(self) -> bool:
         """Whether the suite can run without trust."""
-        return not (self.beside_models or self.models)
+        return not (self.beside_models or self.models or self.provider_tools)
 
     @property
     def beside_models(self) -> bool:
-        """Whether anything is needed besides models."""
+        """Whether anything is needed besides models and the tools of their providers."""
         return bool(self.commands or self.modules or self.urls or self.python or self.environment)
 
     @property
@@ -224,6 +226,8 @@ class SuiteNeeds:
             tools = dict.fromkeys(call.tool for call in self.calls[_MAX_SHOWN_CALLS:])
             more = f"{len(self.calls) - _MAX_SHOWN_CALLS} more calls for `setup` and `final`"
             lines.append(f"make {more}: of {', '.join(tools)}")
+        for tool in self.provider_tools:
+            lines.append(f"let the provider of a model run its own tool: {tool}")
         if self.passed:
             lines.append(f"give its commands these variables of your shell: {', '.join(self.passed)}")
         others = []
@@ -261,6 +265,8 @@ class SuiteNeeds:
             del parts["models"]
         if not self.calls:
             del parts["calls"]
+        if not self.provider_tools:
+            del parts["provider_tools"]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
@@ -304,7 +310,13 @@ def needs_trust(suite: Suite, path: Path) -> SuiteNeeds:
         python=_sorted(_python_references(suite)),
         environment=_sorted(variables),
         calls=_sorted(_own_calls(suite)),
+        provider_tools=_sorted(map(provider_tool_need, suite.provider_tools)),
     )
+
+
+def provider_tool_need(tool: ProviderTool) -> str:
+    """Return one line, unique to this tool of providers: its name, and what requests to each API offer."""
+    return f"{shlex.quote(tool.name)} {json.dumps(tool.forms, ensure_ascii=False, sort_keys=True)}"
 
 
 def _own_calls(suite: Suite) -> Iterator[OwnCall]:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from workbench.dataclasses import ByIdentity, dataclass, json_text
 from workbench.suite.files import absolute, resolved
-from workbench.suite.model import Case, Server, Suite, Tool, values_of, written_tools
+from workbench.suite.model import Case, ProviderTool, Server, Suite, Tool, values_of, written_tools
 from workbench.suite.suite_file import SuiteFile, with_findings
 from workbench.suite.tool_names import unknown_in_suite
 from workbench.suite.trust import write_atomically
@@ -189,9 +189,16 @@ definition_of: ByIdentity[Tool, ToolDefinition] = ByIdentity(_definition)
 It is the same object each time, so that runs need not convert it again."""
 
 
+definition_of_provider: ByIdentity[ProviderTool, ToolDefinition] = ByIdentity(
+    lambda tool: ToolDefinition(tool.name, provider=tool.forms)
+)
+"""Returns the definition of a tool that providers run, the same object each time."""
+
+
 def definitions_for(suite: Suite, case: Case) -> list[ToolDefinition]:
-    """Return the definitions of the tools that a suite defines for a case."""
-    return [definition_of(tool) for tool in written_tools(suite, case)]
+    """Return the definitions of the tools that a suite defines for a case, those of providers last."""
+    written = [definition_of(tool) for tool in written_tools(suite, case)]
+    return [*written, *map(definition_of_provider, suite.provider_tools)]
 
 
 def with_listed_names(file: SuiteFile, listings: Listings) -> SuiteFile:

@@ -15,18 +15,25 @@ from workbench.config.program import Program
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_SERVED_RUNS
 from workbench.suite.model import Case, Mock, Server, Suite, ToolChange
-from workbench.suite.trust import server_folder
+from workbench.suite.trust import provider_tool_need, server_folder
 from workbench.tools.answer import ServerError, UntrustedError
 from workbench.tools.connection import Announce, Connection, ServerStatus, TimeLimits, announce_nothing, learn_written
 from workbench.tools.fresh_servers import Background, FreshServers, Leases, Starting
 from workbench.tools.grant import Grant
-from workbench.tools.listings import DamagedListingError, Listing, ListingChange, Listings, definitions_for
+from workbench.tools.listings import (
+    DamagedListingError,
+    Listing,
+    ListingChange,
+    Listings,
+    definition_of_provider,
+    definitions_for,
+)
 from workbench.tools.login_file import Logins
 from workbench.tools.mocks import Mocks
 from workbench.tools.python_code import FoundCode, PythonFunctions
 from workbench.tools.tool_pages import issues_notice
 from workbench.tools.toolbox import Toolbox, changed_definitions, offered
-from workbench.trajectory.events import ServerOutput, ToolDefinition
+from workbench.trajectory.events import JsonValue, ServerOutput, ToolDefinition
 
 if TYPE_CHECKING:
     from workbench.tools.mcp_server import McpServer, RunServer
@@ -139,6 +146,11 @@ class ServerPool:
         functions = shared.for_run(_modules_of_runs((*case.mocks, *suite.mocks)))
         mocks = Mocks(case.mocks, suite.mocks, functions)
         tools = offered(definitions, suite, case)
+        withheld = _withheld(suite, grant)
+        if withheld:
+            names = [tool.name for tool in tools if tool.provider in withheld]
+            tools = [tool for tool in tools if tool.provider not in withheld]
+            notices += [f"{name} is not offered: the suite is not trusted to let a provider run it" for name in names]
 
         def close() -> None:
             functions.forget()
@@ -379,6 +391,15 @@ def _modules_of_runs(mocks: Iterable[Mock]) -> Iterator[str]:
     for mock in mocks:
         if mock.python is not None and mock.state == "run":
             yield mock.python.partition(":")[0]
+
+
+def _withheld(suite: Suite, grant: Grant | None) -> list[Mapping[str, JsonValue] | None]:
+    """Return what requests would offer of the tools of providers that the grant of the suite does not cover."""
+    withheld = []
+    for tool in suite.provider_tools:
+        if grant is None or provider_tool_need(tool) not in grant.needs.provider_tools:
+            withheld.append(definition_of_provider(tool).provider)
+    return withheld
 
 
 def _key(suite_file: Path, server: Server) -> tuple[Path, str]:

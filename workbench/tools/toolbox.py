@@ -132,10 +132,15 @@ class Toolbox:
         """Return the source that will answer a call; call it once for each call.
 
         The sources are, in this order, the step's mock, the mocks of the case, those of the suite, the server, and the
-        default answer. Invalid arguments are always answered by a tool error, and so is a tool that is not offered,
-        unless the step's mock answers. `judge` evaluates judged conditions of mocks."""
+        default answer. Invalid arguments are always answered by a tool error, and so are a tool of the provider, which
+        it should have run, and a tool that is not offered, unless the step's mock answers. `judge` evaluates judged
+        conditions of mocks."""
         if call.problem is not None:
             return _ready("default", ToolAnswer(f"The arguments are not a JSON object: {call.problem}", is_error=True))
+        tool = self._offered.get(call.tool)
+        if tool is not None and tool.provider is not None:
+            unanswered = f"{call.tool} is a tool of the provider, which did not run it."
+            return _ready("default", ToolAnswer(unanswered, is_error=True))
         if step_mock is not None:
             return _ready("step mock", mock_answer(step_mock, call.arguments))
         if call.tool not in self._offered:

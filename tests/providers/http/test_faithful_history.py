@@ -15,8 +15,13 @@ from tests.engine.making import Made
 from tests.providers.http.runs import run_alone, spec_of
 from tests.providers.server import Answer, Api, Call, Server, said, serve
 from tests.providers.server.formats import sse
+from workbench.engine.fork import Fork, ForkPoint
 from workbench.limits import MAX_PAUSES
+from workbench.show.views.run_lines import lines_of
+from workbench.show.views.run_view import RunView
 from workbench.trajectory.events import AnswerPaused
+from workbench.trajectory.recording import event_from_line, event_to_line
+from workbench.trajectory.trajectory import fold
 
 Item = dict[str, Any]
 
@@ -173,6 +178,40 @@ def test_items_of_responses_go_back_as_they_came(items: list[Item], piece: int, 
     _user, *back, result = server.requests[1].json["input"]
     assert back == [{name: value for name, value in item.items() if value is not None} for item in items]
     assert (result["type"], result["call_id"]) == ("function_call_output", "c1")
+
+
+SEARCH: list[Item] = [
+    {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "oslo"}},
+    {"type": "web_search_tool_result", "tool_use_id": "s1", "content": [{"title": "Oslo", "encrypted_content": "E"}]},
+    {"type": "mcp_tool_result", "tool_use_id": "s9", "is_error": True, "content": [{"type": "text", "text": "gone"}]},
+    {"type": "tool_use", "id": "t1", "name": "get_weather", "input": {"city": "Oslo"}},
+]
+
+
+def test_calls_of_the_provider_are_shown_recorded_and_forked_and_answered_by_nobody() -> None:
+    made, _server = run("anthropic", streamed(SEARCH, "tool_use", 99), said("anthropic", "Rain."))
+    assert [event_from_line(event_to_line(event)) for event in made.events] == made.events
+    assert fold(made.events) == made.trajectory
+    view = RunView()
+    for event in made.events:
+        view.add(event)
+    shown = ["".join(span.text for span in line).strip() for item in view.items for line in lines_of(item, 90)]
+    for line in (
+        "→ web_search  run by the provider",
+        'query  "oslo"',
+        '← provider  [{"title":"Oslo"}]',
+        "→ mcp  run by the provider",
+        "← provider  error  gone",
+    ):
+        assert line in shown
+    # A person cannot go back to a call that is not among those of the run, but to its round.
+    places = [view.place(index) for index in range(len(view.items))]
+    assert {place.call_index for place in places if place is not None} == {None, 0}
+    with serve(said("anthropic", "Sun.")) as server:
+        fork = Fork(made.trajectory, ForkPoint(2))
+        forked = asyncio.run(run_alone(spec_of(server, "anthropic"), fork=fork))
+    assert server.requests[0].json["messages"][1]["content"] == SEARCH
+    assert forked.trajectory.rounds[0].not_offered == made.trajectory.rounds[0].not_offered
 
 
 AT_CALL = {"extra_content": {"google": {"thought_signature": "c2ln"}}}

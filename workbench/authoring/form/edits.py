@@ -131,6 +131,7 @@ _ITEMS = {
     "steps": "the step",
     "servers": "the server",
     "tools": "the tool",
+    "provider_tools": "the tool of providers",
     "aggregates": "the aggregate",
     "variants": "the variant",
     "changes": "the change of",

@@ -98,7 +98,13 @@ def new_suite(name: str) -> str:
 
 
 CALL_LISTS = ("ordered", "unordered", "disallowed")
-_NAMED = {"servers": "server", "tools": "tool", "aggregates": "aggregate", "variants": "variant"}
+_NAMED = {
+    "servers": "server",
+    "tools": "tool",
+    "provider_tools": "tool of providers",
+    "aggregates": "aggregate",
+    "variants": "variant",
+}
 """Lists with named elements, and the word for one element."""
 
 _MAPS = (("servers", "env"), ("servers", "headers"), ("variants", "names"), ("variants", "arguments"))

@@ -36,6 +36,7 @@ from workbench.limits import MAX_REPEATS
 from workbench.numerals import setting_text
 from workbench.show.visible import widest_cells
 from workbench.suite.model import (
+    API_NAMES,
     EXTRA_CALLS_RULES,
     GRADERS,
     REPEAT_RULES,
@@ -45,6 +46,7 @@ from workbench.suite.model import (
     Gate,
     GatePer,
     InvalidArguments,
+    ProviderTool,
     Subject,
     Suite,
     WholeNumbers,
@@ -330,6 +332,14 @@ def tool_rows(_: FormSource, place: Place, tool: Table) -> Iterator[FormRow]:
     yield from unknown_rows(annotations, at, indent + 2, ("title", *_HINTS))
 
 
+def _provider_tool_rows(_: FormSource, place: Place, tool: Table) -> Iterator[FormRow]:
+    """Yield the rows of a tool of providers: its name, and its form for each API."""
+    yield named_row(place, tool)
+    for api in API_NAMES:
+        yield field_row(tool, place, Field(api, "json", "not offered there"), 1 + DETAIL)
+    yield from unknown_rows(tool, place, 1 + DETAIL, tuple(ProviderTool.model_fields))
+
+
 def named_row(place: Place, table: Table) -> FormRow:
     """Return the row of an element that has a name."""
     index = place[-1]
@@ -371,6 +381,7 @@ def rows_of_suite(source: FormSource) -> Iterator[FormRow]:
     yield from _subject_rows(table)
     yield from section(source, "servers", _server_rows)
     yield from section(source, "tools", tool_rows)
+    yield from section(source, "provider_tools", _provider_tool_rows, rare=True)
     yield from mocks_section(source)
     for key in ("limits", "grading", "gate"):
         yield from settings_rows(source, key, rare=False)

@@ -51,6 +51,7 @@ from workbench.trajectory.events import (
     PromptProgress,
     TextDelta,
     TextWasReasoning,
+    ToolDefinition,
 )
 
 if TYPE_CHECKING:
@@ -457,6 +458,10 @@ class EndpointModel:
         if self._slots.is_llama_cpp:
             self._wire.expect_llama_cpp()
 
+    def takes(self, tool: ToolDefinition) -> bool:
+        """Return whether a tool of providers has a form for the API of the model, or is offered by endpoints."""
+        return not tool.provider or self._wire.api in tool.provider
+
     def turn(self) -> AbstractAsyncContextManager[None]:
         """Return the context of one request; entering it waits until the limits allow the request."""
         return self.turn_reporting(lambda _: None)
@@ -587,6 +592,10 @@ class ModelWithPauses:
     async def start(self) -> None:
         """Start the model."""
         await self._model.start()
+
+    def takes(self, tool: ToolDefinition) -> bool:
+        """Return whether a tool of providers can be offered to the model."""
+        return self._model.takes(tool)
 
     def turn(self) -> AbstractAsyncContextManager[None]:
         """Return the context of one request, which reports pauses."""

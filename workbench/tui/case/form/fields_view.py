@@ -562,7 +562,7 @@ class FormFields(FormRows):
         if self._apply(edit) is not None or (row := self.page.current) is None:
             return
         # A message, server or tool has its first value on the row below.
-        if edit.place[-2] in ("messages", "servers", "tools"):
+        if edit.place[-2] in ("messages", "servers", "tools", "provider_tools"):
             self.page.go(self.page.row + 1)
             self._open()
         elif row.kind == "pair" or edit.place[-2] == "results":
