@@ -9,7 +9,6 @@ from tests.engine.making import Made, make
 from tests.providers.server import Api, Server, base_url_of
 from workbench.config.models import ModelSpec
 from workbench.config.secrets import Secrets
-from workbench.engine.fork import Fork
 from workbench.providers.http.endpoints import Endpoints
 from workbench.providers.model import RetryPolicy
 from workbench.trajectory.events import RequestFailed, RetryScheduled
@@ -23,22 +22,14 @@ def spec_of(server: Server, api: Api, **settings: Any) -> ModelSpec:
     return replace(spec, **settings)
 
 
-async def run_on(
-    endpoints: Endpoints,
-    spec: ModelSpec,
-    retries: RetryPolicy = TWICE,
-    fork: Fork | None = None,
-    **environment: str,
-) -> Made:
-    return await make(endpoints.open(spec, environment), retries, fork=fork)
+async def run_on(endpoints: Endpoints, spec: ModelSpec, retries: RetryPolicy = TWICE, **environment: str) -> Made:
+    return await make(endpoints.open(spec, environment), retries)
 
 
-async def run_alone(
-    spec: ModelSpec, retries: RetryPolicy = TWICE, fork: Fork | None = None, **environment: str
-) -> Made:
+async def run_alone(spec: ModelSpec, retries: RetryPolicy = TWICE, **environment: str) -> Made:
     endpoints = Endpoints(Secrets())
     try:
-        return await run_on(endpoints, spec, retries, fork, **environment)
+        return await run_on(endpoints, spec, retries, **environment)
     finally:
         await endpoints.close()
 

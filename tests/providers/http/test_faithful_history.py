@@ -11,12 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.engine.making import Made
-from tests.providers.http.runs import run_alone, spec_of
+from tests.engine.making import Made, make
+from tests.providers.http.runs import TWICE, run_alone, spec_of
 from tests.providers.server import Answer, Api, Call, Server, said, serve
 from tests.providers.server.formats import sse
+from workbench.config.models import ModelSpec
+from workbench.config.secrets import Secrets
 from workbench.engine.fork import Fork, ForkPoint
 from workbench.limits import MAX_PAUSES
+from workbench.providers.http.endpoints import Endpoints
 from workbench.show.views.run_lines import lines_of
 from workbench.show.views.run_view import RunView
 from workbench.trajectory.events import AnswerPaused
@@ -180,6 +183,15 @@ def test_items_of_responses_go_back_as_they_came(items: list[Item], piece: int, 
     assert (result["type"], result["call_id"]) == ("function_call_output", "c1")
 
 
+async def fork_on(spec: ModelSpec, fork: Fork) -> Made:
+    """Make a fork on a model."""
+    endpoints = Endpoints(Secrets())
+    try:
+        return await make(endpoints.open(spec, {}), TWICE, fork=fork)
+    finally:
+        await endpoints.close()
+
+
 SEARCH: list[Item] = [
     {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "oslo"}},
     {"type": "web_search_tool_result", "tool_use_id": "s1", "content": [{"title": "Oslo", "encrypted_content": "E"}]},
@@ -209,7 +221,7 @@ def test_calls_of_the_provider_are_shown_recorded_and_forked_and_answered_by_nob
     assert {place.call_index for place in places if place is not None} == {None, 0}
     with serve(said("anthropic", "Sun.")) as server:
         fork = Fork(made.trajectory, ForkPoint(2))
-        forked = asyncio.run(run_alone(spec_of(server, "anthropic"), fork=fork))
+        forked = asyncio.run(fork_on(spec_of(server, "anthropic"), fork))
     assert server.requests[0].json["messages"][1]["content"] == SEARCH
     assert forked.trajectory.rounds[0].not_offered == made.trajectory.rounds[0].not_offered
 
