@@ -235,7 +235,7 @@ class StdioTransport:
 
     On exit, its standard input is closed. A process that does not end within `polite_s` seconds gets SIGTERM, and after
     another `terminate_s` SIGKILL. With `rollback_s`, a command that has sent no message yet gets SIGTERM at once, and
-    so many seconds: npm takes back a download then, and a killed npm leaves half of a package, which it never completes.
+    so many seconds: npm takes back a download then, and a killed npm leaves half of a package that it never completes.
     Entering raises OSError if the command cannot be started."""
 
     def __init__(

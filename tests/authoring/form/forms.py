@@ -68,6 +68,7 @@ arguments = { room = "place" }
 [[servers]]
 name = "home"
 command = ["python", "smart home.py"]
+cwd = "home"
 env = { HOME_TOKEN = "$HOME_TOKEN" }
 prefix = "home_"
 

@@ -92,6 +92,16 @@ def test_a_key_is_written_by_typing_into_its_row(place: tuple[str, ...], text: s
     assert type_in(FORMS[1], place, text)[key] == value
 
 
+def test_the_folder_of_a_server_is_typed_and_cleared() -> None:
+    cwd = ("servers", 0, "cwd")
+    assert type_in(FORMS[None], cwd, "../other")["servers"][0]["cwd"] == "../other"
+    without = type_in(FORMS[None], cwd, "")
+    assert "cwd" not in without["servers"][0]
+    assert row_named(replace(FORMS[None], table=without), *cwd).cells[0].shown == "the suite's folder"
+    # A server at an address has no folder.
+    assert all(row.place != ("servers", 1, "cwd") for row in form_rows(FORMS[None]))
+
+
 @pytest.mark.parametrize(
     ("place", "text", "said"),
     [

@@ -425,7 +425,7 @@ def _server_rows(_: FormSource, place: Place, server: Table) -> Iterator[FormRow
         Field("call_timeout_s", "number", "60", rare=True, limits=Limits(0)),
     ]
     if "command" in server or "cwd" in server:
-        fields.insert(0, Field("cwd", "text", "the suite's folder", rare=True))
+        fields.insert(0, Field("cwd", "text", "the suite's folder"))
     if "url" in server or "transport" in server:
         fields.append(Field("transport", "choice", "http", choices=("http", "sse"), rare=True))
     if "url" in server or "auth" in server:
