@@ -153,6 +153,11 @@ MAX_FAILED_STARTS = Limit(
 )
 """Starts of servers with `state = "run"` that fail in a row. Each may take as long as the limit of a start."""
 
+MAX_INSTRUCTIONS_BYTES = Limit(
+    2_048, "has {size:,} bytes of instructions, of which the first {limit} are sent", "shorten them"
+)
+"""Instructions of a server in the system prompt. Claude Code cuts them there."""
+
 MAX_PROGRESS_CHARS = 200
 """Characters kept of a progress notice, which is shown in one line."""
 

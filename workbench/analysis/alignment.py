@@ -10,6 +10,7 @@ from typing import Literal, TypeVar
 from workbench.checks.values import json_equal
 from workbench.dataclasses import dataclass, json_text
 from workbench.trajectory.events import JsonValue, ResultReceived, ToolCall
+from workbench.trajectory.system_prompt import with_instructions
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory, tools_of
 
 # The first difference, made by the model or by a person who changed one of the runs.
@@ -365,9 +366,12 @@ def aligned(left: Trajectory, right: Trajectory) -> tuple[Row, ...]:
 
 
 def _first_prompt(run: Trajectory) -> list[str]:
-    if run.start is None or not run.start.system:
+    if run.start is None:
         return []
-    return [run.start.system]
+    prompt = with_instructions(run.start.system, run.start.instructions)
+    if not prompt:
+        return []
+    return [prompt]
 
 
 def _first_texts(run: Trajectory) -> list[str]:

@@ -14,7 +14,7 @@ from rapidfuzz import fuzz
 
 from workbench.checks.schemas import BrokenSchemaError, argument_problems, dangling_references
 from workbench.dataclasses import dataclass, json_text
-from workbench.limits import MAX_OFFERED_TOOLS, MAX_SCHEMA_PARAMETERS
+from workbench.limits import MAX_INSTRUCTIONS_BYTES, MAX_OFFERED_TOOLS, MAX_SCHEMA_PARAMETERS
 from workbench.numerals import count_text
 from workbench.startup import late_pattern
 from workbench.suite.model import Suite
@@ -34,6 +34,7 @@ from workbench.trajectory.json_schema import (
     type_names,
     type_text,
 )
+from workbench.trajectory.system_prompt import too_long
 
 DEEPEST = 8
 """The levels of nesting that are read: no model fills in more, and a schema may refer to itself endlessly."""
@@ -205,6 +206,7 @@ Rule = Literal[
     "task required",
     "malformed tool",
     "cursor",
+    "long instructions",
 ]
 
 
@@ -261,8 +263,13 @@ def lint_suite(suite: Suite, tools: Sequence[ToolDefinition]) -> tuple[LintFindi
     return tuple(found)
 
 
-def lint_listing(server: str, issues: Iterable[ListingIssue], task_tools: Iterable[str] = ()) -> Iterator[LintFinding]:
-    """Yield the findings on the list of a server: its issues, and tools that can be called only as tasks of MCP."""
+def lint_listing(
+    server: str, issues: Iterable[ListingIssue], task_tools: Iterable[str] = (), instructions: str = ""
+) -> Iterator[LintFinding]:
+    """Yield the findings on the list of a server, on its instructions, and on tools that only tasks of MCP may call."""
+    if (excess := too_long(instructions)) is not None:
+        hint = MAX_INSTRUCTIONS_BYTES.way_out
+        yield LintFinding("long instructions", "warning", excess, hint, (ToolName("", server),), "instructions")
     for issue in issues:
         about = (ToolName(issue.tool, server),)
         if issue.outcome == "cut short":

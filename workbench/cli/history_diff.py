@@ -14,6 +14,7 @@ from workbench.config.folders import history_option
 from workbench.dataclasses import dataclass
 from workbench.evaluation.baseline import notes_on_tools, offered_in
 from workbench.evaluation.exit_codes import USAGE
+from workbench.evaluation.instruction_changes import instructions_between
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, Regrade, RunRow, same_suites
 from workbench.history.run_table import RunTable
@@ -76,6 +77,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         # Changed tools may explain why cases broke, so the report names them.
         earlier = offered_in(history, before.runs, diff, same)
         notes += map(one_line, notes_on_tools(diff, earlier, offered_in(history, after.runs, diff)))
+        notes += map(one_line, instructions_between(history, before, after, same))
     suites = {}
     for suite in (*before.batch.suites, *after.batch.suites):
         suites[suite.key] = suite

@@ -15,7 +15,7 @@ from workbench.show.views.tools import SuiteTools
 from workbench.show.visible import visible
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.answer import ToolsError
-from workbench.tools.listings import pin_difference, pin_file, read_pins, write_pins
+from workbench.tools.listings import instructions_difference, pin_difference, pin_file, read_pins, write_pins
 from workbench.tools.pool import ServerPool
 
 
@@ -30,17 +30,18 @@ def pin(files: Sequence[SuiteFile], listed: Sequence[SuiteTools], program: Progr
     """
     done = True
     for file, suite in zip(files, listed, strict=True):
-        servers = {}
-        for source in suite.sources:
+        servers, instructions = {}, {}
+        for source in sorted(suite.sources, key=lambda source: source.server or ""):
             if source.server:
                 servers[source.server] = program.secrets.redacted(source.tools)
+                instructions[source.server] = program.secrets.redact(source.instructions)
         if failed := [source for source in suite.sources if source.error is not None]:
             warn(f"{file.path}: not pinned: {failed[0].error}", program.secrets)
         elif not servers:
             warn(f"{file.path}: not pinned: it has no servers")
         else:
             try:
-                warn(f"pinned in {write_pins(file.path, {name: servers[name] for name in sorted(servers)})}")
+                warn(f"pinned in {write_pins(file.path, servers, instructions)}")
                 continue
             except OSError as error:
                 warn(f"cannot write {pin_file(file.path)}: {error.strerror}")
@@ -90,12 +91,16 @@ def _differences(file: SuiteFile, program: Program, approval: Approval) -> Itera
         if source.error is not None:
             yield f"{file.path}: the tools of {source.server!r} are not held against their pins: {source.error}"
             continue
-        lines = list(pin_difference(pins.get(source.server), program.secrets.redacted(source.tools), source.server))
+        instructions = program.secrets.redact(source.instructions)
+        lines = [
+            *instructions_difference(pins, source.server, instructions),
+            *pin_difference(pins.servers.get(source.server), program.secrets.redacted(source.tools), source.server),
+        ]
         if lines:
             yield f"{file.path}: the tools of the server {source.server!r} are not as pinned in {pin_file(file.path)}:"
             for line in lines:
                 yield visible(line)
-    for gone in sorted({*pins} - {server.name for server in file.suite.servers}):
+    for gone in sorted({*pins.servers} - {server.name for server in file.suite.servers}):
         yield f"{file.path}: the server {gone!r} is pinned, but the suite no longer has it"
 
 

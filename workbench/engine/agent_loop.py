@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from typing import Literal
@@ -65,6 +65,7 @@ from workbench.trajectory.events import (
     RetryScheduled,
     RunFinished,
     RunStarted,
+    ServerInstructions,
     ServerOutput,
     StepStarted,
     TextDelta,
@@ -72,6 +73,7 @@ from workbench.trajectory.events import (
     ToolDefinition,
     usable,
 )
+from workbench.trajectory.system_prompt import with_instructions
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory, TrajectoryError
 
 
@@ -414,7 +416,9 @@ class AgentLoop:
         checkpoint: Checkpoint,
         step_failed: StepFailed,
         fork: Fork | None = None,
+        instructions: Sequence[ServerInstructions] = (),
     ) -> None:
+        self._instructions = instructions
         self._case = case
         self._settings = settings
         self._model = model
@@ -525,7 +529,8 @@ class AgentLoop:
         return await http_request_of(self._model, self._request(turn, messages))
 
     def _request(self, turn: Turn, messages: tuple[Message, ...]) -> ModelRequest:
-        return ModelRequest(self._rounds + 1, self._system(turn), messages, self._executor.definitions, self._calls)
+        system = with_instructions(self._system(turn), self._instructions)
+        return ModelRequest(self._rounds + 1, system, messages, self._executor.definitions, self._calls)
 
     async def _answer_calls(self, turn: Turn, answer: Round, answered: int, to_result: bool) -> bool:
         """Answer the calls of a round.
@@ -628,7 +633,7 @@ async def run_case(
     limits = request.settings.limits
     definitions = tuple([tool for tool in tools.definitions if takes(model, tool)])
     notices = (*model.notices, *tools.notices, *_not_taken(model, tools.definitions))
-    start(request, definitions, recorder, model.seed, notices, tools.server_outputs)
+    started = start(request, tools, recorder, model.seed, notices, definitions)
     try:
         async with TimeLimit(limits.timeout_s) as limit:
             executor = Executor(tools, recorder, permission, limit, audit, judge, definitions)
@@ -643,6 +648,7 @@ async def run_case(
                 checkpoint=Checkpoint(control, recorder, limit),
                 step_failed=step_failed or _no_step_fails,
                 fork=request.fork,
+                instructions=started.instructions,
             )
             if own_calls is not None:
                 async with limit.suspended():
@@ -684,28 +690,38 @@ def _not_taken(model: Model, tools: Iterable[ToolDefinition]) -> Iterator[str]:
 
 def start(
     request: RunRequest,
-    definitions: tuple[ToolDefinition, ...],
+    tools: Toolbox | None,
     recorder: Recorder,
     seed: int | None = None,
     notices: tuple[str, ...] = (),
-    server_outputs: tuple[ServerOutput, ...] = (),
-) -> None:
-    """Emit `RunStarted`, which holds the opening of the conversation."""
+    definitions: tuple[ToolDefinition, ...] = (),
+) -> RunStarted:
+    """Emit and return `RunStarted`, which holds the opening of the conversation.
+
+    `tools` is `None` if the run cannot go on; `definitions` are the tools that the model is offered."""
     system, messages = _opening(request)
-    recorder.emit(
-        RunStarted(
-            suite_hash=request.suite_hash,
-            case_id=request.case.id,
-            case_name=request.case.name,
-            model=request.model,
-            system=system or None,
-            messages=messages,
-            tools=definitions,
-            seed=seed,
-            notices=notices,
-            server_outputs=server_outputs,
-        )
+    server_outputs: tuple[ServerOutput, ...] = ()
+    instructions: tuple[ServerInstructions, ...] = ()
+    if tools is not None:
+        server_outputs, instructions = tools.server_outputs, tools.instructions
+    # A fork sends the prompt of the run that it forks.
+    if request.fork is not None and request.fork.origin.start is not None:
+        instructions = request.fork.origin.start.instructions
+    started = RunStarted(
+        suite_hash=request.suite_hash,
+        case_id=request.case.id,
+        case_name=request.case.name,
+        model=request.model,
+        system=system or None,
+        messages=messages,
+        tools=definitions,
+        seed=seed,
+        notices=notices,
+        server_outputs=server_outputs,
+        instructions=instructions,
     )
+    recorder.emit(started)
+    return started
 
 
 def _opening(request: RunRequest) -> tuple[str | None, tuple[Message, ...]]:
@@ -723,7 +739,7 @@ def fail(request: RunRequest, finish: RunFinished, recorder: Recorder) -> Trajec
     """Record a run that could not start: without tools or a model, or stopped before its turn.
 
     Returns its trajectory."""
-    start(request, (), recorder)
+    start(request, None, recorder)
     recorder.emit(finish)
     return recorder.trajectory
 

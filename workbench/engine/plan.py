@@ -122,6 +122,11 @@ NO_OWN_MODELS: OwnModels = MappingProxyType({})
 
 EVERYTHING = Selection()
 
+InstructionsThen = Mapping[Path, Mapping[str, str]]
+"""The instructions that the earlier runs of a resumed batch were sent, by suite and server: "" if there were none.
+
+What is not known is left out."""
+
 CellKey = tuple[Path, str, str]
 """A case with a model: the absolute path of the suite, the id of the case, the model."""
 

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -20,7 +20,7 @@ from workbench.engine.events import BatchListener, RunDone, RunEvent
 from workbench.engine.judges import RunJudge, judged
 from workbench.engine.model_specs import cost_of
 from workbench.engine.own_calls import OwnCalls
-from workbench.engine.plan import AS_CASES_SAY, NOT_STEPPED, Execution, PlannedRun
+from workbench.engine.plan import AS_CASES_SAY, NOT_STEPPED, Execution, InstructionsThen, PlannedRun
 from workbench.engine.recorder import Recorder
 from workbench.grading.grade import WHY_NOT_GRADED, Grade, GradingError, RunResult, StepGrade
 from workbench.grading.run import GradedRun, grade_step, graded_run
@@ -77,6 +77,8 @@ class RunContext:
     """Returns the judge of a run."""
     control_of: Callable[[PlannedRun, RunGrading], RunControl | None] = lambda _planned, _grading: None
     """Returns the control that may hold a run."""
+    instructions: InstructionsThen = field(default_factory=dict)
+    """The instructions of servers that the earlier runs of a resumed batch were sent; new runs are sent the same."""
     ready: Callable[[], Awaitable[None]] = nothing_to_await
     """Is awaited before the first run begins."""
     stored: Callable[[], Awaitable[None]] = nothing_to_await
@@ -243,6 +245,7 @@ async def _open_tools(planned: PlannedRun, context: RunContext) -> Toolbox:
         execute=execute,
         grant=grant,
         changes=changed_tools(planned.variant),
+        instructions=context.instructions.get(path, {}),
     )
 
 

@@ -23,6 +23,7 @@ from workbench.engine.history_recorder import brought_settings, cases_as_stored,
 from workbench.engine.model_specs import Specs
 from workbench.engine.plan import (
     NO_OWN_MODELS,
+    InstructionsThen,
     OwnModels,
     PlannedRun,
     grader_named,
@@ -42,6 +43,7 @@ from workbench.suite.model import GRADERS, Case, RepeatRule
 from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
 from workbench.suite.variants import UnknownVariantError, model_of, variant_of
 from workbench.trajectory.events import JsonValue
+from workbench.trajectory.recording import RecordingError
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ class Resumption:
     """Messages for the user: suites of which the stored text is run, and grading by the expectations of then."""
     differences: tuple[str, ...]
     """Messages for the user: models and judges whose settings differ from those of the batch."""
+    instructions: InstructionsThen
     execute: bool | None
     execute_all: bool
     concurrency: int
@@ -164,10 +167,37 @@ def resumable(
         history=history.file,
         as_then=tuple(as_then),
         differences=tuple(_differences(batch, used, runs, program, specs)),
+        instructions=_instructions_then(history, batch, files),
         execute=execute if isinstance(execute, bool) else None,
         execute_all=settings.get("execute_all") is True,
         concurrency=concurrency,
     )
+
+
+def _instructions_then(history: History, batch: BatchRow, files: Mapping[SuiteRef, SuiteFile]) -> InstructionsThen:
+    """Return the instructions that the finished runs of a batch were sent, by suite and server, as far as known."""
+    found: dict[Path, dict[str, str]] = {}
+    waiting = {ref: file.suite for ref, file in files.items() if file.suite is not None and file.suite.servers}
+    for row in history.each_run(batch.number):
+        suite = waiting.get(row.suite)
+        if not waiting:
+            break
+        if suite is None or row.figures is None:
+            continue
+        case = next((case for case in suite.cases if case.id == row.case_id), None)
+        # A case that chooses its tools may leave out a server.
+        if case is None or case.offer is not None:
+            continue
+        try:
+            start = history.recording(row).trajectory.start
+        except (HistoryError, RecordingError):
+            continue
+        # A run that could not start was sent nothing.
+        if start is not None and start.tools:
+            del waiting[row.suite]
+            then = {server.name: "" for server in suite.servers}
+            found[files[row.suite].path] = then | {each.server: each.text for each in start.instructions}
+    return found
 
 
 def _new_id(next_run_id: Callable[[], str], row: RunRow, batch: BatchRow) -> str:

@@ -174,7 +174,7 @@ async def run_subject(
 
     The events of the subject's calls are emitted after its end."""
     seconds = run.subject.timeout_s or request.settings.limits.timeout_s
-    start(request, _offered(tools), recorder, None, tools.notices, tools.server_outputs)
+    start(request, tools, recorder, None, tools.notices, _offered(tools))
     try:
         await own_calls.set_up()
         recorder.emit(RequestStarted(1))
@@ -279,6 +279,7 @@ def request_document(request: RunRequest, run: SubjectRun, tools: Toolbox, run_i
         "run": run_id,
         "repeat": run.repeat,
         "system": request.settings.system,
+        "instructions": list(map(asdict, tools.instructions)),
         "user": messages[-1].content if messages else "",
         "messages": list(map(_message, messages)),
         "steps": steps,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 
 from workbench.analysis.batch_diff import BatchDiff, ChangeKind, batch_diff
@@ -14,6 +14,7 @@ from workbench.analysis.comparison import CellKey
 from workbench.config.folders import history_option, path_in, project_folder
 from workbench.dataclasses import dataclass
 from workbench.engine.plan import same_value
+from workbench.evaluation.instruction_changes import MAX_RUNS, first_runs, notes_on_instructions, stored_start
 from workbench.evaluation.plan import Plan
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import summary_of
@@ -258,6 +259,7 @@ class Baseline:
         notes: list[str] = []
         if diff.of("broke"):
             notes = self._notes_on_tools(diff, results)
+        notes += self._notes_on_instructions(results)
         confirm: Confirm = "none"
         if self.fail_on is not None:
             confirm = self.confirm
@@ -288,6 +290,20 @@ class Baseline:
                 return now[key].trajectory.offered
 
             return [*notes_on_tools(diff, earlier, later)]
+
+    def _notes_on_instructions(self, results: Sequence[RunResult]) -> list[str]:
+        with_servers = {self.suites[path].key for path, suite in self.definitions.items() if suite.servers}
+        now: dict[tuple[str, str], RunResult] = {}
+        for result in islice(results, MAX_RUNS):
+            suite = self.suites[result.suite].key
+            if suite in with_servers:
+                now.setdefault((suite, result.case_id), result)
+        if not now:
+            return []
+        before, names = first_runs(self.runs, self.same), ("the baseline", "this batch")
+        with History(self.file) as history:
+            start_before = stored_start(history)
+            return [*notes_on_instructions(before, now, start_before, lambda result: result.trajectory.start, names)]
 
     def _row(self, place: int, result: RunResult) -> RunRow:
         suite = self.suites[result.suite]

@@ -204,6 +204,7 @@ class Node:
             concurrency=errand.concurrency,
             own_pace=errand.own_pace,
             judge_anew=errand.judge_anew,
+            instructions=dict(zip((file.path for file in self._files), errand.instructions, strict=False)),
         )
         self._redacted_cases: dict[str, Case] = {}
         self._outbox: deque[tuple[int, FromWorker]] = deque()

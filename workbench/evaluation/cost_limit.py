@@ -25,6 +25,7 @@ from workbench.numerals import cost_text, counted
 from workbench.suite.settings import judged_checks
 from workbench.suite.variants import model_of
 from workbench.tools.listings import Listings, definitions_for
+from workbench.trajectory.system_prompt import cut_instructions
 
 Cell = tuple[str, str, str]
 """The path of a suite, the id of a case, and a model."""
@@ -216,8 +217,13 @@ def _sent(run: PlannedRun, listings: Listings) -> int:
     case = run.case
     texts = [run.settings.system, case.user, *(message.content for message in case.messages)]
     tools = list(definitions_for(run.suite, case))
-    for listing in listings.of(run.suite, run.file.path).values():
-        tools += listing.tools
+    remembered = listings.of(run.suite, run.file.path)
+    for server in run.suite.servers:
+        listing = remembered.get(server.name)
+        if listing is not None:
+            tools += listing.tools
+            if server.instructions == "system":
+                texts.append(cut_instructions(listing.instructions))
     for tool in tools:
         texts += [tool.name, tool.description, json_text(dict(tool.parameters))]
     return sum(map(len, filter(None, texts)))

@@ -13,7 +13,7 @@ from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
 from workbench.engine.model_specs import Specs
-from workbench.engine.plan import AS_CASES_SAY, Execution, PlannedRun
+from workbench.engine.plan import AS_CASES_SAY, Execution, InstructionsThen, PlannedRun
 from workbench.evaluation.options import RunOptions
 from workbench.evaluation.trust import trust_store
 from workbench.grading.grade import RunResult
@@ -171,6 +171,8 @@ class Plan:
     specs: Specs | None = field(default=None, repr=False)
     """The models and endpoints that were resolved while planning."""
     resumed: ResumedBatch | None = None
+    instructions: InstructionsThen = field(default_factory=dict)
+    """The instructions of servers that earlier runs of a resumed batch were sent."""
     shard: PlannedShard | None = None
     """The whole plan, if these are the runs of one shard."""
     until: Until | None = None

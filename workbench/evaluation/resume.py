@@ -151,6 +151,7 @@ def _plan_of(
         until=Until.of(batch.settings),
         min_score=options.min_score,
         cost_limit=limit,
+        instructions=resumption.instructions,
         own_pace=options.own_pace,
         judge_anew=options.judge_anew,
         history=options.history,
@@ -230,6 +231,7 @@ def plan_of(resumption: Resumption, program: Program, exempt: Callable[[SuiteFil
         specs=resumption.specs,
         until=Until.of(resumption.batch.settings),
         cost_limit=limit,
+        instructions=resumption.instructions,
         resumed=ResumedBatch(resumption.batch, resumption.handle, runs_before(resumption)),
     )
 

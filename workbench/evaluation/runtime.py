@@ -371,6 +371,7 @@ class Runtime:
             price_of=approval.specs.price_of,
             judge_of=self._models.judges(approval, plan.concurrency),
             control_of=control_of,
+            instructions=plan.instructions,
         )
 
     def _spending(self, plan: Plan, name: str) -> Spending | None:

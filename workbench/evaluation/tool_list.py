@@ -40,13 +40,28 @@ async def tools_of(file: SuiteFile, only: str | None, pool: ServerPool, approval
 async def _listed(file: SuiteFile, suite: Suite, server: Server, pool: ServerPool, approval: Approval) -> ToolSource:
     try:
         started = await pool.started(file.path, server, approval.grants[file.path])
-        return ToolSource(server.name, started.tools, task_tools=started.task_tools, issues=started.issues)
+        return ToolSource(
+            server.name,
+            started.tools,
+            task_tools=started.task_tools,
+            issues=started.issues,
+            instructions=started.instructions,
+            instructions_are_sent=server.instructions == "system",
+        )
     except ServerError as error:
         # An old list is better than none, for example while a server is down.
         remembered = pool.remembered(suite, file.path).get(server.name)
         if remembered is None:
             return ToolSource(server.name, error=str(error), output=error.output)
-        return ToolSource(server.name, remembered.tools, str(error), remembered.listed_at, output=error.output)
+        return ToolSource(
+            server.name,
+            remembered.tools,
+            str(error),
+            remembered.listed_at,
+            output=error.output,
+            instructions=remembered.instructions,
+            instructions_are_sent=server.instructions == "system",
+        )
 
 
 def linted(file: SuiteFile, suite: SuiteTools) -> SuiteTools:
@@ -57,7 +72,7 @@ def linted(file: SuiteFile, suite: SuiteTools) -> SuiteTools:
         if source.case is None:
             tools += source.tools
         if source.server is not None:
-            of_servers += lint_listing(source.server, source.issues, source.task_tools)
+            of_servers += lint_listing(source.server, source.issues, source.task_tools, source.instructions)
     return replace(suite, findings=(*of_servers, *lint_suite(valid_suite(file), tools)))
 
 

@@ -27,6 +27,7 @@ from workbench.startup import late_pattern
 from workbench.suite.model import same_tool
 from workbench.trajectory.events import JsonValue, ToolDefinition, names_of_tools, tools_by_name
 from workbench.trajectory.json_schema import properties_of
+from workbench.trajectory.system_prompt import with_instructions
 from workbench.trajectory.trajectory import Round, Trajectory
 
 # Residue: pieces of a chat template around a tool's name, which the endpoint's parser should have removed, such as
@@ -655,7 +656,8 @@ def _least_of_messages(trajectory: Trajectory) -> int:
     """Return a lower bound for the tokens of the conversation alone."""
     start = trajectory.start
     assert start is not None
-    texts = [start.system or "", *(message.content for message in start.messages)]
+    texts = [with_instructions(start.system, start.instructions) or ""]
+    texts += [message.content for message in start.messages]
     # Half of the estimate for tools: an endpoint that reports fewer tokens does not count prompts at all.
     return sum(map(len, texts)) // (2 * _CHARACTERS_PER_TOKEN)
 

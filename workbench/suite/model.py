@@ -220,6 +220,7 @@ __all__ = [
     "Mock",
     "RepeatRule",
     "Server",
+    "ServerInstructionsUse",
     "ServerProtocol",
     "Statistic",
     "Step",
@@ -232,6 +233,7 @@ __all__ = [
 
 Transport = Literal["http", "sse"]
 ServerProtocol = Literal["auto", "legacy"]
+ServerInstructionsUse = Literal["system", "off"]
 
 ServerAuth = Literal["oauth", "client_credentials"]
 """The OAuth flow of a server: the login of a person, or the credentials of a machine."""
@@ -268,6 +270,7 @@ class Server(Frozen):
     start_timeout_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     call_timeout_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     state: StateOwner = "batch"
+    instructions: ServerInstructionsUse = "system"
 
 
 class Subject(Frozen):

@@ -54,7 +54,8 @@ class ServerStatus:
     `tools` are its tools while it runs, and `starting_s` the seconds since its start began,
     of which a launcher needs the first ones to download it while `downloads` is true. `reason` and `output`, the
     end of its standard error, tell why it is down. `task_tools` are tools that can be called as tasks of MCP only, and
-    are not offered, and `issues` are the violations of the protocol in its list of tools."""
+    are not offered, `issues` the violations of the protocol in its list of tools, and `instructions` its text on how to
+    use them."""
 
     state: ServerState = "not started"
     tools: tuple[ToolDefinition, ...] = ()
@@ -64,6 +65,7 @@ class ServerStatus:
     task_tools: tuple[str, ...] = ()
     issues: tuple[ListingIssue, ...] = ()
     downloads: bool = False
+    instructions: str = ""
 
 
 @dataclass(frozen=True, slots=True)

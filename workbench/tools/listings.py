@@ -32,10 +32,11 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The tools of a server, with its prefix in their names, and the time when it listed them."""
+    """The tools of a server, with its prefix in their names, its instructions, and the time when it listed them."""
 
     tools: tuple[ToolDefinition, ...]
     listed_at: datetime
+    instructions: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +82,16 @@ class Listings:
         self._folder = folder
         self._now = now
 
-    def remember(self, suite_file: Path, server: Server, tools: tuple[ToolDefinition, ...]) -> None:
+    def remember(
+        self, suite_file: Path, server: Server, tools: tuple[ToolDefinition, ...], instructions: str = ""
+    ) -> None:
         """Store a server's new listing; a failure goes to the program's log."""
         document = {
             "format": LISTING_FORMAT,
             "suite": str(suite_file),
             "server": server.name,
             "listed_at": self._now().isoformat(timespec="seconds"),
+            "instructions": instructions,
             "tools": [
                 {
                     "name": tool.name,
@@ -170,7 +174,8 @@ def _listing_in(document: Any, server: Server) -> Listing:
         )
         for tool in _a(list, document["tools"])
     )
-    return Listing(tools, datetime.fromisoformat(_a(str, document["listed_at"])))
+    listed_at = datetime.fromisoformat(_a(str, document["listed_at"]))
+    return Listing(tools, listed_at, _a(str, document.get("instructions", "")))
 
 
 def _a(kind: type[_Kind], value: object) -> _Kind:
@@ -226,22 +231,35 @@ def pin_file(suite_file: Path) -> Path:
     return suite_file.with_name(f"{suite_file.stem}.pinned.json")
 
 
-def write_pins(suite_file: Path, listed: Mapping[str, Sequence[ToolDefinition]]) -> Path:
-    """Write the listed tools of a suite's servers, by the servers' names, as pins, and return the path of the file.
+@dataclass(frozen=True)
+class Pins:
+    """The pins of a suite by the names of its servers: the definitions of tools by name, and the instructions.
 
-    The caller must have redacted them. Raises OSError."""
+    `instructions` is `None` for a file that was written before they were pinned."""
+
+    servers: Mapping[str, Mapping[str, JsonValue]]
+    instructions: Mapping[str, JsonValue] | None = None
+
+
+def write_pins(
+    suite_file: Path, listed: Mapping[str, Sequence[ToolDefinition]], instructions: Mapping[str, str]
+) -> Path:
+    """Write the listed tools and the instructions of a suite's servers, by the servers' names, as pins.
+
+    The caller must have redacted them. Returns the path of the file. Raises OSError."""
     servers = {}
     for server, tools in listed.items():
         servers[server] = {tool.name: _pinned(tool) for tool in _sorted(tools)}
     file = pin_file(suite_file)
-    write_atomically(file, (_text({"format": PINS_FORMAT, "servers": servers}) + "\n").encode())
+    document = {"format": PINS_FORMAT, "servers": servers, "instructions": dict(instructions)}
+    write_atomically(file, (_text(document) + "\n").encode())
     # Unlike other files of this program, pins are shared with the suite, for example in its repository.
     file.chmod(0o644)
     return file
 
 
-def read_pins(suite_file: Path) -> Mapping[str, Mapping[str, JsonValue]] | None:
-    """Return the pinned definitions of a suite by server and tool, `None` if it has no pins.
+def read_pins(suite_file: Path) -> Pins | None:
+    """Return the pins of a suite, `None` if it has none.
 
     Raises ToolsError for a file that has no pins of this program."""
     file = pin_file(suite_file)
@@ -251,12 +269,24 @@ def read_pins(suite_file: Path) -> Mapping[str, Mapping[str, JsonValue]] | None:
         return None
     except (OSError, ValueError, RecursionError) as error:
         raise ToolsError(f"{file} cannot be read: {error}; 'workbench tools {suite_file} --pin' writes it") from error
-    servers = None
+    servers = instructions = None
     if isinstance(document, dict) and document.get("format") == PINS_FORMAT:
-        servers = document.get("servers")
+        servers, instructions = document.get("servers"), document.get("instructions")
+    if not isinstance(instructions, dict):
+        instructions = None
     if not isinstance(servers, dict) or not all(isinstance(tools, dict) for tools in servers.values()):
         raise ToolsError(f"{file} holds no pins of this program; 'workbench tools {suite_file} --pin' writes it")
-    return servers
+    return Pins(servers, instructions)
+
+
+def instructions_difference(pins: Pins, server: str, now: str) -> Iterator[str]:
+    """Yield the lines of a unified diff between the pinned instructions of a server and its present ones."""
+    if pins.instructions is None:
+        return
+    then = pins.instructions.get(server)
+    before = then if isinstance(then, str) else ""
+    names = f"{server} instructions (pinned)", f"{server} instructions (now)"
+    yield from unified_diff(before.splitlines(), now.splitlines(), *names, lineterm="", n=2)
 
 
 def pin_difference(

@@ -104,6 +104,11 @@ class McpServer:
         """The violations of the protocol in the last listing, redacted."""
         return self._session.issues
 
+    @property
+    def instructions(self) -> str:
+        """Its text on how to use its tools, empty without one."""
+        return self._session.instructions
+
     def adopt(self) -> None:
         """Begin a batch: offer the tools of the last listing, and forget earlier deaths."""
         self._tools = self._session.listed

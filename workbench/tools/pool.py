@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -33,10 +34,18 @@ from workbench.tools.mocks import Mocks
 from workbench.tools.python_code import FoundCode, PythonFunctions
 from workbench.tools.tool_pages import issues_notice
 from workbench.tools.toolbox import Toolbox, changed_definitions, offered
-from workbench.trajectory.events import JsonValue, ServerOutput, ToolDefinition
+from workbench.trajectory.events import JsonValue, ServerInstructions, ServerOutput, ToolDefinition
+from workbench.trajectory.system_prompt import cut_instructions, too_long
 
 if TYPE_CHECKING:
     from workbench.tools.mcp_server import McpServer, RunServer
+
+
+NO_INSTRUCTIONS: Mapping[str, str] = MappingProxyType({})
+
+_CHANGED_INSTRUCTIONS = (
+    "the instructions of server {server} are other ones now: this run was sent those of the earlier runs of its batch"
+)
 
 
 @dataclass(frozen=True)
@@ -47,6 +56,7 @@ class _Listed:
     issues of its list, and its last starts."""
 
     tools: tuple[ToolDefinition, ...]
+    instructions: str
     server: RunServer | None = None
     notices: tuple[str, ...] = ()
     outputs: tuple[ServerOutput, ...] = ()
@@ -79,7 +89,7 @@ class ServerPool:
         self._fresh: dict[tuple[Path, str], FreshServers] = {}
         self._places = asyncio.Semaphore(MAX_SERVED_RUNS)
         self._background = Background()
-        self._remembered: WeakKeyDictionary[McpServer, tuple[ToolDefinition, ...]] = WeakKeyDictionary()
+        self._remembered: WeakKeyDictionary[McpServer, tuple[tuple[ToolDefinition, ...], str]] = WeakKeyDictionary()
         """The last listing of each server, redacted."""
         self._functions: dict[FoundCode | None, PythonFunctions] = {}
         self._closed = False
@@ -95,8 +105,11 @@ class ServerPool:
         execute: bool,
         grant: Grant | None,
         changes: Sequence[ToolChange] = (),
+        instructions: Mapping[str, str] = NO_INSTRUCTIONS,
     ) -> Toolbox:
         """Return the tools of one run of a case; `changes` are those of a variant, which `case` has already.
+
+        `instructions` replace those of servers, by name, with the ones that earlier runs of the batch were sent.
 
         Only servers that the grant covers are started. If a server does not run and nothing is executed, its stored
         tools are used, and a notice reports that. Raises UntrustedError and ServerError if a server's tools are not
@@ -105,7 +118,7 @@ class ServerPool:
         try:
             if execute and grant is not None and any(server.state == "run" for server in suite.servers):
                 await leases.wait()
-            return await self._open(suite, case, suite_file, execute, grant, changes, leases)
+            return await self._open(suite, case, suite_file, execute, grant, changes, instructions, leases)
         except BaseException:
             leases.close()
             raise
@@ -118,18 +131,22 @@ class ServerPool:
         execute: bool,
         grant: Grant | None,
         changes: Sequence[ToolChange],
+        instructions: Mapping[str, str],
         leases: Leases,
     ) -> Toolbox:
         listings = []
         for server in suite.servers:
             of_run = leases if execute and server.state == "run" else None
             listings.append(self._listed(suite_file, server, execute=execute, grant=grant, leases=of_run))
+        of_servers: dict[str, str] = {}
         definitions = definitions_for(suite, case)
         servers: dict[str, RunServer] = {}
         notices: list[str] = []
         outputs: list[ServerOutput] = []
-        for listed in await asyncio.gather(*listings):
+        for server, listed in zip(suite.servers, await asyncio.gather(*listings), strict=True):
             definitions.extend(listed.tools)
+            if server.instructions == "system":
+                of_servers[server.name] = listed.instructions
             if execute and listed.server is not None:
                 servers |= dict.fromkeys((tool.name for tool in listed.tools), listed.server)
             notices.extend(listed.notices)
@@ -151,6 +168,14 @@ class ServerPool:
             names = [tool.name for tool in tools if tool.provider in withheld]
             tools = [tool for tool in tools if tool.provider not in withheld]
             notices += [f"{name} is not offered: the suite is not trusted to let a provider run it" for name in names]
+        if case.offer is not None:
+            # A case that chooses its tools, and none of a server's, goes without the server.
+            present = {tool.server for tool in tools}
+            of_servers = {name: text for name, text in of_servers.items() if name in present}
+        sent = self._sent(of_servers)
+        if instructions:
+            sent, changed = self._sent_then(sent, of_servers, instructions)
+            notices += changed
 
         def close() -> None:
             functions.forget()
@@ -166,7 +191,38 @@ class ServerPool:
             changes,
             close=close,
             known=known,
+            instructions=sent,
         )
+
+    def _sent(self, instructions: Mapping[str, str]) -> tuple[ServerInstructions, ...]:
+        """Return the instructions of servers, by their names, as they are sent."""
+        sent = []
+        for server, text in instructions.items():
+            # Redacted before it is cut, so that no half of a secret is recorded.
+            if too_long(text) is not None:
+                text = self.secrets.redact(text)
+            if text:
+                sent.append(ServerInstructions(server, cut_instructions(text)))
+        return tuple(sent)
+
+    def _sent_then(
+        self, now: Sequence[ServerInstructions], servers: Iterable[str], then: Mapping[str, str]
+    ) -> tuple[tuple[ServerInstructions, ...], list[str]]:
+        """Return the instructions as earlier runs were sent them, and a notice for each server with other ones now."""
+        by_server = {each.server: each for each in now}
+        sent, notices = [], []
+        for server in servers:
+            present = by_server.get(server)
+            # Stored texts are redacted.
+            text = self.secrets.redact(present.text) if present is not None else ""
+            before = then.get(server, text)
+            if before == text:
+                sent += [present] if present is not None else []
+                continue
+            notices.append(_CHANGED_INSTRUCTIONS.format(server=repr(server)))
+            if before:
+                sent.append(ServerInstructions(server, before))
+        return tuple(sent), notices
 
     async def started(self, suite_file: Path, server: Server, grant: Grant) -> McpServer:
         """Return a server of a suite, starting it if necessary, again if it has died or forgotten its session.
@@ -214,7 +270,13 @@ class ServerPool:
             return ServerStatus("starting", starting_s=starting_s, downloads=server_now.downloads)
         if server_now.down is not None:
             return ServerStatus("down", reason=server_now.down, output=server_now.output)
-        return ServerStatus("running", server_now.listed, task_tools=server_now.task_tools, issues=server_now.issues)
+        return ServerStatus(
+            "running",
+            server_now.listed,
+            task_tools=server_now.task_tools,
+            issues=server_now.issues,
+            instructions=self.secrets.redact(server_now.instructions),
+        )
 
     async def changed(self, suite_file: Path, server: Server, seen: tuple[ToolDefinition, ...] = ()) -> None:
         """Wait for a change of a server's status; `seen` are the tools in the one that the caller knows.
@@ -300,7 +362,7 @@ class ServerPool:
                 outputs.append(news.output)
         if started.issues:
             notices.append(issues_notice(server.name, started.issues))
-        return _Listed(started.tools, RunServer(started), tuple(notices), tuple(outputs))
+        return _Listed(started.tools, started.instructions, RunServer(started), tuple(notices), tuple(outputs))
 
     def _recalled(self, suite_file: Path, server: Server, why: str, error: ServerError | UntrustedError) -> _Listed:
         try:
@@ -316,7 +378,7 @@ class ServerPool:
         outputs: tuple[ServerOutput, ...] = ()
         if isinstance(error, ServerError) and error.output is not None:
             outputs = (error.output,)
-        return _Listed(listing.tools, None, (notice,), outputs)
+        return _Listed(listing.tools, listing.instructions, None, (notice,), outputs)
 
     def _begin_fresh(self, suite_file: Path, definition: Server, grant: Grant, first: bool) -> Starting:
         """Begin to start a server for one run; the first one of a batch tells what all of them list."""
@@ -351,14 +413,15 @@ class ServerPool:
         await self._remember(suite_file, definition, server)
 
     async def _remember(self, suite_file: Path, definition: Server, server: McpServer) -> None:
-        tools, before = self._program.secrets.redacted(server.listed), self._remembered.get(server)
-        if tools == before:
+        now = (self.secrets.redacted(server.listed), self.secrets.redact(server.instructions))
+        before = self._remembered.get(server)
+        if now == before:
             return
-        self._remembered[server] = tools
-        await asyncio.to_thread(self._listings.remember, suite_file, definition, tools)
+        self._remembered[server] = now
+        await asyncio.to_thread(self._listings.remember, suite_file, definition, *now)
         change = None
         if before is not None:
-            change = ListingChange.between(before, tools)
+            change = ListingChange.between(before[0], now[0])
         self._tell_listed(suite_file, definition.name, change)
 
     def _connection(self, suite_file: Path, server: Server, grant: Grant, limits: TimeLimits) -> Connection:

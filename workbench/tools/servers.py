@@ -91,6 +91,8 @@ class Session:
         self._listed: tuple[ToolDefinition, ...] = ()
         self._task_tools: tuple[str, ...] = ()
         self._issues: tuple[ListingIssue, ...] = ()
+        self.instructions = ""
+        """The server's text on how to use its tools, empty without one."""
         self._tell_relisted = relisted
         self._relisting: asyncio.Future[None] | None = None
         self._error: BaseException | None = None
@@ -334,6 +336,7 @@ class Session:
                 if self._handshake is not None:
                     self._handshake.agreed = True
                 client.session.validate_tool_result = self._check_result  # type: ignore[method-assign]
+                self.instructions = clean_text(client.instructions or "").strip()
                 pages = ToolPages(client, self._server.prefix, self._secrets.redact)
                 self._listed = await self._list_tools(pages)
                 self._client, self._connecting = client, False

@@ -15,6 +15,7 @@ from workbench.tools.mocks import AskJudge, Mocks, PlannedAnswer, default_answer
 from workbench.trajectory.events import (
     JsonValue,
     ResultSource,
+    ServerInstructions,
     ServerOutput,
     ToolCall,
     ToolDefinition,
@@ -113,7 +114,10 @@ class Toolbox:
         changes: Sequence[ToolChange] = (),
         close: Callable[[], object] = lambda: None,
         known: Sequence[ToolDefinition] = (),
+        instructions: tuple[ServerInstructions, ...] = (),
     ) -> None:
+        self.instructions = instructions
+        """The instructions of its servers that are sent."""
         self.close = close
         """Lets go of the run's own state; call it after grading."""
         self.definitions = tuple(definitions)

@@ -177,9 +177,18 @@ class SourceScore:
 
 
 @dataclass(frozen=True, slots=True)
+class ServerInstructions:
+    """The part of the system prompt that an MCP server has written: its instructions, as far as they are sent."""
+
+    server: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class RunStarted:
     """A run begins with the conversation before its first request.
 
+    `system` is the text of the suite; the instructions of servers stand below it in the prompt of every request.
     `notices` name differences from the suite: a parameter that the API lacks, or the last known listing of tools of a
     server that cannot be reached. `server_outputs` are the outputs of such servers.
     """
@@ -195,6 +204,7 @@ class RunStarted:
     notices: tuple[str, ...] = ()
     server_outputs: tuple[ServerOutput, ...] = field(default=(), metadata=_SPARSE)
     source_scores: tuple[SourceScore, ...] = field(default=(), metadata=_SPARSE)
+    instructions: tuple[ServerInstructions, ...] = field(default=(), metadata=_SPARSE)
 
 
 @dataclass(frozen=True, slots=True)

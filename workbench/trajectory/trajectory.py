@@ -253,6 +253,13 @@ class Trajectory:
         return ()
 
     @property
+    def instructed_by(self) -> tuple[str, ...]:
+        """The names of the servers whose instructions were a part of the system prompt."""
+        if self.start is not None:
+            return tuple(each.server for each in self.start.instructions)
+        return ()
+
+    @property
     def finish_reason(self) -> FinishReason | None:
         """The reason why the run ended; `None` for a run that is still going on."""
         if self.finish is not None:

@@ -105,6 +105,7 @@ class WorkerGroup:
             history=history,
             events=events,
             is_ours=address.is_local,
+            instructions=tuple(plan.instructions.get(file.path, {}) for file in plan.files),
         )
         self._secrets = plan.program.secrets
         self._plan = plan

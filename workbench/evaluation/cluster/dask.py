@@ -81,7 +81,7 @@ class Errand:
     `samples` are runs that together need everything any run of the plan needs. `granted` are the approved suites by
     their places, `approved` the hashes of all that was approved (`endpoint_limits.approved_things`). `history` is true
     if runs are stored, `events` if the program wants their events, `is_ours` if the worker process was started for
-    this batch.
+    this batch. `instructions` are `Plan.instructions`, of each suite by its place.
     """
 
     token: str
@@ -99,6 +99,7 @@ class Errand:
     history: bool
     events: bool
     is_ours: bool
+    instructions: tuple[Mapping[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

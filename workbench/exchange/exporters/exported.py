@@ -26,10 +26,12 @@ from workbench.trajectory.events import (
     RequestStarted,
     ResponseFinished,
     ResultReceived,
+    RunStarted,
     ToolCall,
     ToolDefinition,
 )
 from workbench.trajectory.recording import Header, Recording
+from workbench.trajectory.system_prompt import with_instructions
 from workbench.trajectory.trajectory import Round
 
 
@@ -128,16 +130,15 @@ def conversation(result: RunResult, rounds: int) -> Iterator[Said]:
     start = result.trajectory.start
     if start is None:
         return
-    system = start.system
+    system = with_instructions(start.system, start.instructions)
     if system is not None:
         yield Said("system", Message("user", system))
     for message in start.messages:
         yield Said(message.role, message)
     for done in result.trajectory.rounds[:rounds]:
         # A step of a chain may set another system prompt, which then stands in front of its request.
-        yield from _before(done, system)
-        if done.step is not None and done.step.system is not None:
-            system = done.step.system
+        yield from _before(done, start, system)
+        system = _prompt_of(done, start) or system
         # This answer broke off, and the next round repeats the request.
         if done.stop_reason is None:
             continue
@@ -146,21 +147,31 @@ def conversation(result: RunResult, rounds: int) -> Iterator[Said]:
             yield Said("tool", message)
 
 
-def _before(done: Round, system: str | None) -> Iterator[Said]:
-    user = None
+def _before(done: Round, start: RunStarted, system: str | None) -> Iterator[Said]:
+    prompt, user = _prompt_of(done, start), None
     if done.step is not None:
         user = done.step.user
-        if done.step.system not in (None, system):
-            yield Said("system", Message("user", done.step.system or ""))
+    if prompt not in (None, system):
+        yield Said("system", Message("user", prompt or ""))
     for message in messages_before(user, done.added):
         yield Said("user", message)
 
 
+def _prompt_of(done: Round, start: RunStarted) -> str | None:
+    """Return the system prompt of the step with which a round begins; `None` if there is none."""
+    if done.step is None or done.step.system is None:
+        return None
+    return with_instructions(done.step.system, start.instructions)
+
+
 def question(result: RunResult, round_: Round) -> list[Said]:
     """Return the messages of a round's request."""
+    start = result.trajectory.start
+    if start is None:
+        return []
     at = result.trajectory.rounds.index(round_)
     said = list(conversation(result, at))
-    return [*said, *_before(round_, last_text_of("system", said))]
+    return [*said, *_before(round_, start, last_text_of("system", said))]
 
 
 def last_text_of(role: str, said: Iterable[Said]) -> str | None:

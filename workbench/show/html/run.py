@@ -275,6 +275,8 @@ def _story(run: RunResult, expected: Expectations) -> Iterator[Node]:
     if start is not None:
         system = start.system
         yield _said("system", "system prompt", system, is_folded=True)
+        for of in start.instructions:
+            yield _said("system", f"instructions of the server {of.server}", of.text, is_folded=True)
         for message in start.messages:
             yield from _message(message)
     yield from map(_own_call, trajectory.setup_calls)

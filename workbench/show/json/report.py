@@ -272,6 +272,9 @@ class RunReport(ReportModel):
     finish: str | None = Field(description="why the run ended")
     notices: tuple[str, ...] = Field(description="what differed from the suite's settings")
     server_outputs: tuple[ServerOutputReport, ...] = Field(description="of servers that failed")
+    instructions: tuple[str, ...] = Field(
+        (), description="the servers whose instructions were a part of the system prompt"
+    )
     answer: str
     latency_ms: float = Field(description="sum of the latencies of all model answers, 0 if nobody timed them")
     loop_ms: float = Field(
@@ -537,6 +540,7 @@ def run_fields(result: RunResult, line: int | None) -> dict[str, Any]:
         "finish": trajectory.finish_reason,
         "notices": trajectory.notices,
         "server_outputs": trajectory.server_outputs,
+        "instructions": trajectory.instructed_by,
         "answer": trajectory.final_answer,
         "latency_ms": trajectory.model_latency_ms,
         "loop_ms": trajectory.loop_ms,

@@ -86,7 +86,7 @@ class RunView:
         """The system prompt of requests outside of steps."""
         self._system: str | None = None
         """The current system prompt."""
-        self._prompted = False
+        self._prompted = self._instructed = False
         """Whether any request had a system prompt."""
 
     @property
@@ -264,6 +264,10 @@ class RunView:
             self._run.append(NoticeItem(notice))
         if start.system:
             self._run.append(MessageItem("system", GrowingText(start.system)))
+        for each in start.instructions:
+            text = f"instructions of the server {each.server}\n{each.text}"
+            self._run.append(MessageItem("system", GrowingText(text)))
+        self._instructed = bool(start.instructions)
         self._suites = self._system = start.system or None
         self._prompted = bool(start.system)
         if start.tools:
@@ -293,7 +297,7 @@ class RunView:
         of = None
         if step is not None and self.steps:
             of = self.steps
-        self._run.append_step(StepItem(step, of, system is None and self._prompted))
+        self._run.append_step(StepItem(step, of, system is None and self._prompted and not self._instructed))
         if system is not None and system != self._system:
             self._run.append(MessageItem("system", GrowingText(system)))
         self._system, self._prompted = system, self._prompted or system is not None

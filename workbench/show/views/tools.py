@@ -15,13 +15,17 @@ from workbench.show.spans import Role
 from workbench.show.text import Paint
 from workbench.show.views.server_output import output_lines
 from workbench.show.views.values import hints_in_words
-from workbench.show.visible import after, one_line, shortened
+from workbench.show.visible import after, one_line, shortened, visible
 from workbench.show.when import ago, local_time
 from workbench.tools.connection import ListingIssue
 from workbench.trajectory.events import ServerOutput, ToolDefinition
 from workbench.trajectory.json_schema import properties_of, required_names, type_text
+from workbench.trajectory.system_prompt import too_long
 
 VERSION = 1
+
+MAX_SHOWN_INSTRUCTIONS = 20_000
+"""The characters of a server's instructions that are shown."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,8 @@ class ToolSource:
     Without `server`, they are written in the suite, or in the case with the id `case`. `error` is the reason for which
     the server could not be asked; its tools are then those that it listed at `listed_at`, if that is known, and
     `output` is the end of its standard error. `task_tools` are the names of tools that models are not offered, because
-    they demand tasks of MCP, and `issues` the violations of the protocol in the server's list.
+    they demand tasks of MCP, and `issues` the violations of the protocol in the server's list. `instructions` are the
+    server's text on how to use its tools, which is part of the system prompt if `instructions_are_sent`.
     """
 
     server: str | None
@@ -42,6 +47,8 @@ class ToolSource:
     output: ServerOutput | None = None
     task_tools: tuple[str, ...] = ()
     issues: tuple[ListingIssue, ...] = ()
+    instructions: str = ""
+    instructions_are_sent: bool = True
 
 
 @dataclass(frozen=True)
@@ -167,6 +174,11 @@ def _source(source: ToolSource, width: int, paint: Paint) -> Iterator[str]:
     if size := sum(map(definition_size, source.tools)):
         head += paint(f", {_size(size)}", "muted")
     yield head
+    if source.instructions:
+        note = instructions_note(source.instructions, sent=source.instructions_are_sent)
+        yield paint(f"    {note}", "muted")
+        for row in visible(source.instructions[:MAX_SHOWN_INSTRUCTIONS]).split("\n"):
+            yield shortened(f"        {row}", width)
     for tool in source.tools:
         about = f" {GLYPHS.dot} ".join(filter(None, [marks_text(tool), _size(definition_size(tool))]))
         yield shortened(f"    {one_line(tool.name)}({_parameters(tool)})", width)
@@ -182,6 +194,15 @@ def _source(source: ToolSource, width: int, paint: Paint) -> Iterator[str]:
 def issue_text(issue: ListingIssue) -> str:
     """Return a violation of the protocol in a server's list of tools, with its consequence."""
     return one_line(f"{issue.outcome}: {issue}")
+
+
+def instructions_note(text: str, *, sent: bool) -> str:
+    """Return a note above the instructions of a server."""
+    if not sent:
+        return 'instructions, not sent to models (instructions = "off"):'
+    if (excess := too_long(text)) is not None:
+        return f"instructions, sent in the system prompt; the server {excess}:"
+    return "instructions, sent in the system prompt:"
 
 
 def not_offered(task_tools: Sequence[str]) -> str:
@@ -215,6 +236,8 @@ def _source_json(source: ToolSource) -> dict[str, Any]:
         "tools": list(map(_tool_json, source.tools)),
         "task_tools": list(source.task_tools),
         "issues": list(map(asdict, source.issues)),
+        "instructions": source.instructions or None,
+        "instructions_are_sent": bool(source.instructions) and source.instructions_are_sent,
     }
 
 

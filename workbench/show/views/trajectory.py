@@ -120,6 +120,7 @@ class StepLines:
         self._failure = ""
         self._silent = True
         self._suites: str | None = None
+        self._instructed = False
         self._system: str | None = None
         self._round = 0
         self._step_due: bool | None = None
@@ -133,8 +134,8 @@ class StepLines:
 
     def _lines_of(self, event: Event) -> list[str]:
         match event.payload:
-            case RunStarted(notices=notices, system=system):
-                self._suites = system or None
+            case RunStarted(notices=notices, system=system, instructions=instructions):
+                self._suites, self._instructed = system or None, bool(instructions)
                 return [f"▲ {one_line(notice)}" for notice in notices]
             case RequestStarted(round=number):
                 # The retry of a request voids the answer of the failed attempt.
@@ -233,6 +234,8 @@ class StepLines:
             return "answer"
         if self._suites:
             return f"answer  system: {one_line(self._suites)}"
+        if self._instructed:
+            return "answer  no system prompt but the servers' instructions"
         return "answer  no system prompt"
 
     def _words(self) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
@@ -11,6 +12,7 @@ from rich.cells import cell_len
 from workbench.analysis.batch_diff import KINDS, BatchDiff, CaseChange, CaseSide, ChangeKind, batch_diff
 from workbench.analysis.comparison import CellKey, cells_of
 from workbench.config.folders import history_option
+from workbench.evaluation.instruction_changes import instructions_between
 from workbench.grading.run_summary import finished_figures
 from workbench.grading.status import Status
 from workbench.history.records import Regrade, RunRow, SuiteRef, same_suites
@@ -38,7 +40,7 @@ from workbench.tui.kit.actions import action
 from workbench.tui.kit.list_screen import ListScreen
 from workbench.tui.kit.rows import FoldingState
 from workbench.tui.kit.stage import in_background
-from workbench.tui.run_book.stored_batches import ReadBatch, read_two
+from workbench.tui.run_book.stored_batches import ReadBatch, opened, read_two
 
 if TYPE_CHECKING:
     from workbench.grading.run_summary import RunSummary
@@ -63,8 +65,10 @@ class Side(NamedTuple):
 class DiffList(FoldingState[DiffRow]):
     """The changes between two batches as rows, grouped by kind."""
 
-    def __init__(self, before: ReadBatch, after: ReadBatch, history: str) -> None:
-        """Compare two batches; `history` is the option with which a typed command finds them."""
+    def __init__(self, before: ReadBatch, after: ReadBatch, history: str, notes: Sequence[str] = ()) -> None:
+        """Compare two batches; `history` is the option with which a typed command finds them.
+
+        `notes` are further sentences on differences between them."""
         super().__init__()
         self.before = before
         self.after = after
@@ -74,7 +78,7 @@ class DiffList(FoldingState[DiffRow]):
         self.diff: BatchDiff = batch_diff(*figures, unfinished=unfinished, same=same)
         self.tests = tuple(test_lines(self.diff.tests, *names_of(before, after)))
         """Sentences on whether the difference is statistically significant."""
-        self.notes = tuple(notes_between(self.diff, before, after, same, history))
+        self.notes = (*notes_between(self.diff, before, after, same, history), *notes)
         """Sentences on differences between the batches themselves."""
         # A suite whose file was moved has another key in each batch; `same` maps the earlier one to the later one.
         earlier = {}
@@ -391,5 +395,13 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
 async def changes_screen(app: Workbench, wanted: Sequence[tuple[int, int | None]]) -> BatchDiffScreen:
     """Read two batches, each given by its number and the id of a regrade, and return the screen of their changes."""
     file = file_of(app)
-    state = await in_background(lambda: DiffList(*read_two(file, *wanted), history_option(file)))
+    state = await in_background(lambda: _read(file, wanted))
     return BatchDiffScreen(app, state)
+
+
+def _read(file: Path, wanted: Sequence[tuple[int, int | None]]) -> DiffList:
+    before, after = read_two(file, *wanted)
+    same = same_suites(before.batch.suites, after.batch.suites)
+    with opened(file) as history:
+        notes = tuple(map(one_line, instructions_between(history, before, after, same)))
+    return DiffList(before, after, history_option(file), notes)

@@ -255,7 +255,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
                     found[file.path] = lint_suite(file.suite, tools)
             for source in listings:
                 assert source.server is not None
-                of_listing = lint_listing(source.server.name, source.issues, source.task_tools)
+                of_listing = lint_listing(source.server.name, source.issues, source.task_tools, source.instructions)
                 found[source.file.path] = (*of_listing, *found.get(source.file.path, ()))
             return found
 

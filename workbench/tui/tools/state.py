@@ -20,7 +20,16 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.lazy_lines import JoinedLines, JsonLines
 from workbench.show.spans import EMPTY, Line, Message, Role, Span, cut_line, heading, paragraph, signed, spread, wrap
 from workbench.show.views.server_output import last_said, server_output_lines
-from workbench.show.views.tools import issue_text, lint_text, listed_text, marks_text, not_offered, source_title
+from workbench.show.views.tools import (
+    MAX_SHOWN_INSTRUCTIONS,
+    instructions_note,
+    issue_text,
+    lint_text,
+    listed_text,
+    marks_text,
+    not_offered,
+    source_title,
+)
 from workbench.show.visible import one_line, visible
 from workbench.suite.model import Server
 from workbench.suite.problems import has_error
@@ -61,6 +70,8 @@ class ServerTools:
     """The names of tools that models are not offered, because they can only be called as MCP tasks."""
     issues: tuple[ListingIssue, ...] = ()
     """The violations of the protocol in the server's last list of tools."""
+    instructions: str = ""
+    """The server's text on how to use its tools."""
 
     @property
     def key(self) -> ServerToolsKey:
@@ -134,7 +145,7 @@ class ToolList(ListState[ToolRow]):
         source = replace(before, state=status.state, reason=status.reason, output=status.output, starting_since=None)
         if status.state == "running":
             source = replace(source, tools=status.tools, task_tools=status.task_tools, listed_at=None)
-            source = replace(source, issues=status.issues)
+            source = replace(source, issues=status.issues, instructions=status.instructions)
         # The tools that a server listed stay known after it has stopped.
         elif before.state == "running":
             source = replace(source, listed_at=now)
@@ -146,7 +157,8 @@ class ToolList(ListState[ToolRow]):
         self._texts.clear()
         self._sources[at] = source
         self._rebuild()
-        return (source.tools, source.issues) != (before.tools, before.issues)
+        same_list = source.tools == before.tools and source.issues == before.issues
+        return not same_list or source.instructions != before.instructions
 
     def take_file(self, file: SuiteFile) -> None:
         """Take over a changed suite."""
@@ -237,7 +249,8 @@ def _sources_of(file: SuiteFile, remembered: Mapping[str, Listing]) -> list[Serv
         if listing is None:
             sources.append(ServerTools(file, server))
         else:
-            sources.append(ServerTools(file, server, listing.tools, listed_at=listing.listed_at))
+            known = ServerTools(file, server, listing.tools, listed_at=listing.listed_at)
+            sources.append(replace(known, instructions=listing.instructions))
     for case in file.suite.cases:
         if case.tools:
             sources.append(ServerTools(file, None, tuple(map(definition_of, case.tools)), case=case.id))
@@ -391,6 +404,11 @@ def _server_lines(source: ServerTools, server: Server, width: int, now: datetime
     elif not source.tools:
         text = _NO_TOOLS.get(source.state, f"Its tools are unknown until it runs{unless_read_only('; r starts it')}.")
         lines += paragraph(text, width, "muted")
+    if source.instructions:
+        note = instructions_note(source.instructions, sent=server.instructions == "system")
+        lines += [EMPTY, heading("Instructions"), *paragraph(note, width, "muted")]
+        for row in visible(source.instructions[:MAX_SHOWN_INSTRUCTIONS]).split("\n"):
+            lines += paragraph(row, width, "text")
     return lines
 
 

@@ -1,0 +1,186 @@
+"""Instructions of servers: sent with every request below the suite's text, kept in the run, and told apart."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import workbench
+from workbench.cli.main import main
+from workbench.engine.events import BatchEvent, RunDone
+
+PAGES = Path(__file__).parents[1] / "tools" / "servers" / "pages.py"
+HEAD = (
+    "# MCP Server Instructions\n\n"
+    "The following MCP servers have provided instructions for how to use their tools and resources:\n\n"
+)
+
+
+def server(name: str, instructions: str, more: str = "") -> str:
+    """Return a server of one tool that sends instructions."""
+    tools = [{"tools": [{"name": f"{name}_tool", "inputSchema": {"type": "object"}}]}]
+    command = ["python", "pages.py", json.dumps(tools), instructions]
+    return f'[[servers]]\nname = "{name}"\ncommand = {json.dumps(command, ensure_ascii=False)}\n{more}\n'
+
+
+def suite(servers: str, cases: str = '[[cases]]\nid = "a"\nname = "A"\nuser = "Hello"\n') -> str:
+    return f'format = 1\nname = "S"\nsystem = "Be brief."\n{servers}\n{cases}'
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder; what the program stores lies below it."""
+    for variable in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(variable, str(tmp_path / variable.lower()))
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(PAGES, "pages.py")
+    return tmp_path
+
+
+class Asked:
+    """A model that answers each request and keeps its system prompts by case."""
+
+    def __init__(self) -> None:
+        self.prompts: dict[str, list[str | None]] = {}
+
+    async def __call__(self, request: workbench.AgentRequest) -> workbench.AgentReply:
+        self.prompts.setdefault(request.case, []).append(request.system)
+        return "Hello."
+
+
+def ran(text: str, **options: object) -> tuple[dict[str, list[str | None]], workbench.Report]:
+    """Run a suite, and return the system prompts of each case and the report."""
+    Path("s.toml").write_text(text, encoding="utf-8")
+    asked = Asked()
+    model = workbench.Agent(asked, name="asked")
+    report = workbench.evaluate("s.toml", model=model, approve=workbench.ALL, **options)  # type: ignore[arg-type]
+    return asked.prompts, report
+
+
+CASES = """
+[[cases]]
+id = "plain"
+name = "Plain"
+user = "Hello"
+
+[[cases]]
+id = "own"
+name = "Own"
+system = "Be polite."
+user = "Hello"
+
+[[cases]]
+id = "chosen"
+name = "Chosen"
+user = "Hello"
+offer = ["a_tool"]
+
+[[cases]]
+id = "none"
+name = "None"
+user = "Hello"
+offer = []
+
+[[cases]]
+id = "steps"
+name = "Steps"
+[[cases.steps]]
+user = "One"
+[[cases.steps]]
+user = "Two"
+system = "Be quick."
+"""
+
+
+def test_instructions_stand_below_the_text_of_suite_case_and_step(project: Path) -> None:
+    servers = server("a", "Call a_tool first.\n") + server("b", "B is slow.") + server("c", "")
+    servers += server("d", "Never sent.", 'instructions = "off"')
+    prompts, report = ran(suite(servers, CASES))
+    a, b = "## a\nCall a_tool first.", "## b\nB is slow."
+    assert prompts == {
+        "plain": [f"Be brief.\n\n{HEAD}{a}\n\n{b}"],
+        "own": [f"Be polite.\n\n{HEAD}{a}\n\n{b}"],
+        "chosen": [f"Be brief.\n\n{HEAD}{a}"],
+        "none": ["Be brief."],
+        "steps": [f"Be brief.\n\n{HEAD}{a}\n\n{b}", f"Be quick.\n\n{HEAD}{a}\n\n{b}"],
+    }
+    starts = {result.case_id: result.trajectory.start for result in report.results}
+    start = starts["own"]
+    assert start is not None and start.system == "Be polite."
+    assert [(each.server, each.text) for each in start.instructions] == [
+        ("a", "Call a_tool first."),
+        ("b", "B is slow."),
+    ]
+
+
+@pytest.mark.parametrize("text", ["x" * 3_000, "é" * 1_500, "🙂" * 900])
+def test_instructions_end_at_two_kilobytes_between_characters(text: str) -> None:
+    prompts, _ = ran(suite(server("a", text)))
+    (prompt,) = prompts["a"]
+    assert prompt is not None
+    sent = prompt.partition("## a\n")[2]
+    assert text.startswith(sent)
+    assert 2_048 - 4 < len(sent.encode()) <= 2_048
+
+
+def test_a_mocked_run_sends_the_instructions_of_the_last_listing() -> None:
+    first, _ = ran(suite(server("a", "Call a_tool first.")))
+    Path("pages.py").unlink()
+    again, report = ran(suite(server("a", "Call a_tool first.")))
+    assert again == first
+    assert "tools of server 'a' as listed on" in report.results[0].trajectory.notices[0]
+
+
+def test_a_baseline_with_other_instructions_is_named_as_such(capsys: pytest.CaptureFixture[str]) -> None:
+    text = suite(server("a", "@a.txt") + server("b", "@b.txt") + server("c", "@c.txt"))
+    for name, said in (("a", "Old."), ("b", "Gone."), ("c", "")):
+        Path(f"{name}.txt").write_text(said, encoding="utf-8")
+    _, first = ran(text, history=True)
+    _, same = ran(text, history=True, baseline=1)
+    assert first.against is None
+    assert same.against is not None and same.against.notes == ()
+    for name, said in (("a", "New."), ("b", ""), ("c", "Come.")):
+        Path(f"{name}.txt").write_text(said, encoding="utf-8")
+    prompts, other = ran(text, history=True, baseline=1)
+    assert "New." in str(prompts)
+    assert other.against is not None and other.against.notes == (
+        "the instructions of the server 'a' differ between the baseline and this batch",
+        "the baseline was made with instructions of the server 'b', which this batch does not send",
+        "the baseline was made without the instructions of the server 'c', which this batch sends",
+    )
+    assert main(["history", "diff", "1", "3"]) == 0
+    assert "the instructions of the server 'a' differ between #1 and #3" in capsys.readouterr().out
+
+
+def test_a_resumed_batch_sends_the_instructions_of_its_earlier_runs() -> None:
+    cases = "".join(f'[[cases]]\nid = "{name}"\nname = "{name}"\nuser = "Hello"\n' for name in ("one", "two"))
+    cases += '[[cases]]\nid = "none"\nname = "None"\nuser = "Hello"\noffer = []\n'
+    Path("s.toml").write_text(suite(server("a", "@a.txt"), cases), encoding="utf-8")
+    Path("a.txt").write_text("Old.", encoding="utf-8")
+    asked, may_end = Asked(), False
+
+    async def agent(request: workbench.AgentRequest) -> workbench.AgentReply:
+        if request.case == "two" and not may_end:
+            await asyncio.Event().wait()
+        return await asked(request)
+
+    def interrupt(event: BatchEvent) -> None:
+        if isinstance(event, RunDone):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        workbench.evaluate(
+            "s.toml", model=agent, concurrency=1, history=True, on_event=interrupt, approve=workbench.ALL
+        )
+    may_end = True
+    Path("a.txt").write_text("New.", encoding="utf-8")
+    report = workbench.evaluate("s.toml", model=agent, history=True, resume=True, approve=workbench.ALL)
+    assert asked.prompts["one"] == asked.prompts["two"] == [f"Be brief.\n\n{HEAD}## a\nOld."]
+    assert asked.prompts["none"] == ["Be brief."]
+    first, second, third = (result.trajectory.notices for result in report.results)
+    assert first == third == () and len(second) == 1
+    assert second[0].startswith("the instructions of server 'a' are other ones now: this run was sent those of the ")

@@ -1,0 +1,96 @@
+"""The instructions of servers that the runs of two batches were sent: named where they differ.
+
+They are a part of what a run is, as the text of its suite is, but only the runs themselves have them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import TypeVar
+
+from workbench.history.history import History
+from workbench.history.records import HistoryError, RunRow, SameSuites
+from workbench.show.views.batch_diff import DiffSide, names_of
+from workbench.trajectory.events import RunStarted
+from workbench.trajectory.recording import RecordingError
+
+CaseKey = tuple[str, str]
+"""The key of a suite, and the id of a case."""
+
+MAX_RUNS = 2_000
+"""The first runs of a batch among which cases are looked for."""
+
+_MAX_OF_SUITE, _MAX_CASES = 3, 30
+"""Cases of a suite, and of a batch, that are compared: each is read from the history."""
+
+_Run = TypeVar("_Run")
+_Other = TypeVar("_Other")
+
+
+def first_runs(rows: Iterable[RunRow], same: SameSuites | None = None) -> dict[CaseKey, RunRow]:
+    """Return the first finished run of each case of a stored batch; `same` maps its suites to those of a later one."""
+    found: dict[CaseKey, RunRow] = {}
+    for row in islice(rows, MAX_RUNS):
+        if row.figures is not None and not row.is_fork:
+            suite = (same or {}).get(row.suite.key, row.suite.key)
+            found.setdefault((suite, row.case_id), row)
+    return found
+
+
+def stored_start(history: History) -> Callable[[RunRow], RunStarted | None]:
+    """Return a function that reads how a stored run started; `None` if that is damaged."""
+
+    def start_of(row: RunRow) -> RunStarted | None:
+        try:
+            return history.recording(row).trajectory.start
+        except (HistoryError, RecordingError):
+            # Damage is reported with the batch itself.
+            return None
+
+    return start_of
+
+
+def notes_on_instructions(
+    before: Mapping[CaseKey, _Run],
+    after: Mapping[CaseKey, _Other],
+    start_before: Callable[[_Run], RunStarted | None],
+    start_after: Callable[[_Other], RunStarted | None],
+    names: tuple[str, str],
+) -> Iterator[str]:
+    """Yield a sentence on each server whose instructions differ between runs of the same cases in two batches.
+
+    `names` are those of the batches in a sentence."""
+    told: set[str] = set()
+    looked_at: dict[str, int] = {}
+    for key in islice((key for key in after if key in before), MAX_RUNS):
+        suite = key[0]
+        if looked_at.get(suite, 0) == _MAX_OF_SUITE or sum(looked_at.values()) == _MAX_CASES:
+            continue
+        looked_at[suite] = looked_at.get(suite, 0) + 1
+        then, now = start_before(before[key]), start_after(after[key])
+        # A run without tools may have ended before its servers were known.
+        if then is not None and now is not None and then.tools and now.tools:
+            for sentence in _changes(then, now, names):
+                if sentence not in told:
+                    told.add(sentence)
+                    yield sentence
+
+
+def instructions_between(history: History, before: DiffSide, after: DiffSide, same: SameSuites) -> Iterator[str]:
+    """Yield the sentences of `notes_on_instructions` on two batches of a history."""
+    start_of = stored_start(history)
+    earlier, later = first_runs(before.runs, same), first_runs(after.runs)
+    return notes_on_instructions(earlier, later, start_of, start_of, names_of(before, after))
+
+
+def _changes(then: RunStarted, now: RunStarted, names: tuple[str, str]) -> Iterator[str]:
+    earlier, later = names
+    old = {each.server: each.text for each in then.instructions}
+    new = {each.server: each.text for each in now.instructions}
+    for server in {**old, **new}:
+        if server not in old:
+            yield f"{earlier} was made without the instructions of the server {server!r}, which {later} sends"
+        elif server not in new:
+            yield f"{earlier} was made with instructions of the server {server!r}, which {later} does not send"
+        elif old[server] != new[server]:
+            yield f"the instructions of the server {server!r} differ between {earlier} and {later}"
