@@ -15,13 +15,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import httpx2
 import pytest
 
 from tests.cli.forking import forked_command
-from tests.cli.program import Program
+from tests.cli.program import Program, read_until
 from tests.providers import tool_model
 from tests.providers.server import HANG, MARK, Answer, Call, Request, Server, document, models_document, said
 from tests.tools.conftest import SERVERS
+from tests.tools.guarded import guarded
 from tests.tui.in_terminal import WORKBENCH, Terminal
 from tests.tui.pages import ROOT, Block, blocks_of, follow, page
 
@@ -108,6 +110,7 @@ ANSWERS = {
     "Give a server its key": Expected(
         shows="count_stock", then=(Then("rm .env; workbench tools shop.toml --trust", 3),)
     ),
+    "Log in to a server": Expected(shows="tracker: logged in, with 2 tools"),
     "Use a server that npx starts slowly": Expected(
         shows="count_stock", then=(Then("touch offline; workbench tools shop.toml --trust", 3, "count_stock"),)
     ),
@@ -239,12 +242,16 @@ BEFORE: dict[str, Callable[[User], None]] = {
 }
 
 
+BY_HAND = ("Watch a run step by step", "Log in to a server")
+"""Answers in which a person does something at the terminal or in a browser; each has a test of its own."""
+
+
 def test_all_answers_are_run() -> None:
     assert list(ANSWERS) == list(TEXTS)
-    assert len(ANSWERS) == 21
+    assert len(ANSWERS) == 22
 
 
-@pytest.mark.parametrize("name", [name for name in ANSWERS if name != "Watch a run step by step"])
+@pytest.mark.parametrize("name", [name for name in ANSWERS if name not in BY_HAND])
 def test_an_answer_does_what_it_says(user: User, name: str) -> None:
     expected, blocks = ANSWERS[name], blocks_of(TEXTS[name])
     if name in BEFORE:
@@ -275,3 +282,16 @@ def test_a_run_is_watched_step_by_step(user: User) -> None:
     shell = user.environment | {"PS1": "$ "}
     with Terminal([], folder / "state", folder=folder, environment=shell, program=("sh",)) as terminal:
         follow(blocks_of(TEXTS["Watch a run step by step"]), terminal)
+
+
+def test_a_person_logs_in_to_a_server(user: User) -> None:
+    name = "Log in to a server"
+    suite, command = blocks_of(TEXTS[name])
+    with guarded() as server:
+        user.follow(suite._replace(text=suite.text.replace("https://tracker.example.test/mcp", server.url)))
+        with user.program.start(*shlex.split(command.text)[1:]) as running:
+            address = re.findall(r"^http://.*", read_until(running, "/authorize?"), re.MULTILINE)[-1]
+            assert httpx2.get(address, follow_redirects=True).status_code == 200
+            said, complaints = running.communicate()
+        assert running.returncode == 0, complaints
+    assert ANSWERS[name].shows in said

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 import shlex
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -17,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
-from workbench.suite.files import LockedError, from_here, locked
+from workbench.suite.files import LockedError, from_here, is_outside, locked, resolved
 from workbench.suite.model import Server, ServerAuth
 from workbench.suite.trust import write_atomically
 from workbench.tools.connection import filled
@@ -73,7 +74,10 @@ class Logins:
 
     def command(self, server: str) -> str:
         """Return the command that logs in to a server of the suite."""
-        return f"workbench login {shlex.quote(server)} {shlex.quote(from_here(str(self.suite_file)))}"
+        suite = from_here(str(self.suite_file))
+        if is_outside(suite):
+            suite = str(resolved(self.suite_file))
+        return f"workbench login {shlex.quote(server)} {shlex.quote(suite)}"
 
 
 class StoredLogin(BaseModel):
@@ -114,7 +118,7 @@ class StoredLogin(BaseModel):
 
     def learn(self, server: str, secrets: Secrets) -> None:
         """Register the secrets of the login of a server."""
-        name = server.upper().replace("-", "_")
+        name = re.sub(r"\W+", "_", server.upper())
         secrets.add(f"{name}_TOKEN", self.access_token)
         secrets.add(f"{name}_REFRESH_TOKEN", _text(self.tokens.get("refresh_token")))
         if self.client is not None:

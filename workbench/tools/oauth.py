@@ -181,8 +181,6 @@ class LoginAuth(httpx2.Auth):
 
     A final refusal is passed to `on_refusal` with its reason."""
 
-    requires_response_body = True
-
     def __init__(self, login: ServerLogin, on_refusal: Callable[[httpx2.Response, str], object]) -> None:
         self._login = login
         self._on_refusal = on_refusal

@@ -135,3 +135,14 @@ async def test_what_a_dying_server_wrote_is_in_the_run_and_on_the_screen_of_tool
         await app.until(lambda: "✓ shop runs: 2 tools" in app.screen)
         await app.press("escape")
         assert "Polish it" in await offered_in_the_form(app)
+
+
+async def test_a_server_that_wants_a_login_says_what_to_type(tmp_path: Path) -> None:
+    address = 'url = "https://shop.test/mcp"\nauth = "oauth"'
+    suites = suites_in(tmp_path, shop=SUITE.replace('command = ["python", "server.py"]', address))
+    async with opened(suites, size=(160, 60), trust=True, live=True, models=("offline",)) as app:
+        await app.press("t", "home", "r")
+        await app.until(lambda: "shop  down" in app.screen)
+        assert "run 'workbench login shop" in app.screen
+        await app.press("escape", "r")
+        await app.until(lambda: "wants a login: run 'workbench login shop" in app.screen)
