@@ -77,6 +77,8 @@ def test_a_user_a_password_or_a_token_is_held_back(name: str, value: str) -> Non
         ("npm_config_loglevel", "error", []),
         ("UV_PYTHON_PREFERENCE", "only-managed", []),
         ("npm_config_cache", "/tmp", []),
+        ("UV_CACHE", "/tmp/0f8fad5b-d9cb-469f-a165-70867728950e/uv", []),
+        ("npm_config_cache", "C:\\Temp\\0f8fad5b-d9cb-469f-a165-70867728950e", []),
         ("PIP_NO_BINARY", ":all:", []),
     ],
 )

@@ -26,6 +26,7 @@ _SWITCHES = frozenset({"true", "false", "null", "undefined", "0", "1"})
 _ADDRESS = late_pattern(r"[a-zA-Z][a-zA-Z0-9+.-]*://[^\s,;'\"]+")
 _USER_OF_ADDRESS = late_pattern(r"//[^\s/?#@]*@")
 _RANDOM = late_pattern(r"[0-9a-f-]{32,}|(?=.*[a-z])(?=.*[A-Z])(?=.*\d)[A-Za-z0-9]{20,}")
+_PATH = late_pattern(r"[~.]?/[^:]*|[A-Za-z]:\\.*")
 _WORDS = late_pattern(r"[A-Za-z0-9-]+")
 
 _PUBLIC = frozenset({"registry.npmjs.org", "registry.yarnpkg.com", "pypi.org", "files.pythonhosted.org"})
@@ -72,7 +73,10 @@ def has_credentials(name: str, value: str) -> bool:
     for address in _ADDRESS.findall(value):
         if any(names_a_secret(key.upper()) for key, _ in parse_qsl(_host_and_query(address)[1])):
             return True
-    return any(True for _ in forms_in(value)) or any(map(_RANDOM.fullmatch, _WORDS.findall(value)))
+    if any(True for _ in forms_in(value)):
+        return True
+    # Folders may have random names, as those of caches in CI do.
+    return not _PATH.fullmatch(value) and any(map(_RANDOM.fullmatch, _WORDS.findall(value)))
 
 
 def add_passed(names: Iterable[str], environment: Mapping[str, str], secrets: Secrets) -> None:
@@ -96,7 +100,7 @@ def secret_parts(name: str, value: str) -> Iterator[str]:
     elif re.search("proxy|host", name, re.IGNORECASE):
         for address in value.split():
             yield from _parts_of_address(address, _PORT.sub("", address))
-    elif is_secret_of_file(name, value):
+    elif is_secret_of_file(name, value) and not _PATH.fullmatch(value):
         yield value
 
 
