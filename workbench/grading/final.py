@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from workbench.checks.check import EMPTY_CONTEXT, Check, CheckContext, all_hold, describe, evaluate, why
@@ -14,7 +14,7 @@ from workbench.grading.pairing import MAX_PAIRS, best_pairing, gain_table
 from workbench.grading.pairing_issues import describe_call, describe_expected
 from workbench.numerals import counted
 from workbench.suite.model import Case, ExpectedCall, FinalState, FinalTable
-from workbench.trajectory.events import JsonValue, OwnCallAnswered
+from workbench.trajectory.events import JsonValue, OwnCallAnswered, ToolDefinition
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 
@@ -39,39 +39,36 @@ def replays_changes(case: Case, trajectory: Trajectory) -> bool:
     Such a run is not asked for its state."""
     if trajectory.fork is None:
         return False
-    final = case.final or FinalTable()
-    readers = _readers(final, trajectory)
+    patterns = () if case.final is None else case.final.readers
+    readers = Readers(patterns, trajectory.offered)
     for record in trajectory.calls:
-        if record.result is not None and record.result.source == "replayed" and not readers(record.tool):
+        if record.result is not None and record.result.source == "replayed" and not readers.has(record.tool):
             return True
     return False
 
 
-class _Readers:
-    """Tells which tools change nothing: by their annotation, or by the patterns of `readers`."""
+class Readers:
+    """The tools that change nothing: by their annotation, or by the patterns of `readers`."""
 
-    def __init__(self, final: FinalTable, trajectory: Trajectory) -> None:
-        self._patterns = final.readers
+    def __init__(self, patterns: Sequence[str], tools: Iterable[ToolDefinition]) -> None:
+        self._patterns = patterns
         self._known: set[str] = set()
-        for tool in trajectory.offered:
+        for tool in tools:
             if tool.annotations.get("readOnlyHint") is True:
                 # Providers that allow no dots in names get underscores, and models answer with them.
                 self._known |= {tool.name, tool.name.replace(".", "_")}
 
-    def __call__(self, tool: str) -> bool:
+    def has(self, tool: str) -> bool:
+        """Return whether a tool, by its name, changes nothing."""
         return tool in self._known or any(fnmatchcase(tool, pattern) for pattern in self._patterns)
-
-
-def _readers(final: FinalTable, trajectory: Trajectory) -> _Readers:
-    return _Readers(final, trajectory)
 
 
 def changing_calls(final: FinalTable, trajectory: Trajectory) -> list[int]:
     """Return the indices of the calls that changed something: those that succeeded, of tools that are no readers."""
-    readers, found = _readers(final, trajectory), []
+    readers, found = Readers(final.readers, trajectory.offered), []
     for index, record in enumerate(trajectory.calls):
         result = record.result
-        if result is None or result.is_error or result.source == "skipped" or readers(record.tool):
+        if result is None or result.is_error or result.source == "skipped" or readers.has(record.tool):
             continue
         found.append(index)
     return found

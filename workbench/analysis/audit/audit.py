@@ -258,7 +258,7 @@ def _graded(agent: ExactAgent, settings: CaseSettings, run: Trajectory, by: Grad
 def _unnoticed(case: Case, place: Place, settings: CaseSettings, table: ToolTable) -> Iterator[AuditFinding]:
     """Yield a finding for each expected call of which wrong variants pass, too."""
     agent = _exact(case, settings, table)
-    if agent is None:
+    if agent is None or case.final_states:
         return
     exact = _graded(agent, settings, agent.run())
     if exact is None or exact.status != Status.PASSED:
@@ -291,6 +291,9 @@ def _unnoticed(case: Case, place: Place, settings: CaseSettings, table: ToolTabl
 
 def _careless(case: Case, place: Place, settings: CaseSettings, table: ToolTable) -> Iterator[AuditFinding]:
     """Yield a finding on the first agent without understanding that passes, if one does."""
+    # No imagined run has a state that a tool could report.
+    if case.final_states:
+        return
     for agent in careless_agents(case, table):
         try:
             grade = graded_by(settings.grading.by, case, settings, agent.run, REFUSING)

@@ -23,10 +23,11 @@ from workbench.checks.patterns import CheckError
 from workbench.checks.text_kinds import ANY_TEXT
 from workbench.checks.value_kinds import Present
 from workbench.dataclasses import dataclass
+from workbench.grading.final import Readers
 from workbench.grading.requirements import ExtraCallRule
 from workbench.suite.model import ANY_TOOL, AnyOrder, Case, ExpectedCall, Step
 from workbench.suite.problems import Place, quoted
-from workbench.trajectory.events import JsonValue, RunFinished, RunStarted, ToolCall, ToolDefinition
+from workbench.trajectory.events import JsonValue, ResultReceived, RunFinished, RunStarted, ToolCall, ToolDefinition
 from workbench.trajectory.json_schema import properties_of
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
@@ -104,12 +105,44 @@ def exact_agent(case: Case, table: ToolTable, max_rounds: int) -> ExactAgent:
         unordered = tuple(_with_values(call, made, case, table) for call in case.unordered)
         case = case.model_copy(update={"ordered": tuple(ordered), "unordered": unordered})
         rounds.append(made)
+    case = _with_changes(case, rounds, table)
     case, answer = _answer(case)
     # A run of one round ends with its calls: the model has no round to answer in.
     if max_rounds == 1 and not case.steps and any(rounds):
         answer = ""
     tools = _without_unmet_schemas(table, case, chain.from_iterable(rounds))
     return ExactAgent(case, tools, tuple(map(tuple, rounds)), answer)
+
+
+def _with_changes(case: Case, rounds: list[list[Made]], table: ToolTable) -> Case:
+    """Return a case whose `final` the exact agent can meet; changes of a case without expected calls become its calls.
+
+    No state is known of an imagined run, and neither is the order of changes that the case does not expect as calls."""
+    if case.final is None:
+        return case
+    changes = case.final.changes
+    final = None
+    if changes is not None and not case.expects_calls_or_none:
+        made: list[Made] = []
+        meetable = tuple(_with_values(change, made, case, table) for change in changes)
+        rounds[-1] += made
+        final = case.final.model_copy(update={"changes": meetable, "state": ()})
+    elif changes is not None and _are_made(changes, case, list(chain.from_iterable(rounds)), table):
+        final = case.final.model_copy(update={"state": ()})
+    return case.model_copy(update={"final": final})
+
+
+def _are_made(changes: Sequence[ExpectedCall], case: Case, made: list[Made], table: ToolTable) -> bool:
+    """Return whether some calls are exactly the expected changes."""
+    assert case.final is not None
+    readers = Readers(case.final.readers, table.tools)
+    left = [call for call in made if not readers.has(call[0])]
+    for change in changes:
+        found = next((call for call in left if _meets(change, call)), None)
+        if found is None:
+            return False
+        left.remove(found)
+    return not left
 
 
 def _without_unmet_schemas(table: ToolTable, case: Case, calls: Iterable[Made]) -> tuple[ToolDefinition, ...]:
@@ -240,7 +273,9 @@ def _run(tools: Sequence[ToolDefinition], made: Iterable[Sequence[Made]], answer
     for number, calls in enumerate(made, 1):
         records = []
         for index, (tool, arguments) in enumerate(calls):
-            records.append(CallRecord(ToolCall(f"call-{number}-{index}", tool, arguments), number))
+            call_id = f"call-{number}-{index}"
+            done = ResultReceived(call_id, "", False, "reported", 0.0)
+            records.append(CallRecord(ToolCall(call_id, tool, arguments), number, result=done))
         stop_reason: Literal["tool calls", "answered"] = "tool calls" if records else "answered"
         rounds.append(Round(number, calls=tuple(records), stop_reason=stop_reason))
     rounds.append(Round(len(rounds) + 1, text=answer, stop_reason="answered", latency_ms=0.0))
