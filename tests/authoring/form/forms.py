@@ -178,6 +178,7 @@ delay_ms = 250
 [[cases.mocks]]
 tool = "calculate"
 python = "mocks:calculate"
+state = "batch"
 
 [[cases.tools]]
 name = "own_tool"
@@ -199,6 +200,19 @@ whole = { equals = "You are welcome." }
 id = "chain"
 name = "Multiply, then divide"
 stop_on_failure = true
+
+[[cases.setup]]
+tool = "set_lights"
+args = { room = "bedroom", brightness = 5 }
+
+[cases.final]
+changes = [{ tool = "set_lights", args = { room = { prefix = "bed" } }, only_args = true }]
+readers = ["get_*"]
+
+[[cases.final.state]]
+tool = "get_lights"
+args = { room = "bedroom" }
+result = { has_fields = { brightness = 5 }, only_fields = true }
 
 [[cases.steps]]
 user = "Calculate 15 * 23, then divide the result by 5"

@@ -236,7 +236,8 @@ def suggestions(source: FormSource, cell: Cell, typed: str) -> tuple[Completion,
     key = cell.place[-1]
     match cell.kind:
         case "tool":
-            is_named = cell.place[:1] in (("mocks",), ("variants",)) or "tool_calls" in cell.place
+            is_named = cell.place[0] in ("mocks", "variants", "setup") or "tool_calls" in cell.place
+            is_named = is_named or cell.place[:2] == ("final", "state")
             return complete("tool" if is_named else "expected tool", typed, tools=source.tools)
         # Arguments that the call has already are not offered, except the one that is edited.
         case "key" if len(cell.place) > 1 and cell.place[-2] in ("args", "when"):

@@ -93,6 +93,8 @@ def schema_of(source: FormSource, place: Place) -> Schema | None:
     """Return the schema of the argument at a place; that of text for the final answer."""
     if place[0] == "response":
         return TEXT
+    if place[:2] == ("final", "state"):  # a result, which has no schema here
+        return None
     # The place ends with `args` and the name of the argument; the call around them names the tool.
     info = argument_of(source.tool(value_at(source.table, place[:-2])), str(place[-1]))
     if info is None:
@@ -135,6 +137,8 @@ _ITEMS = {
     "aggregates": "the aggregate",
     "variants": "the variant",
     "changes": "the change of",
+    "setup": "the call of setup",
+    "state": "the state that is asked of",
 }
 
 

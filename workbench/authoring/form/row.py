@@ -572,6 +572,13 @@ def _past_call_rows(source: FormSource, place: Place, call: object, indent: int)
     yield FormRow("item", place, indent, _number(place), (tool_cell((*place, "tool"), call.get("tool", ABSENT)),))
     indent += DETAIL
     rows = [field_row(call, place, Field("id", "text", "which id?", empty_stays=True), indent)]
+    rows += given_rows(source, place, call, indent)
+    yield from [*rows, *unknown_rows(call, place, indent, ("id", "tool", "args"))]
+
+
+def given_rows(source: FormSource, place: Place, call: Table, indent: int) -> list[FormRow]:
+    """Return the rows of the arguments of a call that is made or was made, which are values and no checks."""
+    rows = []
     arguments = call.get("args", {})
     if isinstance(arguments, dict):
         tool = source.tool(call)
@@ -583,7 +590,7 @@ def _past_call_rows(source: FormSource, place: Place, call: object, indent: int)
             rows.append(FormRow("pair", at, indent, "", cells, marks=_marks(mark_name(tool, name))))
     else:
         rows.append(as_it_stands((*place, "args"), indent, arguments))
-    yield from [*rows, *unknown_rows(call, place, indent, ("id", "tool", "args"))]
+    return rows
 
 
 def _call_ids(source: FormSource) -> Iterator[str]:

@@ -137,7 +137,7 @@ def adding(source: FormSource, row: FormRow) -> Adding | str:
             return _variable(source, at)
         if at == ("response",) and source.is_case:
             return _named_check(source, at)
-        if key in _LISTS:
+        if key in _LISTS and (key != "state" or at[0] == "final"):
             # After the element at the cursor, or at the end of the list that the row is.
             index: str | int = len(items_at(source.table, at))
             inside = length < len(place)
@@ -365,9 +365,22 @@ def _mock(source: FormSource, place: Place) -> Adding:
 def _change(source: FormSource, place: Place) -> Adding:
     def make(answer: str) -> Edit:
         name = _name(answer)
-        return Edit(with_item(source.table, place, {"tool": name}), place, f"the change of {name} added")
+        item: Table = {"tool": name}
+        if place[0] == "final":
+            item = expected_call(_tool(source, answer))
+        return Edit(with_item(source.table, place, item), place, f"the change of {name} added")
 
     return Adding("of which tool?", make, lambda typed: complete("tool", typed, tools=source.tools))
+
+
+def _own_call(source: FormSource, place: Place) -> Adding:
+    def make(answer: str) -> Edit:
+        call: Table = {"tool": _name(answer)}
+        if place[0] == "final":
+            call["result"] = {"present": True}
+        return Edit(with_item(source.table, place, call), place, f"the call {call['tool']} added")
+
+    return Adding("which tool?", make, lambda typed: complete("tool", typed, tools=source.tools))
 
 
 def _past_call(source: FormSource, place: Place) -> Adding:
@@ -427,7 +440,7 @@ def _argument(source: FormSource, place: Place) -> Adding:
         info = argument_of(tool, name)
         # Calls in messages were made already, and their values are not expectations.
         value: object = ""
-        if "tool_calls" not in place:
+        if "tool_calls" not in place and place[0] != "setup" and place[:2] != ("final", "state"):
             schema = None if info is None else info.schema
             value = first_value(name, schema)
         at = (*place, name)
@@ -490,5 +503,7 @@ _LISTS: dict[str, Callable[[FormSource, Place], Adding | str]] = {
     "tool_calls": _past_call,
     "results": _result,
     "changes": _change,
+    "setup": _own_call,
+    "state": _own_call,
     **dict.fromkeys(_NAMED, _named_item),
 }

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import get_args
 
 from workbench.authoring.form.cells import form_names
+from workbench.authoring.form.final_rows import final_section, setup_section
 from workbench.authoring.form.row import (
     DETAIL,
     Cell,
@@ -221,6 +222,8 @@ def rows_of_case(source: FormSource) -> Iterator[FormRow]:
     if not source.is_chain:
         written += ["extra_calls", "expect_no_calls"]
     yield from _rest(source, written)
+    yield from setup_section(source)
+    yield from final_section(source)
     yield from mocks_section(source)
     yield from section(source, "tools", tool_rows, rare=True)
     yield from _seldom(source)

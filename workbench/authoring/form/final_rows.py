@@ -1,0 +1,107 @@
+"""The rows of what a case itself calls and expects around its runs: `setup` and `final`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from workbench.authoring.form.cells import form_names
+from workbench.authoring.form.row import (
+    DETAIL,
+    Cell,
+    Field,
+    FormRow,
+    FormSource,
+    as_it_stands,
+    call_rows,
+    check_cells,
+    field_row,
+    given_rows,
+    heading,
+    option_rows,
+    section,
+    tool_cell,
+    tool_marks,
+    unknown_rows,
+)
+from workbench.authoring.form.typed import ABSENT, items_at
+from workbench.suite.model import FinalState, FinalTable, SetupCall
+from workbench.suite.problems import Place
+from workbench.suite.render import Table
+
+_READERS = Field("readers", "names", rare=True)
+
+
+def setup_section(source: FormSource) -> Iterator[FormRow]:
+    """Yield the rows of the calls before a run."""
+    yield from section(source, "setup", _setup_rows, rare=True)
+
+
+def final_section(source: FormSource) -> Iterator[FormRow]:
+    """Yield the rows of what must be true after a run."""
+    written = source.table.get("final", {})
+    place: Place = ("final",)
+    if not isinstance(written, dict):
+        yield as_it_stands(place, 0, written)
+        return
+    yield FormRow("section", place, 0, "final", absent=not written, rare=True, note="" if written else "none")
+    inner = 1 + DETAIL
+    yield from _changes(source, written, inner)
+    yield field_row(written, place, _READERS, inner)
+    yield from _states(source, written, inner)
+    yield from unknown_rows(written, place, inner, tuple(FinalTable.model_fields))
+
+
+def _changes(source: FormSource, final: Table, indent: int) -> Iterator[FormRow]:
+    place: Place = ("final", "changes")
+    changes = final.get("changes", ABSENT)
+    if changes is not ABSENT and not isinstance(changes, list):
+        yield as_it_stands(place, indent, changes)
+        return
+    row = heading(place, indent, changes is not ABSENT, rare=True)
+    yield row
+    for index, change in enumerate(items_at(source.table, place)):
+        yield from call_rows(source, (*place, index), change, indent + 1, str(index + 1))
+
+
+def _states(source: FormSource, final: Table, indent: int) -> Iterator[FormRow]:
+    place: Place = ("final", "state")
+    states = final.get("state", ABSENT)
+    if states is not ABSENT and not isinstance(states, list):
+        yield as_it_stands(place, indent, states)
+        return
+    yield heading(place, indent, states if states is not ABSENT else [], rare=True)
+    for index, state in enumerate(items_at(source.table, place)):
+        at = (*place, index)
+        if not isinstance(state, dict):
+            yield as_it_stands(at, indent + 1, state, str(index + 1))
+            continue
+        yield from _call(source, at, state, indent + 1)
+        yield from _result(at, state, indent + 1 + DETAIL)
+        yield from unknown_rows(state, at, indent + 1 + DETAIL, tuple(FinalState.model_fields))
+
+
+def _setup_rows(source: FormSource, place: Place, call: Table) -> Iterator[FormRow]:
+    yield from _call(source, place, call, 1)
+    yield from unknown_rows(call, place, 1 + DETAIL, tuple(SetupCall.model_fields))
+
+
+def _call(source: FormSource, place: Place, call: Table, indent: int) -> Iterator[FormRow]:
+    cells = (tool_cell((*place, "tool"), call.get("tool", ABSENT)),)
+    index = place[-1]
+    assert isinstance(index, int)
+    yield FormRow("item", place, indent, str(index + 1), cells, marks=tool_marks(source, call))
+    yield from given_rows(source, place, call, indent + DETAIL)
+
+
+def _result(place: Place, state: Table, indent: int) -> Iterator[FormRow]:
+    at = (*place, "result")
+    if "result" not in state:
+        check = Cell("check", at, absent=True, shown="which result?", choices=form_names())
+        yield FormRow("field", at, indent, "result", (check, Cell("response", at, absent=True)), absent=True)
+        return
+    value = state["result"]
+    yield FormRow("field", at, indent, "result", check_cells(at, value, None)[:2])
+    for row in option_rows(at, value, indent + 2, of_answer=True):
+        # The state decides, whether a check would be required or not.
+        if row.place[-1] != "required":
+            yield row
