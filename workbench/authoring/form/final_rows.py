@@ -44,7 +44,7 @@ def final_section(source: FormSource) -> Iterator[FormRow]:
         yield as_it_stands(place, 0, written)
         return
     yield FormRow("section", place, 0, "final", absent=not written, rare=True, note="" if written else "none")
-    inner = 1 + DETAIL
+    inner = 2
     yield from _changes(source, written, inner)
     yield field_row(written, place, _READERS, inner)
     yield from _states(source, written, inner)
