@@ -134,9 +134,20 @@ def test_programs_that_renew_at_once_use_each_refresh_token_once_until_the_login
 
 
 def test_a_login_without_a_suite_is_that_of_a_plain_server(program: Program, server: Guarded) -> None:
+    init = ("init", "--trust", "-o", "made.toml", server.url)
+    refused = program.run(*init)
+    assert refused.returncode == 3 and not (program.folder / "made.toml").exists()
+    assert f"401 Unauthorized: it wants a login: run 'workbench login {server.url}', and then this" in refused.stderr
     assert log_in(program, "login", server.url).endswith(f"{server.url}: logged in\n")
+    assert program.run(*init).returncode == 0
+    assert 'auth = "oauth"' in (program.folder / "made.toml").read_text(encoding="utf-8")
     program.write("shop.toml", suite(server))
     assert program.run(*CALL).stdout == "3\n"
+    program.write("shop.toml", suite(server, ""))
+    assert (
+        "write auth = \"oauth\" beside its url, and run 'workbench login tracker shop.toml'"
+        in program.run(*CALL).stderr
+    )
 
 
 def test_a_machine_needs_no_person(program: Program, server: Guarded) -> None:

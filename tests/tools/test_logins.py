@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import stat
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,20 @@ async def test_an_expired_login_is_renewed_after_a_restart(program: Program, poo
     assert after["tokens"]["refresh_token"] != before["refresh_token"]
     assert program.secrets.redact(after["tokens"]["access_token"]) == "$GUARDED_TOKEN"
     assert server.grants()[-2:] == ["authorization_code", "refresh_token"]
+
+
+async def test_a_login_that_cannot_be_renewed_now_is_kept(program: Program, pool: ServerPool, server: Guarded) -> None:
+    login = Login(program, server.definition())
+    await login.by_browser()
+    stored = login.read()
+    stored["authorization_metadata"]["token_endpoint"] = "http://127.0.0.1:9/token"
+    login.stored.write_text(json.dumps({**stored, "expires_at": 1.0}))
+    message = await start_error(pool, server.definition())
+    assert "cannot renew its login: http://127.0.0.1:9/token cannot be reached" in message
+    # A token that is about to expire is renewed, and sent while that fails.
+    login.stored.write_text(json.dumps({**stored, "expires_at": time.time() + 20}))
+    assert await (await start(pool, server.definition())).call("add", ADD) == ToolAnswer("3")
+    assert login.read()["tokens"] == stored["tokens"]
 
 
 async def test_a_token_that_is_refused_is_renewed_once_by_all_connections(program: Program, server: Guarded) -> None:

@@ -223,7 +223,7 @@ def _login_of(target: _Target, program: Program) -> ServerLogin:
     if target.file is not None:
         command = Logins(folder, target.file.path).command(name)
     file = LoginFile(folder, target.settings)
-    return ServerLogin(name, target.settings, file, program.secrets, command, TimeLimits().start_s)
+    return ServerLogin(name, target.settings, file, program.secrets, command, TimeLimits().of(target.server).start_s)
 
 
 async def _by_person(login: ServerLogin, target: _Target, port: int | None) -> None:

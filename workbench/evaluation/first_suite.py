@@ -22,6 +22,7 @@ from workbench.show.visible import one_line, shortened
 from workbench.suite.model import ANY_TOOL, NEW_SUITES_FREE, GraderName, derived_id
 from workbench.suite.render import Table, block_text, suite_text
 from workbench.suite.suite_file import SuiteFile, parse_suite
+from workbench.tools.login_file import has_login
 from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.json_schema import (
     Schema,
@@ -399,11 +400,21 @@ class ServersToAsk:
         return parse_suite(starter_suite(name, servers, chosen, by, drafts, schema=schema), self.file.path)
 
 
+def _with_login(server: Table, logins: Path) -> Table:
+    """Return a server with `auth` if the user has logged in to its address."""
+    url, headers = server.get("url"), server.get("headers") or {}
+    sent = {name.lower() for name in headers} if isinstance(headers, Mapping) else set()
+    if not isinstance(url, str) or "authorization" in sent or not has_login(logins, url):
+        return server
+    return {**server, "auth": "oauth"}
+
+
 def servers_to_ask(found: FoundServers, name: str, path: Path, folder: Path, program: Program) -> ServersToAsk:
     """Return servers that are ready to list their tools for a suite at `path`; `folder` need not exist.
 
     Raises ClientConfigError for a server that a suite cannot hold, ConfigError for a `.env` that cannot be read.
     """
+    found = replace(found, tables=tuple(_with_login(table, program.folders.logins) for table in found.tables))
     known = program.environment.own
     if folder.is_dir():
         known = program.environment.of(folder)

@@ -79,6 +79,18 @@ class Logins:
             suite = str(resolved(self.suite_file))
         return f"workbench login {shlex.quote(server)} {shlex.quote(suite)}"
 
+    def way_to_begin(self, server: str, url: str) -> str:
+        """Return how to log in to a server that wants it and has no `auth`, as the end of a sentence."""
+        # A suite that is about to be written takes over the login of the address.
+        if not self.suite_file.exists():
+            return f"it wants a login: run 'workbench login {shlex.quote(url)}', and then this again"
+        return f"it wants a login: write auth = \"oauth\" beside its url, and run '{self.command(server)}'"
+
+
+def has_login(folder: Path, url: str) -> bool:
+    """Return whether there is a login of a person for an address, without further settings."""
+    return (folder / LoginSettings(url, "oauth").file_name).exists()
+
 
 class StoredLogin(BaseModel):
     """The tokens of a login, and what their renewal needs, as the MCP SDK writes it.
@@ -107,14 +119,17 @@ class StoredLogin(BaseModel):
         return bool(_text(self.tokens.get("refresh_token")))
 
     def is_valid(self, now_s: float) -> bool:
-        """Return whether the access token has not expired, with some time to spare."""
-        if self.expires_at is None:
-            return bool(self.access_token)
+        """Return whether the access token has not expired."""
+        return bool(self.access_token) and (self.expires_at is None or now_s < self.expires_at)
+
+    def is_fresh(self, now_s: float) -> bool:
+        """Return whether the access token is valid, and need not be renewed yet."""
+        # Some servers take back the whole login when they are sent an expired token.
         lifetime_s = self.tokens.get("expires_in")
         early_s = _EARLY_S
         if isinstance(lifetime_s, int | float):
             early_s = min(early_s, lifetime_s * _EARLY_SHARE)
-        return bool(self.access_token) and now_s < self.expires_at - early_s
+        return self.is_valid(now_s + early_s)
 
     def learn(self, server: str, secrets: Secrets) -> None:
         """Register the secrets of the login of a server."""

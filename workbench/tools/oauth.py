@@ -93,6 +93,12 @@ class ServerLogin:
                 return token
             try:
                 return await self._renewed(refused)
+            except LoginError:
+                # The renewal was early, and may succeed before the token expires.
+                login = self._login
+                if login is None or login.access_token == refused or not login.is_valid(time.time()):
+                    raise
+                return login.access_token
             except LoginFileError as error:
                 raise LoginError(f"cannot be logged in to: {error}") from error
 
@@ -114,7 +120,7 @@ class ServerLogin:
 
     def _usable(self, refused: str | None) -> str | None:
         login = self._login
-        if login is None or login.access_token == refused or not login.is_valid(time.time()):
+        if login is None or login.access_token == refused or not login.is_fresh(time.time()):
             return None
         return login.access_token
 
@@ -158,6 +164,7 @@ class ServerLogin:
         except (OAuthFlowError, httpx2.HTTPError, TimeoutError, ValidationError) as error:
             raise LoginError(f"cannot renew its login: {requests.reason(error)}") from error
         if requests.error_code() in _NO_LONGER:
+            self._login = None
             self._file.forget()
             raise self.wants_login(" (the last one has ended)")
         raise LoginError(f"cannot renew its login: {requests.last_refusal()}")

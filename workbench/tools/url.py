@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE = re.compile(r"([!-~]([\t -~]*[!-~])?)?")
 
+_OFFERS_LOGIN = re.compile(r"\bresource_metadata=")
+"""Where a server says who gives tokens for it (RFC 9728), as those of MCP do."""
+
 # Shorter than any server's, or a request could be sent over a connection that the server is just closing.
 _KEEP_ALIVE_S = 2.0
 
@@ -245,8 +248,7 @@ class UrlConnection:
         if not response.headers.get("content-type", "").startswith("text/event-stream"):
             response.stream = _bounded_type()(response.stream)
         # Only a refused message (POST) matters: a server may refuse to stream (GET) and to end a session (DELETE) with
-        # any status, and works all the same. The login answers the first 401 with a new token,
-        # and tells of a final one.
+        # any status, and works all the same. A login answers the first 401 with a new token, and tells of a final one.
         is_of_login = response.status_code == 401 and self._login is not None
         if response.status_code < 400 or sent.method != "POST" or is_of_login:
             return
@@ -259,6 +261,9 @@ class UrlConnection:
     def _refuse(self, response: httpx2.Response) -> None:
         self._refusal = f"{response.status_code} {response.reason_phrase}".rstrip()
         self._way_out = ""
+        is_free = self._login is None and not any(name.lower() == "authorization" for name in self._server.headers)
+        if is_free and _OFFERS_LOGIN.search(response.headers.get("www-authenticate", "")):
+            self._way_out = f": {self._logins.way_to_begin(self._server.name, self._url)}"
         if self._login is not None and response.status_code == 403:
             from workbench.tools.oauth import wanted_scope
 
