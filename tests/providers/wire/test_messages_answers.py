@@ -105,6 +105,7 @@ def test_arguments_that_break_off_stay_visible() -> None:
         ("max_tokens", "truncated"),
         ("model_context_window_exceeded", "truncated"),
         ("pause_turn", "answered"),
+        ("compaction", "answered"),
         ("refusal", "refused"),
     ],
 )

@@ -143,8 +143,13 @@ def test_the_signature_at_a_call_goes_back_at_it_whatever_a_person_made_of_its_a
         assert (sent["id"], sent["extra_content"]) == ("a", signature)
 
 
-def test_reasoning_without_a_call_does_not_go_back() -> None:
-    assert read("openai", chunks({"reasoning_content": "Hm"}, {"content": "Yes"})).end.provider_state is None
+def test_reasoning_goes_back_with_every_answer_once_there_was_a_call() -> None:
+    thought = said(read("openai", chunks({"reasoning_content": "Hm"}, {"content": "Yes"})))
+    assert "reasoning_content" not in next_request("openai", thought)["messages"][1]
+    called = said(read("openai", chunks({"reasoning_content": "Go"}, a_call())))
+    result = Message("tool", "rain", call_id=called.tool_calls[0].id)
+    body = body_of(a_spec("openai"), a_request(Message("user", "hi"), called, result, thought))
+    assert [message.get("reasoning_content") for message in body["messages"]] == [None, "Go", None, "Hm"]
 
 
 def test_reasoning_goes_back_untouched_beside_changed_arguments() -> None:

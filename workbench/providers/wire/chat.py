@@ -5,9 +5,10 @@ https://platform.openai.com/docs/api-reference/chat
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+from workbench.config.clouds import Api
 from workbench.config.models import ModelSpec
 from workbench.config.secrets import Secrets
 from workbench.providers.model import AnswerFinished, ModelRequest
@@ -27,7 +28,7 @@ from workbench.providers.wire.tool_calls import (
     sent_params,
     whole_seed,
 )
-from workbench.providers.wire.wire import Api, SseEvent, UsageCount, as_dict, dicts_in, state_of, without_fields
+from workbench.providers.wire.wire import SseEvent, UsageCount, as_dict, dicts_in, state_of, without_fields
 from workbench.trajectory.events import (
     JsonValue,
     Message,
@@ -293,17 +294,15 @@ class ChatReader:
             fields["content"] = [*self._parts]
             if self._written:
                 fields["content"].append({"type": "text", "text": "".join(self._written)})
-        # Reasoning goes back under the name under which it came, and only with calls: without them some endpoints
-        # refuse it.
-        if self._calls.calls:
-            if "reasoning_content" in self._reasoning:
-                fields["reasoning_content"] = "".join(self._reasoning["reasoning_content"])
-            elif "reasoning" in self._reasoning and not self._details:
-                fields["reasoning"] = "".join(self._reasoning["reasoning"])
         state: dict[str, Any] = {"wire": WIRE, "fields": fields}
+        # Reasoning goes back under the name under which it came.
+        if "reasoning_content" in self._reasoning:
+            state["thoughts"] = {"reasoning_content": "".join(self._reasoning["reasoning_content"])}
+        elif "reasoning" in self._reasoning and not self._details:
+            state["thoughts"] = {"reasoning": "".join(self._reasoning["reasoning"])}
         if self._signed:
             state["calls"] = self._signed
-        elif not fields:
+        if not fields and len(state) == 2:
             return None
         return state
 
@@ -366,7 +365,7 @@ class ChatWire:
 
         Raises ModelError for a value that JSON cannot express."""
         offer = self._offers.of(request.tools)
-        messages = [_message(message, offer.names) for message in request.messages]
+        messages = list(_messages(request.messages, offer.names))
         if request.system:
             messages.insert(0, {"role": "system", "content": request.system})
         fields = {
@@ -397,7 +396,15 @@ def _tool(tool: ToolDefinition, name: str) -> dict[str, Any]:
     return {"type": "function", "function": {**named(tool, name), "parameters": object_schema(tool.parameters)}}
 
 
-def _message(message: Message, names: ToolNames) -> dict[str, Any]:
+def _messages(messages: Iterable[Message], names: ToolNames) -> Iterator[dict[str, Any]]:
+    # Endpoints require the reasoning of every answer as soon as there are calls; without any, some refuse it.
+    has_calls = False
+    for message in messages:
+        has_calls = has_calls or bool(message.tool_calls)
+        yield _message(message, names, with_thoughts=has_calls)
+
+
+def _message(message: Message, names: ToolNames, *, with_thoughts: bool) -> dict[str, Any]:
     if message.role == "tool":
         return {"role": "tool", "tool_call_id": message.call_id or "", "content": message.content}
     if message.role == "user" or not (message.tool_calls or message.provider_state):
@@ -419,4 +426,6 @@ def _message(message: Message, names: ToolNames) -> dict[str, Any]:
         # Beside calls, the API itself writes `null` in place of an empty text.
         answer |= {"content": message.content or None, "tool_calls": calls}
     answer |= state.get("fields", {})
+    if with_thoughts:
+        answer |= state.get("thoughts", {})
     return answer

@@ -10,6 +10,7 @@ from dataclasses import field
 from datetime import UTC, datetime
 from typing import Any
 
+from workbench.config.clouds import Api
 from workbench.config.models import ModelSpec
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
@@ -33,7 +34,6 @@ from workbench.providers.wire.tool_calls import (
     sent_params,
 )
 from workbench.providers.wire.wire import (
-    Api,
     Block,
     CallPart,
     Part,
@@ -67,7 +67,8 @@ ANTHROPIC_VERSION = "2026-10-21"
 """The version of the API that requests ask for."""
 
 _TRUNCATED = {"max_tokens", "model_context_window_exceeded"}
-_PAUSED = "pause_turn"
+_PAUSED = {"pause_turn", "compaction"}
+"""Reasons of an answer that is not at its end: the provider's own tools work, or it has summed up the conversation."""
 
 
 @dataclass(slots=True)
@@ -233,7 +234,7 @@ class MessagesReader:
             yield from self._end_of_provider(block)
         parts = [part for block in self._blocks if (part := block.part()) is not None]
         # A call has to be answered before the answer can go on.
-        paused = self._reason == _PAUSED and not self._calls.calls
+        paused = self._reason in _PAUSED and not self._calls.calls
         state = self._errors.storable_state(self._state(parts, whole=paused or self._continues))
         deviations = (*self._text.deviations, *self._calls.deviations)
         yield AnswerFinished(self._stop_reason(), self._usage.messages(), state, deviations, paused=paused)

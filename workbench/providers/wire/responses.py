@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import field
 from typing import Any
 
+from workbench.config.clouds import Api
 from workbench.config.models import ModelSpec
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
@@ -37,7 +38,6 @@ from workbench.providers.wire.tool_calls import (
     sent_params,
 )
 from workbench.providers.wire.wire import (
-    Api,
     Block,
     CallPart,
     Part,

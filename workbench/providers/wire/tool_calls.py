@@ -8,12 +8,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import Any
 
+from workbench.config.clouds import Api
 from workbench.config.models import ModelSpec
 from workbench.dataclasses import dataclass, json_text, parsed_json
 from workbench.limits import MAX_ANSWER_CALLS, MAX_ANSWER_CHARS, MAX_TOOL_NAME_CHARS
 from workbench.providers.model import ModelError, ModelRequest, TooMuchError
 from workbench.providers.wire.repairs import DETAILS, Repaired, json_object, repaired, same_json, unwrapped
-from workbench.providers.wire.wire import Api, as_dict
+from workbench.providers.wire.wire import as_dict
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallFinished,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from workbench.config.clouds import Api
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_TOKENS
 from workbench.providers.model import AnswerFinished, ModelRequest
@@ -16,10 +17,6 @@ class SseEvent(NamedTuple):
 
     event: str
     data: str
-
-
-Api = Literal["chat", "messages", "responses"]
-"""The names of the APIs in suites."""
 
 
 class AnswerReader(Protocol):
