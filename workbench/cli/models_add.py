@@ -118,9 +118,10 @@ def execute(arguments: argparse.Namespace) -> int:
     replaced = {}
     if "base_url" in given:
         # The key of one address, and its headers, must never be sent to another.
-        replaced = dict.fromkeys(("api_key_env", "key_command", "headers", "query"), "")
+        names = ("api_key_env", "key_command", "headers", "query", "resource", "profile", "credentials")
+        replaced = dict.fromkeys(names, "")
     elif "api_key_env" in given or "key_command" in given:
-        replaced = dict.fromkeys(("api_key_env", "key_command"), "")
+        replaced = dict.fromkeys(("api_key_env", "key_command", "profile", "credentials"), "")
     given = replaced | given
     typed = replace(typed, **given, name=arguments.name, model=arguments.model or typed.model or arguments.name)
     try:

@@ -386,9 +386,12 @@ def why_not_checked(
 
     A project's `workbench.toml` that is not trusted must neither run a command nor send a value of a variable.
     """
-    if known is None or not needs_asking(known) or not (spec.key_command or spec.variables):
+    if known is None or not needs_asking(known):
         return None
-    if not untrusted(FoundModels([ListedModel(known, {})], [*files]), program, trust):
+    # The credentials of a cloud may be fetched by a program, too.
+    if not (spec.key_command or spec.variables or spec.cloud):
+        return None
+    if known.problem is None and not untrusted(FoundModels([ListedModel(known, {})], [*files]), program, trust):
         return None
     return f"{known.name} stands in a workbench.toml that you do not trust yet: run a case on it, which asks"
 

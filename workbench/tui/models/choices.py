@@ -100,6 +100,8 @@ def _described(program: Program, model: str, folder: Path, *, by_suite: bool) ->
 
 def _reached(program: Program, spec: ModelSpec, folder: Path) -> _Known:
     """Return the description of a model: whether its key is set, and the URL of its endpoint."""
+    if spec.place is not None and spec.place.problem:
+        return _Known(spec.place.problem, spec.base_url)
     try:
         environment = program.environment.of(folder)
     except ConfigError as error:
@@ -111,6 +113,8 @@ def _reached(program: Program, spec: ModelSpec, folder: Path) -> _Known:
         return _Known(f"variable missing: set {', '.join(missing)}", spec.base_url)
     if spec.key_command:
         return _Known("key printed by a command", spec.base_url)
+    if spec.credentials:
+        return _Known(f"with {spec.credentials}", spec.base_url)
     if spec.api_key_env is None and not spec.has_key_header:
         return _Known("no key needed", spec.base_url)
     return _Known("key present", spec.base_url)

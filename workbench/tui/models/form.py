@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -13,6 +14,7 @@ from textual.containers import Horizontal
 from textual.suggester import SuggestFromList
 from textual.widgets import Input
 
+from workbench.config.clouds import APIS, BEDROCK_ENDPOINTS, CLOUDS, SETTINGS_OF, Cloud
 from workbench.config.models import PROVIDERS, THOUGHTS, ConfigError, ModelSpec, Preset, checked_key_variable
 from workbench.config.program import Program
 from workbench.config.request_checks import holds_key
@@ -20,7 +22,9 @@ from workbench.config.variables import environment_names
 from workbench.dataclasses import dataclass
 from workbench.evaluation.model_list import KnownEndpoint
 from workbench.evaluation.typed_model import (
+    CLOUD_FIELDS,
     AddingError,
+    CloudField,
     Field,
     NameTakenError,
     Owner,
@@ -111,6 +115,10 @@ class ModelAdder:
         except ConfigError as error:
             return CheckResult(False, str(error))
 
+    def located(self, spec: ModelSpec) -> ModelSpec:
+        """Return a model at a cloud with its place; any other model as it is."""
+        return self._program.models.located(spec, self._folder)
+
     def add(self, spec: ModelSpec, owner: Owner) -> Path:
         """Write a model into the `workbench.toml` of an owner, and return the path of the file.
 
@@ -150,12 +158,38 @@ _PLACEHOLDERS: dict[str, str] = {
     "name": "the name to run it by",
     "price": "US dollars per million tokens, in and out: 0.15, 0.6",
 }
+_CLOUD_LABELS: dict[CloudField, str] = {
+    "api": "API there",
+    "resource": "resource",
+    "api_version": "API version",
+    "region": "region",
+    "project": "project",
+    "profile": "AWS profile",
+    "endpoint": "AWS endpoint",
+    "credentials": "credentials",
+}
+_LABELS |= {str(name): label for name, label in _CLOUD_LABELS.items()}
+_CLOUD_PLACEHOLDERS: dict[CloudField, str] = {
+    "resource": "such as contoso, for contoso.openai.azure.com",
+    "api_version": "v1, or a date such as 2025-04-01-preview",
+    "region": "as the environment says; else such as us-east-1",
+    "project": "as the environment says; else the project's id",
+    "profile": "as the environment says; else its name",
+}
+_PLACEHOLDERS |= {str(name): text for name, text in _CLOUD_PLACEHOLDERS.items()}
+_CLOUD_CHOICES: dict[CloudField, tuple[tuple[str, str], ...]] = {
+    "api": (("", "as the model has it"), *((api, api) for api in APIS)),
+    "endpoint": tuple((name, name) for name in BEDROCK_ENDPOINTS),
+    "credentials": (("", "keys in variables, else the cloud's default"), ("default", "the cloud's default")),
+}
+"""The values of fields that are chosen, each with its words."""
+_CLOUD_URL = "the cloud's own, by the settings below"
 _THOUGHTS = ("reasoning, also within the text", "answer where they stand in the text")
 _REQUEST_FIELDS = ("key_command", "headers", "query")
 _OTHER = "another endpoint"
 _OWNERS: dict[Owner, str] = {"user": "your own workbench.toml", "project": "the one next to the suites"}
-_ROWS_AROUND = 5 + len(_LABELS)
-"""The rows of border, title, keys, an empty line and fields."""
+_ROWS_BESIDE_FIELDS = 5
+"""The rows of border, title, keys and an empty line."""
 
 _LABEL_CELLS = 15
 """The width of the labels, the same as in the style."""
@@ -274,7 +308,9 @@ class AddModelScreen(Dialog[Added]):
         yield Bar("space")
         yield from self._row("preset", ChoiceField(titles, at, self._take_preset, "preset"))
         yield from self._row("base_url", self._input("base_url", start.base_url))
-        yield from self._row("provider", ChoiceField(PROVIDERS, provider, self._changed, "provider"))
+        yield from self._row("provider", ChoiceField(PROVIDERS, provider, self._take_provider, "provider"))
+        for setting in CLOUD_FIELDS:
+            yield from self._row(setting, self._cloud_field(setting, getattr(start, setting)))
         yield from self._row("api_key_env", self._input("api_key_env", start.api_key_env))
         for name in _REQUEST_FIELDS:
             yield from self._row(name, self._input(name, getattr(start, name)))
@@ -295,6 +331,7 @@ class AddModelScreen(Dialog[Added]):
 
     def on_mount(self) -> None:
         self._suggest()
+        self._show_cloud()
         is_filled = self._preset is not None or self._adder.known is not None
         # With the endpoint known, the model is the first open question.
         self._take_focus("model" if is_filled else "preset")
@@ -304,7 +341,7 @@ class AddModelScreen(Dialog[Added]):
         label = Bar()
         label.add_class("label")
         label.say(lambda _: (Span(f" {_LABELS[name]}", "muted"),))
-        yield Horizontal(label, field)
+        yield Horizontal(label, field, id=f"row-{name}")
         problem = ReadLines(lambda width: self._problem_lines(name, width), f"wrong-{name}")
         problem.add_class("problem")
         problem.can_focus = False
@@ -318,9 +355,54 @@ class AddModelScreen(Dialog[Added]):
         self.set_focus(self.query_one(f"#{name}"))
 
     def _make_room(self, height: int) -> None:
-        self.query_one("#space").display = height > _ROWS_AROUND + 4
-        self.set_class(height < _ROWS_AROUND + 2, "low")
-        self.query_one("#told").styles.max_height = max(height - _ROWS_AROUND, 1)
+        rows = _ROWS_BESIDE_FIELDS + len(_LABELS) - len(CLOUD_FIELDS) + len(self._cloud_fields)
+        self.query_one("#space").display = height > rows + 4
+        self.set_class(height < rows + 2, "low")
+        self.query_one("#told").styles.max_height = max(height - rows, 1)
+
+    @property
+    def _cloud(self) -> Cloud | None:
+        """The chosen cloud; `None` for another provider."""
+        provider = self.query_one("#provider", ChoiceField).value
+        return next((cloud for cloud in CLOUDS if cloud == provider), None)
+
+    @property
+    def _cloud_fields(self) -> tuple[str, ...]:
+        """The names of the fields that the chosen provider has besides those of every model."""
+        if self._cloud is None:
+            return ()
+        return SETTINGS_OF[self._cloud]
+
+    def _cloud_field(self, name: CloudField, value: str) -> ChoiceField | SafeInput:
+        if name not in _CLOUD_CHOICES:
+            return self._input(name, value)
+        values = [known for known, _ in _CLOUD_CHOICES[name]]
+        at = values.index(value) if value in values else 0
+        return ChoiceField([words for _, words in _CLOUD_CHOICES[name]], at, self._changed, name)
+
+    def _cloud_texts(self) -> dict[str, str]:
+        """Return the values of the chosen cloud's fields."""
+        texts: dict[str, str] = {}
+        for name in CLOUD_FIELDS:
+            if name not in self._cloud_fields:
+                continue
+            if name in _CLOUD_CHOICES:
+                texts[name] = _CLOUD_CHOICES[name][self.query_one(f"#{name}", ChoiceField).at][0]
+            else:
+                texts[name] = self._text(name)
+        return texts
+
+    def _take_provider(self) -> None:
+        """Show the fields of the chosen provider."""
+        self._show_cloud()
+        self._make_room(self.size.height)
+        self._changed()
+
+    def _show_cloud(self) -> None:
+        shown = self._cloud_fields
+        for name in CLOUD_FIELDS:
+            self.query_one(f"#row-{name}").display = name in shown
+        self.query_one("#base_url", SafeInput).placeholder = _CLOUD_URL if shown else _PLACEHOLDERS["base_url"]
 
     @property
     def _listed(self) -> tuple[str, ...]:
@@ -345,8 +427,9 @@ class AddModelScreen(Dialog[Added]):
         known = self._adder.known
         thoughts = THOUGHTS[self.query_one("#thoughts", ChoiceField).at]
         names = ("base_url", "model", "api_key_env", "price", *_REQUEST_FIELDS)
+        texts = {name: self._text(name) for name in names} | self._cloud_texts()
         name = self._text("name") if known is None else known.name
-        return TypedModel(provider, name=name, thoughts=thoughts, **{name: self._text(name) for name in names})
+        return TypedModel(provider, name=name, thoughts=thoughts, **texts)
 
     @property
     def _owner(self) -> Owner:
@@ -366,8 +449,13 @@ class AddModelScreen(Dialog[Added]):
         self.query_one("#api_key_env", SafeInput).value = typed.api_key_env
         for name in _REQUEST_FIELDS:
             self.query_one(f"#{name}", SafeInput).value = ""
+        for field in CLOUD_FIELDS:
+            if field in _CLOUD_CHOICES:
+                self.query_one(f"#{field}", ChoiceField).choose(0)
+            else:
+                self.query_one(f"#{field}", SafeInput).value = ""
         self.query_one("#provider", ChoiceField).choose(PROVIDERS.index(provider))
-        self._changed()
+        self._take_provider()
 
     @on(Input.Changed)
     def _typing(self, event: Input.Changed) -> None:
@@ -453,9 +541,22 @@ class AddModelScreen(Dialog[Added]):
             return "passed", f"{GLYPHS.passed} The key is found in {variable}."
         if self._text("key_command").strip():
             return "muted", "The command runs in the folder of the file, whenever the endpoint is asked."
+        if self._cloud is not None:
+            return self._of_cloud()
         if others:
             return "passed", f"{GLYPHS.passed} {', '.join(dict.fromkeys(others))} is found."
         return "muted", "No key is sent."
+
+    def _of_cloud(self) -> tuple[Role, str]:
+        """Return the address of a model at a cloud and its credentials, as far as they are known."""
+        try:
+            spec = self._adder.located(replace(self._typed, model=self._text("model") or "MODEL", name="m").spec())
+        except AddingError:
+            return "muted", "Its address follows from the settings above."
+        if spec.place is not None and spec.place.problem:
+            return "warned", f"{GLYPHS.warned} It {spec.place.problem}."
+        credentials = spec.credentials or f"the key in {spec.api_key_env}"
+        return "muted", f"It is asked at {spec.base_url} with {credentials}."
 
     def action_go(self, by: int) -> None:
         """Focus the next (1) or previous (-1) field."""
@@ -501,7 +602,8 @@ class AddModelScreen(Dialog[Added]):
             else:
                 self._refuse(typed, owner, checked)
 
-        self._tell("muted", f"Asking {spec.base_url} {GLYPHS.running}", keys_line(("Esc", "leave")))
+        place = self._adder.located(spec).base_url
+        self._tell("muted", f"Asking {place} {GLYPHS.running}", keys_line(("Esc", "leave")))
         self.run_worker(check(), group="models", exclusive=True)
 
     def _refuse(self, typed: TypedModel, owner: Owner, checked: CheckResult) -> None:
