@@ -361,6 +361,18 @@ The answers of `@copilotkit/aimock` {aimock} over {apis}:
 
 {models}
 
+## Clouds
+
+Azure OpenAI, Amazon Bedrock and Google Vertex were tried with local servers that speak their addresses, check their
+signatures (AWS version 4, also for `bedrock-mantle`), give tokens (a service account's and a managed identity's), and
+send Bedrock's binary event streams: streamed calls, refusals, throttling, damaged and cut streams, expiring credentials.
+
+Only the real clouds show whether
+
+- they accept the addresses and versions that the SDKs make, for each model and region,
+- their refusals have the codes and words that the messages here are made of,
+- sign-ins by `aws sso login`, `gcloud` and `az`, and identities of machines, give credentials.
+
 ## MCP
 
 The tools of `@modelcontextprotocol/server-everything` {everything} over {transports}:

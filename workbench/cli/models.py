@@ -58,6 +58,13 @@ _NOT_USED = {
     "ANTHROPIC_BASE_URL": "write base_url in workbench.toml, or give --base-url",
     "ANTHROPIC_PROFILE": "write base_url and api_key_env in workbench.toml",
     "ANTHROPIC_AUTH_TOKEN": "name it in api_key_env",
+    **dict.fromkeys(
+        (
+            *("ANTHROPIC_BEDROCK_BASE_URL", "ANTHROPIC_BEDROCK_MANTLE_BASE_URL", "AWS_BEDROCK_BASE_URL"),
+            *("ANTHROPIC_FOUNDRY_BASE_URL", "ANTHROPIC_VERTEX_BASE_URL"),
+        ),
+        "write base_url in workbench.toml",
+    ),
 }
 """The variables that the vendors' SDKs follow and Workbench does not, each with its replacement."""
 

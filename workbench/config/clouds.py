@@ -6,7 +6,6 @@ the user is asked for approval.
 
 from __future__ import annotations
 
-import configparser
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -358,6 +357,8 @@ def _region_of(where: str, text: str) -> str:
 
 def _profile_region(profile: str) -> str | None:
     """Return the region of a profile in the files of AWS's tools; `None` if they name none."""
+    import configparser  # on use: few models are at Bedrock
+
     # Only the environment of the process names these files: a `.env` beside a suite could name one that starts a
     # program.
     files = (

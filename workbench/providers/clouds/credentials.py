@@ -9,6 +9,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from workbench.config.clouds import Source
 from workbench.config.models import ModelSpec
+from workbench.config.read_only import refuse_if_read_only
 from workbench.config.secrets import Secrets
 from workbench.providers.model import ModelError
 
@@ -80,6 +81,7 @@ class Renewed(Generic[_Value]):
                 return value
             if self._failure is not None and time.monotonic() - self._failure[0] < FAILURE_S:
                 raise self._failure[1]
+            refuse_if_read_only("credentials of a cloud were to be fetched")
             try:
                 value = await asyncio.to_thread(self._fetch)
             except ModelError as error:
