@@ -49,6 +49,8 @@ def redacted_places(
                 places.append(RedactedPlace("result", index))
         if _schemas(raw) != _schemas(stored):
             places.append(RedactedPlace("schema"))
+        if stored.final_calls != raw.final_calls:
+            places.append(RedactedPlace("state"))
         if stored.final_answer != raw.final_answer:
             places.append(RedactedPlace("answer"))
     if (
@@ -75,6 +77,9 @@ def why_not_regraded(result: RunResult, case: Case, *, as_stored: bool) -> str |
         elif place.what == "answer":
             if case.checks_answer:
                 return _kept("the answer holds a secret, which is not stored, and the case checks the answer")
+        elif place.what == "state":
+            if case.final_states:
+                return _kept("what a tool said after the run holds a secret, which is not stored, and is checked")
         elif place.what == "schema":
             if any(call.args for _, call in case.written_calls()):
                 return _kept("the schema of a tool holds a secret, which is not stored, and arguments are checked")
@@ -131,7 +136,7 @@ def _is_meant(expected: str, tool: str) -> bool:
 def _expectations(case: Case) -> tuple[object, ...]:
     steps = tuple((step.tool, step.args, step.forbidden_args) for step in case.steps)
     expected: Sequence[object] = (case.ordered, case.unordered, case.disallowed, case.response, case.response_contains)
-    return (*expected, steps)
+    return (*expected, case.final, steps)
 
 
 _Delta = TextDelta | ReasoningDelta | CallArgumentsDelta

@@ -370,10 +370,11 @@ class RedactedPlace(NamedTuple):
 
     `call` is the index of the call in `Trajectory.calls`, `argument` the name of a top-level argument. Of the values of
     `what`, "names" are the names of a call's arguments, "schema" is that of an offered tool (with defaults of
-    arguments), "case" the expectations of the stored suite, and "result" the result of a call.
+    arguments), "case" the expectations of the stored suite, "result" the result of a call, and "state" what a tool said
+    for `final`.
     """
 
-    what: Literal["tool", "argument", "names", "answer", "schema", "case", "result"]
+    what: Literal["tool", "argument", "names", "answer", "schema", "case", "result", "state"]
     call: int | None = None
     argument: str | None = None
 

@@ -190,7 +190,7 @@ class _Layout(NamedTuple):
             (*_head(None, call.stage, "muted"), Span(cut(call_text(call.tool, call.arguments), room))), self.width
         )
         role: Role = "failed" if call.is_error else "muted"
-        answered = (_CALL, Span(f"{GLYPHS.result} {own_source_text(call)}", role))
+        answered = cut_line((_CALL, Span(f"{GLYPHS.result} {own_source_text(call)}", role)), self.width)
         if not call.content.strip():
             return [head, answered]
         return JoinedLines(
