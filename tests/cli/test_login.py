@@ -6,8 +6,10 @@ import json
 import re
 import signal
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -97,6 +99,19 @@ def test_the_address_is_pasted_over_ssh(shop: Program) -> None:
     asked.answer(f"  {back} ")
     said = asked.end()
     assert "tracker: logged in, with 2 tools" in said and "Traceback" not in said
+    assert asked.returncode == 0
+
+
+FOLLOWS = "import sys, urllib.request; urllib.request.urlopen(sys.argv[1]).read()"
+
+
+def test_enter_opens_a_browser_on_this_machine(shop: Program) -> None:
+    shop.write("browser.py", FOLLOWS)
+    browser = f"{sys.executable} {shop.folder / 'browser.py'} %s"
+    asked = replace(shop, variables={"DISPLAY": ":0", "BROWSER": browser}).ask(*LOGIN)
+    asked.wait_for("press Enter to open it in a browser here")
+    asked.answer("")
+    assert "tracker: logged in, with 2 tools" in asked.end()
     assert asked.returncode == 0
 
 

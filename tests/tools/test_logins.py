@@ -17,6 +17,7 @@ import pytest
 from tests.programs import program_of, started
 from tests.providers.server import Answer, Request, document, page
 from tests.providers.server import Server as RawServer
+from tests.providers.server.script import Signal, Tell
 from tests.tools.conftest import QUICK, SUITE_FILE
 from tests.tools.guarded import ROBOT_SECRET, Browser, Guarded, ended, guarded
 from workbench.config.program import Program
@@ -29,6 +30,7 @@ from workbench.tools.pool import ServerPool
 from workbench.tools.redirect import LoginError, PortTakenError, Redirect
 
 ADD = {"a": 1, "b": 2}
+TOKENS = b'{"access_token": "new-4711", "token_type": "bearer", "refresh_token": "next-4711", "expires_in": 3600}'
 WANTS = "server 'guarded' wants a login"
 
 
@@ -130,6 +132,23 @@ async def test_a_login_that_cannot_be_renewed_now_is_kept(program: Program, pool
     login.stored.write_text(json.dumps({**stored, "expires_at": time.time() + 20}))
     assert await (await start(pool, server.definition())).call("add", ADD) == ToolAnswer("3")
     assert login.read()["tokens"] == stored["tokens"]
+
+
+async def test_a_run_that_is_stopped_while_a_login_is_renewed_keeps_it(program: Program, server: Guarded) -> None:
+    login = Login(program, server.definition())
+    await login.by_browser()
+    came, go_on = Signal(), Signal()
+    with RawServer([Answer((Tell(came), go_on, TOKENS), headers={"content-type": "application/json"})]) as raw:
+        stored = login.read()
+        stored["authorization_metadata"]["token_endpoint"] = f"{raw.url}/token"
+        login.stored.write_text(json.dumps(ended(stored)))
+        stopped = asyncio.create_task(login._login.token())
+        await asyncio.to_thread(came.wait)
+        stopped.cancel()
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await stopped
+    assert login.read()["tokens"] == {**json.loads(TOKENS), "token_type": "Bearer", "scope": "use"}
 
 
 async def test_a_token_that_is_refused_is_renewed_once_by_all_connections(program: Program, server: Guarded) -> None:

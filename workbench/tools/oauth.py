@@ -6,7 +6,7 @@ import asyncio
 import base64
 import json
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import aclosing
 from typing import Any, Protocol
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -40,6 +40,8 @@ from workbench.tools.redirect import LoginError, RedirectAnswer
 from workbench.tools.servers import silence_sdk_logging
 
 _MAX_ANSWER_BYTES = 1 << 20
+
+_LAST_RENEWAL_S = 3.0
 
 _NO_LONGER = ("invalid_grant", "invalid_client", "unauthorized_client")
 """The errors of an authorization server that end a login (RFC 6749, section 5.2)."""
@@ -92,7 +94,7 @@ class ServerLogin:
             if (token := self._usable(refused)) is not None:
                 return token
             try:
-                return await self._renewed(refused)
+                return await _undisturbed(self._renewed(refused))
             except LoginError:
                 # The renewal was early, and may succeed before the token expires.
                 login = self._login
@@ -134,7 +136,6 @@ class ServerLogin:
                 login = await self._authorized(_MachineProvider(self._settings))
             else:
                 login = await self._refreshed(refused)
-            # Nothing is awaited between the answer and this line: a run that is stopped must not lose the tokens.
             self._take(login)
             self._file.write(login)
         return login.access_token
@@ -181,6 +182,19 @@ class ServerLogin:
         login = _stored(provider, self._settings)
         login.learn(self._server, self._secrets)
         return login
+
+
+async def _undisturbed(renewal: Coroutine[Any, Any, str]) -> str:
+    """Await the renewal of a token; a caller that is cancelled leaves it some time to end.
+
+    A token that was sent for a new one is used up, so a run that is stopped before the answer would lose the login."""
+    task = asyncio.create_task(renewal)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task}, timeout=_LAST_RENEWAL_S)
+        task.cancel()
+        raise
 
 
 class LoginAuth(httpx2.Auth):
