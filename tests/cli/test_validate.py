@@ -160,3 +160,21 @@ def test_a_name_that_no_tool_has_is_an_error_of_its_runs_and_a_warning_where_the
     warned = program.run("validate", "office.toml")
     assert warned.returncode == 0
     assert "expects 'calculat', but no such tool is offered" in warned.stderr and "1 warning" in warned.stdout
+
+
+def test_files_with_a_byte_order_mark_are_read_as_without_it(program: Program) -> None:
+    mark = "\ufeff"
+    program.write("weather.toml", mark + WEATHER)
+    program.write("calls.json", mark + '{"cases": {"right": [{"tool": "get_weather", "arguments": {"city": "Oslo"}}]}}')
+    for words in (
+        ("validate", "."),
+        ("run", "weather.toml"),
+        ("grade", "--calls", "calls.json", "--suite", "weather.toml"),
+        ("history", "show", "1"),
+    ):
+        done = program.run(*words)
+        assert done.returncode == 0, (words, done.stderr)
+    (program.folder / "old.toml").write_bytes(WEATHER.encode("utf-16"))
+    refused = program.run("validate", ".")
+    assert refused.returncode == 2
+    assert "old.toml:1: error: is UTF-16, not UTF-8 (save the file as UTF-8" in refused.stdout + refused.stderr

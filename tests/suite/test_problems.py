@@ -35,13 +35,13 @@ from tests.suite.problems import CALL, assert_only_problem
         ("x = " + "9" * 5000, None, "4300 digits", "quotes"),
         ("x = " + "[" * 2000 + "]" * 2000, None, "nested", ""),
         ("x = " + "[" * 90 + "]" * 90, None, "nested", ""),
-        ("\ufeffformat = 1", 1, "byte order mark", "without it"),
     ],
 )
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
 def test_a_text_that_is_not_a_suite_says_where_and_what_to_do(
-    text: str, line: int | None, says: str, hint: str
+    mark: str, text: str, line: int | None, says: str, hint: str
 ) -> None:
-    file = parsed(text)
+    file = parsed(mark + text)
     assert file.suite is None
     [problem] = file.problems
     assert problem.line == line

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import groupby, pairwise
@@ -14,6 +13,7 @@ from workbench.grading.status import Status
 from workbench.history.database import Say
 from workbench.history.history import History
 from workbench.history.records import RunRow, SuiteRef
+from workbench.suite.encoding import toml_of
 from workbench.suite.model import derived_id
 from workbench.suite.suite_file import SuiteFile
 
@@ -246,6 +246,6 @@ def _say_the_same(one: str, other: str) -> bool:
         return True
     try:
         # As text, NaN equals NaN, and 1 differs from 1.0 and true.
-        return repr(tomllib.loads(one)) == repr(tomllib.loads(other))
+        return repr(toml_of(one)) == repr(toml_of(other))
     except ValueError:
         return False

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from workbench.dataclasses import dataclass
+from workbench.suite.encoding import BYTE_ORDER_MARK
 from workbench.suite.model import EXPECTATIONS, Case, derived_id
 from workbench.suite.problems import Problem, is_within, written
 from workbench.suite.render import Table
@@ -90,7 +91,6 @@ def _moved(problem: Problem, ends: dict[int, int], grown: dict[int, int]) -> Pro
 HEAD = -1
 """The index of everything before the first case."""
 
-_BYTE_ORDER_MARK = "\ufeff"
 _NOTHING_UNPARSED: Mapping[int, str] = MappingProxyType({})
 
 
@@ -357,7 +357,7 @@ class Document:
     def _head_written(self, parts: SuiteText, line_end: str) -> str:
         # The byte order mark and the blank lines before the first case are not part of the edited text.
         before = parts.between[0]
-        mark = before[: before.startswith(_BYTE_ORDER_MARK)]
+        mark = before[: before.startswith(BYTE_ORDER_MARK)]
         ending = before[len(before.rstrip()) :] if parts.blocks else line_end
         return mark + self.unparsed[HEAD].rstrip("\n").replace("\n", line_end) + ending
 

@@ -19,6 +19,7 @@ from workbench.authoring.document import Document
 from workbench.authoring.form.typed import without_keys
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted
+from workbench.suite.encoding import BYTE_ORDER_MARK
 from workbench.suite.problems import tables
 from workbench.suite.render import Table
 from workbench.suite.sameness import same
@@ -34,7 +35,6 @@ _NAMES = ("id", "name", "tool")
 """Keys that name an element of a list of tables."""
 _AGAIN = 0
 """Separates the name in a key from the number that distinguishes units of the same name."""
-_MARK = "\ufeff"
 _COMMENTS = re.compile(r"[ \t]*#.*(?:\n[ \t]*#.*)*")
 """Comment lines without a blank line between them."""
 
@@ -122,8 +122,8 @@ def merge(
         order = _ordered(texts, there, here)
     text = _joined(order, texts, before, here, there)
     text = text.replace("\n", line_end_of(theirs.text))
-    if theirs.text.startswith(_MARK):
-        text = _MARK + text
+    if theirs.text.startswith(BYTE_ORDER_MARK):
+        text = BYTE_ORDER_MARK + text
     # The result is parsed and compared with the units: a merge by text could change the meaning of TOML unnoticed.
     if not _holds(text, order, texts, mine, theirs):
         return None
@@ -169,7 +169,7 @@ def news(before: SuiteText, after: SuiteText) -> str:
 def _units(version: SuiteText) -> _Units:
     """Return the units of a text whose cases are in blocks, with `\n` as line ends."""
     # Line ends and the byte order mark are those of `theirs`, so that they make no difference here.
-    text = version.text.removeprefix(_MARK).replace("\r\n", "\n")
+    text = version.text.removeprefix(BYTE_ORDER_MARK).replace("\r\n", "\n")
     outlines = Document.of_parts(version, "").cases
     units: _Units = {}
     counts: Counter[Key] = Counter()

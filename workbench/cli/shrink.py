@@ -13,9 +13,9 @@ from workbench.cli.model_options import add_models_option
 from workbench.cli.parser import add_exit_codes, add_history_options, add_named_run, natural
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
 from workbench.startup import executes
+from workbench.suite.encoding import toml_of
 
 if executes(__name__):
-    import tomllib
     from difflib import unified_diff
 
     from workbench.analysis.estimate import estimate
@@ -153,7 +153,7 @@ def _only_variant(model: str) -> Variants:
 
 def _only_case(run: NamedRun) -> Document:
     """Return the content of the suite with one case alone, and only the variant of the run."""
-    document: Document = tomllib.loads(run.file.text)
+    document: Document = toml_of(run.file.text)
     assert run.file.suite is not None
     at = [case.id for case in run.file.suite.cases].index(run.written.id)
     # The case gets its id: otherwise it would follow from the name, which shrinking may shorten.

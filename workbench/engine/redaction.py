@@ -10,7 +10,6 @@ A check of a redacted value would grade the name of a variable. A stored run the
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
@@ -22,6 +21,7 @@ from workbench.dataclasses import dataclass
 from workbench.grading.grade import RedactedPlace, RunResult
 from workbench.history.packing import Search
 from workbench.history.records import DoneRun
+from workbench.suite.encoding import toml_of
 from workbench.suite.model import ANY_TOOL, Case, same_tool
 from workbench.trajectory.events import (
     CallArgumentsDelta,
@@ -276,8 +276,8 @@ def _quoted_if_secret(number: str, secrets: Secrets) -> str:
 
 def _is_toml(text: str) -> bool:
     try:
-        tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError):
+        toml_of(text)
+    except (ValueError, RecursionError):
         return False
     return True
 

@@ -5,7 +5,6 @@ A run registers its secrets only when it reaches its model and starts its server
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +15,7 @@ from workbench.config.passed_variables import add_passed, passed_variables
 from workbench.config.program import Program
 from workbench.config.secrets import Secrets
 from workbench.config.variables import environment_names
+from workbench.suite.encoding import toml_of
 from workbench.suite.model import secret_texts, started_by
 from workbench.suite.problems import Place, written
 from workbench.suite.settings import judged_checks
@@ -93,7 +93,7 @@ def written_out(file: SuiteFile, secrets: Secrets) -> Iterator[str]:
     if secrets.redact(text) is text and "\\" not in text:
         return
     with suppress(ValueError, RecursionError):
-        for place, value in _leaves(tomllib.loads(text)):
+        for place, value in _leaves(toml_of(text)):
             if (without := secrets.redacted(value)) is not value:
                 found = True
                 where = f"{file.path}:{file.positions.line(place)} ({written(place)})"

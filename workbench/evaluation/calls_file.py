@@ -32,6 +32,7 @@ from workbench.grading.grade import RunResult
 from workbench.grading.status import Status
 from workbench.limits import MAX_FILE_BYTES
 from workbench.numerals import counted
+from workbench.suite.encoding import SAVE_AS_UTF_8, why_not_utf_8
 from workbench.suite.model import Case, Frozen, GraderName, Items, NonEmpty, RepeatRule
 from workbench.suite.suite_file import SuiteFile, cases_by_id
 from workbench.tools.listings import definitions_for
@@ -145,8 +146,8 @@ def read_calls(path: Path) -> GivenCalls:
     try:
         return calls_of(_parsed(content.decode("utf-8-sig"), path.suffix.lower() in (".jsonl", ".ndjson")))
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise RecordingError(f"{path}:{line}: is not UTF-8") from error
+        line, why = why_not_utf_8(content, error)
+        raise RecordingError(f"{path}:{line}: {why}: {SAVE_AS_UTF_8}") from error
     except RunDocumentError as error:
         raise RecordingError(f"{path}: {error}") from error
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections import defaultdict
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -35,6 +34,7 @@ from workbench.history.records import (
 )
 from workbench.history.rows import DAMAGE, StoredRows, values_in
 from workbench.history.run_table import RunTable
+from workbench.suite.encoding import toml_of
 from workbench.suite.model import Gate
 from workbench.trajectory.events import JsonValue
 from workbench.trajectory.recording import Header, RecordedSuite, Recording
@@ -342,7 +342,7 @@ def _gate_in(text: str) -> Gate:
     """Return the gate in a suite's text, one without limits if redaction has made the text invalid."""
     try:
         if "gate" in text:
-            return Gate.model_validate(tomllib.loads(text).get("gate", {}))
+            return Gate.model_validate(toml_of(text).get("gate", {}))
         return Gate()
     except ValueError:
         return Gate()

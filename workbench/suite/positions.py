@@ -14,6 +14,7 @@ from functools import cached_property
 
 from workbench.dataclasses import dataclass
 from workbench.startup import late_pattern
+from workbench.suite.encoding import BYTE_ORDER_MARK
 from workbench.suite.problems import Place
 
 
@@ -84,7 +85,7 @@ def scan(text: str) -> Positions:
     If the scanner does not understand the text, `are_known` of the result is false."""
     # An error here would keep the user from a file that is valid, for the sake of line numbers.
     try:
-        return _Scanner(text).scan()
+        return _Scanner(text.removeprefix(BYTE_ORDER_MARK)).scan()
     except (ValueError, LookupError):
         return Positions({}, {}, (), 1, are_known=False)
 

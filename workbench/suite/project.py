@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 
 from workbench.numerals import count_text, counted
 from workbench.settings_name import SETTINGS_NAME
 from workbench.startup import late_pattern
+from workbench.suite.encoding import is_utf_16, toml_of
 from workbench.suite.files import absolute
 
 # The overlap is longer than a usual line `format = 1` with its white space, so that none is lost between two chunks.
@@ -135,7 +135,10 @@ def is_suite(path: Path) -> bool:
     try:
         is_one = _by_its_lines(path)
         if is_one is None:
-            is_one = not isinstance(tomllib.loads(path.read_bytes().decode("utf-8")).get("format", {}), dict)
+            content = path.read_bytes()
+            # A suite in UTF-16 is one as well, so that loading reports the encoding.
+            text = content.decode("utf-16" if is_utf_16(content) else "utf-8")
+            is_one = not isinstance(toml_of(text).get("format", {}), dict)
     except (OSError, ValueError, RecursionError):
         return True
     return is_one
@@ -148,6 +151,8 @@ def _by_its_lines(path: Path) -> bool | None:
     tail = b""
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK_BYTES):
+            if not tail and is_utf_16(chunk):
+                return None
             if not tail and _BEGINS_WITH_FORMAT.match(chunk):
                 return True
             window = (tail or b"\n") + chunk

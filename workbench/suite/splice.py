@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -11,6 +10,7 @@ from typing import TypeVar
 
 from workbench.dataclasses import dataclass
 from workbench.startup import late_pattern
+from workbench.suite.encoding import BYTE_ORDER_MARK, toml_of
 from workbench.suite.positions import scan
 from workbench.suite.render import Table, block_text, is_list_of_tables, suite_text
 from workbench.suite.sameness import same
@@ -21,7 +21,6 @@ from workbench.suite.sections import cut, gap_without, line_end_of
 # one, and it is parsed by itself; so all blocks together mean the same as each by itself. `SuiteText.checked` confirms
 # that by reading the whole text before it is saved.
 
-_BYTE_ORDER_MARK = "\ufeff"
 _ONE_BLOCK = "a case's text is one [[cases]] block, with its comments and the tables below it, and nothing else"
 _COMMENTS = late_pattern(r"(?:[ \t]*#[^\n]*\n)*")
 
@@ -84,7 +83,7 @@ class SuiteText:
         r"""The text before the first case, or the whole text if cases are not in blocks.
 
         It has `\n` as line ends, and no blank lines at its end."""
-        return self.between[0].removeprefix(_BYTE_ORDER_MARK).replace("\r\n", "\n").rstrip("\n")
+        return self.between[0].removeprefix(BYTE_ORDER_MARK).replace("\r\n", "\n").rstrip("\n")
 
     def with_head(self, text: str) -> SuiteText:
         """Replace the text before the first case.
@@ -158,7 +157,7 @@ class SuiteText:
             between = (self.between[0], apart, *self.between[1:])
         else:
             head = self.between[0].rstrip()
-            if head.strip(_BYTE_ORDER_MARK):
+            if head.strip(BYTE_ORDER_MARK):
                 head += apart
             between = (head, self._line_end)
         return replace(self, between=between, blocks=blocks, cases=cases)
@@ -225,8 +224,8 @@ class SuiteText:
 
     @property
     def _mark(self) -> str:
-        if self.text.startswith(_BYTE_ORDER_MARK):
-            return _BYTE_ORDER_MARK
+        if self.text.startswith(BYTE_ORDER_MARK):
+            return BYTE_ORDER_MARK
         return ""
 
     @property
@@ -293,7 +292,7 @@ def _moved(items: tuple[_Item, ...], index: int, to: int) -> tuple[_Item, ...]:
 
 def _read(text: str, what: str) -> Table:
     try:
-        return tomllib.loads(text.removeprefix(_BYTE_ORDER_MARK))
+        return toml_of(text)
     except (ValueError, RecursionError) as error:
         raise SpliceError(f"{what} is not valid TOML; correct the text first: {error}") from error
 
@@ -315,11 +314,11 @@ def _blocks(text: str) -> tuple[list[str], list[str]] | None:
     """Return the text between the blocks of cases, and the blocks.
 
     `None` if the tables of a case are not next to each other, or the lines of the text are not known."""
-    between, blocks = [text[: text.startswith(_BYTE_ORDER_MARK)]], list[str]()
+    between, blocks = [text[: text.startswith(BYTE_ORDER_MARK)]], list[str]()
     gap = ""
     inside = False
     try:
-        sections = cut(text.removeprefix(_BYTE_ORDER_MARK))
+        sections = cut(text.removeprefix(BYTE_ORDER_MARK))
     except ValueError:
         return None
     for section in sections:
@@ -343,7 +342,7 @@ def _blocks(text: str) -> tuple[list[str], list[str]] | None:
 
 def _says(text: str, document: Table) -> bool:
     try:
-        return same(tomllib.loads(text.removeprefix(_BYTE_ORDER_MARK)), document)
+        return same(toml_of(text), document)
     except ValueError:
         return False
 

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ValidationError
 from workbench.dataclasses import dataclass
 from workbench.startup import late_pattern
 from workbench.suite.advice import advice, unknown_tags
+from workbench.suite.encoding import BYTE_ORDER_MARK, SAVE_AS_UTF_8, toml_of, why_not_utf_8
 from workbench.suite.model import Case, Suite, derived_id
 from workbench.suite.positions import Positions, scan
 from workbench.suite.problems import Finding, Problem, described, did_you_mean, has_error, written
@@ -116,9 +117,8 @@ def load_suite(path: Path) -> SuiteFile:
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        message = f"is not UTF-8: the byte 0x{content[error.start]:02x} cannot be read"
-        problem = Problem(path, line, "", message, "save the file as UTF-8")
+        line, message = why_not_utf_8(content, error)
+        problem = Problem(path, line, "", message, SAVE_AS_UTF_8)
         text = content.decode("utf-8", errors="replace")
         return SuiteFile(path, text, _sha256(content), None, (problem,))
     return _loaded(text, path, _sha256(content))
@@ -138,11 +138,11 @@ def _refused(path: Path, message: str, hint: str = "") -> SuiteFile:
 
 
 def _loaded(text: str, path: Path, file_hash: str) -> SuiteFile:
-    if not text.strip():
+    if not text.removeprefix(BYTE_ORDER_MARK).strip():
         problem = Problem(path, 1, "", "the file is empty", _SMALLEST)
         return SuiteFile(path, text, file_hash, None, (problem,))
     try:
-        raw: dict[str, object] = tomllib.loads(text)
+        raw = toml_of(text)
         # Later code walks the tables recursively and relies on a limit to their depth.
         if nested_too_deeply(raw):
             raise RecursionError
@@ -200,7 +200,7 @@ _UNKNOWN_LINES = "the lines of this file cannot be told, so its problems name no
 
 def _parsed(text: str) -> dict[str, object] | None:
     try:
-        raw: dict[str, object] = tomllib.loads(text)
+        raw = toml_of(text)
     except (ValueError, RecursionError):
         return None
     if nested_too_deeply(raw):
@@ -329,14 +329,11 @@ def _not_toml(error: ValueError | RecursionError, text: str, path: Path) -> Prob
             line, column = int(place[1]), f" (column {place[2]})"
         else:
             line, column = text.rstrip().count("\n") + 1, " (at the end of the file)"
-    if text.startswith("\ufeff"):
-        message, hint = "a byte order mark at the beginning", "save the file as UTF-8 without it"
-    else:
-        hint = ""
-        for start, advised in _WAYS_OUT:
-            if message.startswith(start):
-                hint = advised
-                break
+    hint = ""
+    for start, advised in _WAYS_OUT:
+        if message.startswith(start):
+            hint = advised
+            break
     if message == "Invalid value":
         hint = _way_out_of_value(text, line)
     message = message.split(" for integer")[0]
@@ -722,9 +719,12 @@ def variants_in(file: Path) -> tuple[Mapping[str, object], ...]:
 
     Raises AddedVariantError for a file that cannot be read, is not TOML, or has other content."""
     try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
+        read = file.read_bytes()
+        content = toml_of(read.decode())
     except OSError as error:
         raise AddedVariantError(f"{file} cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise AddedVariantError(f"{file} {why_not_utf_8(read, error)[1]}: {SAVE_AS_UTF_8}") from error
     except ValueError as error:
         raise AddedVariantError(f"{file} is not TOML: {error}") from error
     tables = content.pop("variants", None)
@@ -741,11 +741,12 @@ def prompt_variant(file: Path) -> Mapping[str, object]:
 
     Raises AddedVariantError for a file that is empty or cannot be read."""
     try:
-        text = file.read_text(encoding="utf-8").strip()
+        read = file.read_bytes()
+        text = read.decode().removeprefix(BYTE_ORDER_MARK).replace("\r\n", "\n").strip()
     except OSError as error:
         raise AddedVariantError(f"{file} cannot be read: {error.strerror or error}") from error
-    except ValueError as error:
-        raise AddedVariantError(f"{file} is not UTF-8: {error}") from error
+    except UnicodeDecodeError as error:
+        raise AddedVariantError(f"{file} {why_not_utf_8(read, error)[1]}: {SAVE_AS_UTF_8}") from error
     if not text:
         raise AddedVariantError(f"{file} is empty: write a system prompt into it")
     return {"name": file.stem, "system": text}

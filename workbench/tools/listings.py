@@ -264,7 +264,7 @@ def read_pins(suite_file: Path) -> Pins | None:
     Raises ToolsError for a file that has no pins of this program."""
     file = pin_file(suite_file)
     try:
-        document = json.loads(file.read_text(encoding="utf-8"))
+        document = json.loads(file.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, RecursionError) as error:

@@ -5,7 +5,6 @@ It recognizes the form, makes a suite and recordings, and reports the parts that
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -44,6 +43,7 @@ from workbench.show.report_files import why_not_writable
 from workbench.show.spans import plain
 from workbench.show.views.agreement import agreement_lines
 from workbench.show.visible import one_line
+from workbench.suite.encoding import toml_of
 from workbench.suite.files import SavingError, save, state_of
 from workbench.suite.model import NEW_SUITES_FREE, Case, derived_id
 from workbench.suite.render import Table, block_text, suite_text
@@ -325,7 +325,7 @@ def _tools_of_suite(path: Path) -> tuple[list[Table], list[Table]]:
     file = load_suite(path)
     if file.suite is None:
         raise RefusedError(f"{path}: {file.errors[0].message}")
-    document = tomllib.loads(file.text)
+    document = toml_of(file.text)
     return document.get("tools", []), document.get("servers", [])
 
 

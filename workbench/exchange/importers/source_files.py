@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from workbench.dataclasses import dataclass, json_text, parsed_json
 from workbench.limits import MAX_FILE_BYTES, MAX_FILE_VALUES, MAX_JSON_LEVELS, MAX_YAML_BYTES, MAX_YAML_NUMBER_CHARS
+from workbench.suite.encoding import SAVE_AS_UTF_8, why_not_utf_8
 from workbench.trajectory.events import JsonValue
 
 # Limits of imported files. Tokens are counted in the text before it is parsed: a parsed file takes many times its size
@@ -349,10 +350,8 @@ def source_of(path: Path, content: bytes, fields: dict[str, str] | None = None) 
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise RefusedError(f"is not UTF-8: the byte 0x{content[error.start]:02x} cannot be read", f"line {line}") from (
-            error
-        )
+        line, why = why_not_utf_8(content, error)
+        raise RefusedError(f"{why}: {SAVE_AS_UTF_8}", f"line {line}") from error
     if not text.strip():
         raise RefusedError("the file is empty")
     ending = path.suffix.lower()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from textual.app import SuspendNotSupported
 
 from workbench.show.glyphs import GLYPHS
+from workbench.suite.encoding import BYTE_ORDER_MARK
 from workbench.tui.kit.actions import NO_EDITOR
 
 if TYPE_CHECKING:
@@ -79,6 +80,9 @@ def edit_outside(editor: str, text: str, name: str, line: int) -> str:
         if not changed:
             return text
         taken = after.decode("utf-8")
+        # An editor may add a byte order mark, which must not get into the middle of a file.
+        if not text.startswith(BYTE_ORDER_MARK):
+            taken = taken.removeprefix(BYTE_ORDER_MARK)
         changed = False
         return taken
     except UnicodeDecodeError as error:

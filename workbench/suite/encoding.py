@@ -1,0 +1,34 @@
+"""The encoding of files that a user writes: UTF-8, with or without the byte order mark of an editor on Windows."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+BYTE_ORDER_MARK = "\ufeff"
+"""The mark is kept in a text, so that a file is saved with it; it is no part of the content."""
+
+_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+SAVE_AS_UTF_8 = "save the file as UTF-8, in PowerShell with `-Encoding utf8`"
+"""The way out for a file in another encoding."""
+
+
+def is_utf_16(content: bytes) -> bool:
+    """Return whether a file begins with the mark of UTF-16, which older versions of PowerShell write."""
+    return content.startswith(_UTF_16_MARKS)
+
+
+def why_not_utf_8(content: bytes, error: UnicodeDecodeError) -> tuple[int, str]:
+    """Return the line of the first byte that is not UTF-8, from 1, and the predicate of a sentence about the file."""
+    if is_utf_16(content):
+        return 1, "is UTF-16, not UTF-8"
+    line = content.count(b"\n", 0, error.start) + 1
+    return line, f"is not UTF-8: the byte 0x{content[error.start]:02x} cannot be read"
+
+
+def toml_of(text: str) -> dict[str, Any]:
+    """Return the content of a TOML text, which may begin with a byte order mark.
+
+    Raises ValueError for a text that is not TOML, and RecursionError."""
+    return tomllib.loads(text.removeprefix(BYTE_ORDER_MARK))
