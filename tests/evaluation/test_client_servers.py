@@ -105,6 +105,28 @@ def test_codex(tmp_path: Path) -> None:
         read(tmp_path, "model = ", "bad.toml")
 
 
+@pytest.mark.parametrize(
+    ("keys", "expected", "notes"),
+    [
+        ({"oauth": {"clientId": "c-1", "callbackPort": 8080}}, {"auth": "oauth", "client_id": "c-1"}, 0),
+        (
+            {"auth": {"CLIENT_ID": "${env:WHO}", "CLIENT_SECRET": "hush-4711", "scopes": ["a", "b"]}},
+            {"auth": "oauth", "client_id": "$WHO", "scope": "a b"},
+            1,
+        ),
+        ({"oauth": {}}, {"auth": "oauth"}, 0),
+        ({"oauth": {}, "headers": {"authorization": "Bearer ${T}"}}, {"headers": {"authorization": "Bearer $T"}}, 0),
+        ({"oauth": False}, {}, 0),
+    ],
+)
+def test_logins_of_clients(tmp_path: Path, keys: dict[str, object], expected: dict[str, object], notes: int) -> None:
+    url = {"url": "https://x.test/mcp"}
+    found = read(tmp_path, json.dumps({"mcpServers": {"web": {**url, **keys}}}), "mcp.json")
+    assert found.tables == ({"name": "web", **url, **expected},)
+    assert len(found.notes) == notes and "hush" not in repr(found)
+    assert not notes or found.notes[0].startswith("the client secret of web is left out")
+
+
 def test_projects_of_claude_code(tmp_path: Path) -> None:
     def server(command: str) -> dict[str, object]:
         return {"type": "stdio", "command": command, "env": {"KEY": "literal"}}

@@ -48,7 +48,10 @@ _LINE_BYTES = 1 << 16
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("server", metavar="NAME", help="the name of a server, or its address if no suite has it yet")
     parser.add_argument(
-        "paths", nargs="*", metavar="PATH", help="the suite with the server, or a folder of suites (default: the current one)"
+        "paths",
+        nargs="*",
+        metavar="PATH",
+        help="the suite with the server, or a folder of suites (default: the current one)",
     )
     parser.add_argument("--forget", action="store_true", help="delete the stored login")
     parser.add_argument(

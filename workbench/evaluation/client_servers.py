@@ -265,7 +265,28 @@ class _Server:
             table["transport"] = _TRANSPORTS[kind]
         if headers := self._texts("headers"):
             table["headers"] = {key: self._header(key, value) for key, value in headers.items()}
+        # Claude Code writes `oauth`, Cursor `auth`.
+        login = entry.get("oauth", entry.get("auth"))
+        if isinstance(login, dict) and "authorization" not in map(str.lower, headers):
+            table |= self._login(login)
         return table
+
+    def _login(self, login: Mapping[str, object]) -> Table:
+        """Return the keys of a login; its secret has to be given with an issuer, which clients do not know."""
+        keys: Table = {"auth": "oauth"}
+        client = login.get("clientId", login.get("CLIENT_ID"))
+        if client is not None:
+            place = "oauth.clientId"
+            keys["client_id"] = _with_references(self._references(self._text(place, client), place))
+        scopes = login.get("scopes")
+        if isinstance(scopes, list) and scopes:
+            keys["scope"] = " ".join(self._text("oauth.scopes", scope) for scope in scopes)
+        if login.get("clientSecret", login.get("CLIENT_SECRET")) is not None:
+            self._reading.notes.append(
+                f"the client secret of {self._name} is left out: put it into a variable, and give it as client_secret, "
+                "with the issuer"
+            )
+        return keys
 
     def _started(self) -> Table:
         program = self._text("command", self._entry["command"])
