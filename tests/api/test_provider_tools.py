@@ -191,5 +191,7 @@ def test_faults_in_a_suite_are_named(
 
 
 def test_a_suite_with_tools_of_providers_has_no_problem(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["validate", str(suite)]) == 0
-    assert "web_search" not in capsys.readouterr().out
+    assert main(["validate", "--audit", str(suite)]) == 0
+    report = capsys.readouterr().out
+    assert "web_search" not in report
+    assert "0 audit findings" in report

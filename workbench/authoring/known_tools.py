@@ -7,22 +7,28 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from workbench.suite.model import Server, Suite
+from workbench.suite.model import ProviderTool, Server, Suite
 from workbench.suite.problems import tables
 from workbench.suite.suite_file import SuiteFile
-from workbench.tools.listings import DamagedListingError, Listings, definition_of, with_listed_names
+from workbench.tools.listings import (
+    DamagedListingError,
+    Listings,
+    definition_of,
+    definition_of_provider,
+    with_listed_names,
+)
 from workbench.trajectory.events import ToolDefinition
 
 _MAX_KEPT = 64  # suites; more are read again
 
 
 def tools_of_suite(header: Mapping[str, object], path: Path, listings: Listings) -> tuple[ToolDefinition, ...]:
-    """Return the tools that a suite's header names: its own, then those of each server, each name once.
+    """Return the tools that a suite's header names: its own, those of providers, then of each server, each name once.
 
     The header (`SuiteText.header`) need not be valid. `path` is the suite's file. Names include prefixes.
     """
     found: dict[str, ToolDefinition] = {}
-    for tool in (*written_out(header), *_listed(header, path, listings)):
+    for tool in (*written_out(header), *_of_providers(header), *_listed(header, path, listings)):
         found.setdefault(tool.name, tool)
     return tuple(found.values())
 
@@ -81,6 +87,15 @@ def written_out(table: Mapping[str, object]) -> Iterator[ToolDefinition]:
         except ValidationError:
             continue  # reported with the suite's problems
         yield definition_of(read.tools[0])
+
+
+def _of_providers(header: Mapping[str, object]) -> Iterator[ToolDefinition]:
+    """Yield the valid tools of providers that a suite's header names."""
+    for _, table in tables(header.get("provider_tools")):
+        try:
+            yield definition_of_provider(ProviderTool.model_validate(table))
+        except ValidationError:
+            continue  # reported with the suite's problems
 
 
 def _listed(header: Mapping[str, object], path: Path, listings: Listings) -> Iterator[ToolDefinition]:

@@ -27,7 +27,7 @@ from workbench.suite.problems import Finding, Place, did_you_mean, quoted, warni
 from workbench.suite.render import key_text
 from workbench.suite.settings import settings_of
 from workbench.suite.suite_file import SuiteFile, with_findings
-from workbench.tools.listings import Listing, Listings, definition_of
+from workbench.tools.listings import Listing, Listings, definition_of, definition_of_provider
 from workbench.trajectory.events import JsonValue, ToolDefinition, names_of_tools, tools_by_name
 from workbench.trajectory.json_schema import (
     UNIONS,
@@ -92,8 +92,8 @@ class ToolTable:
 
     @classmethod
     def of(cls, suite: Suite, listings: Mapping[str, Listing]) -> ToolTable:
-        """Return the table of the tools that a suite writes, and of those that its servers listed last."""
-        tools = [definition_of(tool) for tool in suite.tools]
+        """Return the table of the tools that a suite writes, providers' included, and that its servers listed last."""
+        tools = [*map(definition_of, suite.tools), *map(definition_of_provider, suite.provider_tools)]
         for listing in listings.values():
             tools += listing.tools
         return cls(tools, [server.name for server in suite.servers if server.name not in listings])
