@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.conftest import QUICK, OpenServer
+from tests.programs import started
+from tests.tools.conftest import QUICK, SERVERS, OpenServer
 from tests.tools.processes import group_is_gone
-from workbench.suite.model import ServerProtocol
+from workbench.suite.model import Server, ServerProtocol
 from workbench.tools.answer import ServerError, ToolAnswer
+from workbench.tools.pool import ServerPool
 
 SOON = replace(QUICK, probe_s=0.3, greeting_s=0.3)
 
@@ -47,6 +49,14 @@ async def test_a_server_that_cannot_be_asked_is_greeted_the_old_way(
     assert await server.call("say", {"result": {"content": []}}) == ToolAnswer("")
     assert tuple(news.notice for news in server.take_news()) == notices
     assert log_file.read_text().count("== server 'bench'") == starts
+
+
+async def test_what_a_start_has_found_out_saves_the_next_one_the_time(pool: ServerPool) -> None:
+    definition = Server(name="bench", command=("python", "antique.py", "strict"))
+    for expected in (1, 0):
+        server = await started(pool, SERVERS / "suite.toml", definition)
+        assert len(server.take_news()) == expected
+        await pool.stop(SERVERS / "suite.toml", definition)
 
 
 async def test_a_server_of_the_newest_protocol_alone_has_no_old_way(open_server: OpenServer) -> None:

@@ -297,6 +297,9 @@ async def _work(
     output: TextIO,
 ) -> int:
     suites = await asyncio.gather(*(tools_of(file, options.server, pool, approval) for file in files))
+    for source in chain.from_iterable(suite.sources for suite in suites):
+        for notice in source.notices:
+            warn(notice, program.secrets)
     if by_hand is not None:
         return await call_by_hand(by_hand, list(zip(files, suites, strict=True)), pool, program, approval, output)
     if options.lint:

@@ -40,6 +40,7 @@ async def tools_of(file: SuiteFile, only: str | None, pool: ServerPool, approval
 async def _listed(file: SuiteFile, suite: Suite, server: Server, pool: ServerPool, approval: Approval) -> ToolSource:
     try:
         started = await pool.started(file.path, server, approval.grants[file.path])
+        notices = tuple(news.notice for news in started.take_news())
         return ToolSource(
             server.name,
             started.tools,
@@ -47,6 +48,7 @@ async def _listed(file: SuiteFile, suite: Suite, server: Server, pool: ServerPoo
             issues=started.issues,
             instructions=started.instructions,
             instructions_are_sent=server.instructions == "system",
+            notices=notices,
         )
     except ServerError as error:
         # An old list is better than none, for example while a server is down.

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted, seconds_text
-from workbench.suite.model import Server
+from workbench.suite.model import Server, ServerProtocol
 from workbench.tools.answer import OnProgress, ServerError, ToolAnswer
 from workbench.tools.connection import Announce, Connection, ListingIssue, TimeLimits, announce_nothing
 from workbench.tools.handshake import Handshake
@@ -43,7 +43,7 @@ class McpServer:
     It has one session at a time, and gets a new one for the next run when the present one has ended or expired. Every
     ServerError names it with its command, address or module, redacted. `relisted` is called after it has listed other
     tools than before, and `announce` reports each start. `known` tells that it has run before on this machine, so that
-    no launcher downloads it."""
+    no launcher downloads it. `protocol` takes the place of the server's own if an earlier start has found out more."""
 
     def __init__(
         self,
@@ -55,6 +55,7 @@ class McpServer:
         announce: Announce = announce_nothing,
         *,
         known: bool = False,
+        protocol: ServerProtocol | None = None,
     ) -> None:
         self._server = server
         self._connect = connect
@@ -63,7 +64,8 @@ class McpServer:
         self._tell_relisted = relisted
         self._announce = announce
         self._launcher = launcher_of(server.command or ("",))
-        self._protocol = server.protocol
+        self.protocol = protocol or server.protocol
+        """The way in which its next session begins."""
         self._sessions: list[Session] = []
         self._session = self._next_session()
         self._renewal: asyncio.Task[None] | None = None
@@ -73,6 +75,7 @@ class McpServer:
         self._closed = False
         self._restarts = 0
         self._tools: tuple[ToolDefinition, ...] = ()
+        self._instructions = ""
         self._news: list[News] = []
         self._lists_others: str | None = None
         """A notice that it lists other tools than those of the batch, since it was started again."""
@@ -106,12 +109,17 @@ class McpServer:
 
     @property
     def instructions(self) -> str:
-        """Its text on how to use its tools, empty without one."""
+        """The text on how to use the tools that runs are sent: that of the first session, until `adopt`."""
+        return self._instructions
+
+    @property
+    def listed_instructions(self) -> str:
+        """The text on how to use the tools of the present session, "" if it has none."""
         return self._session.instructions
 
     def adopt(self) -> None:
-        """Begin a batch: offer the tools of the last listing, and forget earlier deaths."""
-        self._tools = self._session.listed
+        """Begin a batch: offer what the server has now, and forget earlier deaths."""
+        self._tools, self._instructions = self._session.listed, self._session.instructions
         self._lists_others = None
         self._restarts = 0
 
@@ -149,7 +157,7 @@ class McpServer:
         message. Raises ServerError if the server cannot be reached, does not answer in time, or its listing does not
         end."""
         await self._begin(self._session)
-        self._tools = self._session.listed
+        self._tools, self._instructions = self._session.listed, self._session.instructions
         self._is_up = True
 
     async def ready(self) -> None:
@@ -221,7 +229,7 @@ class McpServer:
             except ServerError:
                 if not session.wants_initialize or self._closed:
                     raise
-                self._protocol = "legacy"
+                self.protocol = "legacy"
                 second = self._session = self._next_session()
                 self._sessions.remove(session)
                 await second.start(tell_launched)
@@ -231,6 +239,7 @@ class McpServer:
                 self._note_wait(f"{happened} after the question server/discover, and was started once more without it")
                 return
         if session.was_silent:
+            self.protocol = "legacy"
             waited = seconds_text(self._limits.probe_s)
             self._note_wait(f"left server/discover without an answer for {waited}")
 
@@ -253,14 +262,20 @@ class McpServer:
         self._retire(old)
         await self._begin(new)
         self._news.append(News(notice, output))
-        self._lists_others = None
-        if self.listed != self._tools:
-            change = ListingChange.between(self._tools, self.listed)
-            self._lists_others = (
-                f"server {name!r} lists other tools since it was started again ({change}): the runs of this batch are "
-                "offered the earlier ones"
-            )
+        self._lists_others = self._difference()
         await self._tell_relisted()
+
+    def _difference(self) -> str | None:
+        """Return a notice that the server lists something else since it was started again, `None` if it does not."""
+        what = []
+        if self.listed != self._tools:
+            what.append(f"other tools ({ListingChange.between(self._tools, self.listed)})")
+        if self.listed_instructions != self._instructions:
+            what.append("other instructions")
+        if not what:
+            return None
+        has = f"server {self._server.name!r} has {' and '.join(what)} since it was started again"
+        return f"{has}: the runs of this batch are offered the earlier ones"
 
     def _renewed(self, renewal: asyncio.Task[None]) -> None:
         self._renewal = None
@@ -280,7 +295,7 @@ class McpServer:
     def _next_session(self) -> Session:
         connection = self._connect()
         handshake = None
-        if self._protocol == "auto":
+        if self.protocol == "auto":
             handshake = Handshake(connection, self._limits)
         session = Session(
             self._server, connection, handshake, self._launcher, self._secrets, self._limits, self._tell_relisted

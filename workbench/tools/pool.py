@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_SERVED_RUNS
-from workbench.suite.model import Case, Mock, Server, Suite, ToolChange
+from workbench.suite.model import Case, Mock, Server, ServerProtocol, Suite, ToolChange
 from workbench.suite.trust import provider_tool_need, server_folder
 from workbench.tools.answer import ServerError, UntrustedError
 from workbench.tools.connection import Announce, Connection, ServerStatus, TimeLimits, announce_nothing, learn_written
@@ -91,6 +91,8 @@ class ServerPool:
         self._background = Background()
         self._remembered: WeakKeyDictionary[McpServer, tuple[tuple[ToolDefinition, ...], str]] = WeakKeyDictionary()
         """The last listing of each server, redacted."""
+        self._protocols: dict[tuple[Path, str], ServerProtocol] = {}
+        """The way in which the next session of each server begins, as its last start found out."""
         self._functions: dict[FoundCode | None, PythonFunctions] = {}
         self._closed = False
         self.secrets = program.secrets
@@ -402,18 +404,20 @@ class ServerPool:
             relisted,
             announce_nothing if quiet else self._starting,
             known=self._listings.has(suite_file, definition),
+            protocol=self._protocols.get(_key(suite_file, definition)),
         )
-        starting = server.start() if quiet else self._start(suite_file, definition, server)
-        start = asyncio.create_task(starting)
+        start = asyncio.create_task(self._start(suite_file, definition, server, quiet=quiet))
         start.add_done_callback(_look_at)
         return Starting(server, start)
 
-    async def _start(self, suite_file: Path, definition: Server, server: McpServer) -> None:
+    async def _start(self, suite_file: Path, definition: Server, server: McpServer, *, quiet: bool) -> None:
         await server.start()
-        await self._remember(suite_file, definition, server)
+        self._protocols[_key(suite_file, definition)] = server.protocol
+        if not quiet:
+            await self._remember(suite_file, definition, server)
 
     async def _remember(self, suite_file: Path, definition: Server, server: McpServer) -> None:
-        now = (self.secrets.redacted(server.listed), self.secrets.redact(server.instructions))
+        now = (self.secrets.redacted(server.listed), self.secrets.redact(server.listed_instructions))
         before = self._remembered.get(server)
         if now == before:
             return
