@@ -176,6 +176,25 @@ async def test_a_revoked_login_is_asked_for_again(program: Program, pool: Server
     assert await running.call("add", ADD) == ToolAnswer("3")
 
 
+async def test_a_login_without_enough_rights_says_what_it_lacks(
+    program: Program, pool: ServerPool, server: Guarded
+) -> None:
+    definition = server.definition(scope="admin", client_id="narrow")
+    async with Redirect(0) as redirect:
+        server.does(
+            "register",
+            {
+                "client_id": "narrow",
+                "redirect_uris": [redirect.address],
+                "scope": "admin",
+                "token_endpoint_auth_method": "none",
+            },
+        )
+        await Login(program, definition)._login.log_in(Browser(redirect))
+    message = await start_error(pool, definition)
+    assert "answers with 403 Forbidden: the login lacks the scope 'use': add it to scope, and log in again" in message
+
+
 async def test_a_login_that_cannot_be_read_says_so(program: Program, pool: ServerPool, server: Guarded) -> None:
     login = Login(program, server.definition())
     login.folder.mkdir(parents=True)
@@ -192,6 +211,17 @@ async def test_a_machine_logs_in_by_itself(program: Program, pool: ServerPool, s
     assert server.grants()[-2:] == ["client_credentials"] * 2
     [stored] = program.folders.logins.glob("*.json")
     assert ROBOT_SECRET not in stored.read_text()
+
+
+async def test_a_machine_logs_in_where_nothing_can_be_stored(
+    program: Program, pool: ServerPool, server: Guarded
+) -> None:
+    program.folders.state.mkdir(parents=True)
+    program.folders.logins.write_text("no folder")
+    running = await start(pool, server.machine())
+    server.does("end-access")
+    assert await running.call("add", ADD) == ToolAnswer("3")
+    assert f"cannot be logged in to: {program.folders.logins}" in await start_error(pool, server.definition())
 
 
 @pytest.mark.parametrize(

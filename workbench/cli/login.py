@@ -152,8 +152,11 @@ def _target(options: LoginOptions, program: Program) -> _Target:
             elif server.auth is not None:
                 others.add(server.name)
     if len(targets) > 1:
-        places = ", ".join(sorted({str(target.file.path) for target in targets.values() if target.file is not None}))
-        raise RefusedError(f"several servers have the name {options.server}: name the suite of one ({places})")
+        places = sorted({str(target.file.path) for target in targets.values() if target.file is not None})
+        way_out = "name the suite of one"
+        if len(places) == 1:
+            way_out = "give those of variants other names"
+        raise RefusedError(f"several servers have the name {options.server}: {way_out} ({', '.join(places)})")
     for target in targets.values():
         return target
     for file in files:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import logging
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import aclosing
@@ -38,6 +39,8 @@ from workbench.tools.connection import first_line
 from workbench.tools.login_file import LoginFile, LoginFileError, LoginSettings, StoredLogin
 from workbench.tools.redirect import LoginError, RedirectAnswer
 from workbench.tools.servers import silence_sdk_logging
+
+_logger = logging.getLogger(__name__)
 
 _MAX_ANSWER_BYTES = 1 << 20
 
@@ -102,7 +105,12 @@ class ServerLogin:
                     raise
                 return login.access_token
             except LoginFileError as error:
-                raise LoginError(f"cannot be logged in to: {error}") from error
+                # A machine can always get another token, also where nothing can be stored.
+                if self._settings.auth != "client_credentials":
+                    raise LoginError(f"cannot be logged in to: {error}") from error
+                _logger.warning("%s", error)
+                self._take(login := await self._authorized(_MachineProvider(self._settings)))
+                return login.access_token
 
     async def log_in(self, person: Person) -> None:
         """Let a person log in, and store the login.
