@@ -25,7 +25,7 @@ from workbench.engine.checkpoint import (
 from workbench.engine.fork import Fork, ForkPoint, fork_refusal
 from workbench.engine.turns import turns_of
 from workbench.suite.model import Case
-from workbench.trajectory.events import Deviation, Message, MessageAdded, ToolCall, Usage
+from workbench.trajectory.events import Deviation, Message, MessageAdded, ServerInstructions, ToolCall, Usage
 from workbench.trajectory.trajectory import Trajectory, fold
 
 SEND = ("send", {"to": "Ann"})
@@ -44,6 +44,21 @@ def why_not(origin: Trajectory, at: ForkPoint, result: EditResult | None = None,
     settings: dict[str, Any] = {"name": "Oslo"} | ({} if "steps" in case else {"user": "Weather?"}) | case
     max_rounds = settings.pop("max_rounds", 5)
     return fork_refusal(Fork(origin, at, result=result), turns_of(Case.model_validate(settings), max_rounds))
+
+
+async def test_a_fork_sends_the_instructions_of_servers_that_its_origin_was_sent() -> None:
+    before = (await made_before()).trajectory
+    assert before.start is not None
+    then = (ServerInstructions("shop", "Call it first."),)
+    origin = replace(before, start=replace(before.start, instructions=then))
+    for system, prompt in ((None, "You are a weather assistant.\n\n"), ("Be kind.", "Be kind.\n\n"), ("", "")):
+        model = ScriptedModel([Say("Sun.")])
+        made = await make(model, fork=Fork(origin, ForkPoint(2), system=system))
+        (request,) = model.requests
+        assert request.system is not None
+        assert request.system.startswith(f"{prompt}# MCP Server Instructions\n")
+        assert request.system.endswith("\n\n## shop\nCall it first.")
+        assert made.trajectory.start is not None and made.trajectory.start.instructions == then
 
 
 async def test_a_fork_before_a_request_asks_only_from_there_on() -> None:

@@ -249,7 +249,8 @@ class Server(Frozen):
     `cwd` is the folder in which a command runs, relative to the suite's folder; the default is that folder. With the
     protocol `legacy`, `initialize` is the first message, and protocols up to 2025-11-25 are spoken. `client_id` and
     `client_secret` may hold variables, as headers do, and belong to a client that was registered by hand at `issuer`,
-    the authorization server. With `state = "run"`, each run that executes has a process or a session of its own."""
+    the authorization server. With `state = "run"`, each run that executes has a process or a session of its own. The
+    server's `instructions` are a part of the system prompt, or `off`."""
 
     name: NonEmpty
     command: Annotated[Items[str], Field(min_length=1)] | None = None

@@ -139,9 +139,9 @@ class Listings:
 
     def _file(self, suite_file: Path, server: Server) -> Path:
         folder = resolved(absolute(suite_file).parent)
-        # Time limits, and the owner of its state, do not change what a server lists, and a key that is not set does not
-        # make it another server.
-        others = {"start_timeout_s", "call_timeout_s", "state"}
+        # Time limits, the owner of its state, and the use of its instructions do not change what a server lists, and a
+        # key that is not set does not make it another server.
+        others = {"start_timeout_s", "call_timeout_s", "state", "instructions"}
         settings = server.model_dump_json(exclude=others, exclude_defaults=True)
         known_as = digest(f"{folder / suite_file.name}\0{settings}")
         return self._folder / f"{readable_name(suite_file, server)}-{known_as}.json"

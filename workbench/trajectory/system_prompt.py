@@ -16,6 +16,8 @@ The following MCP servers have provided instructions for how to use their tools 
 def with_instructions(system: str | None, instructions: Sequence[ServerInstructions]) -> str | None:
     """Return a system prompt with the instructions of servers below it; `None` if there is neither.
 
+    Instructions that the prompt has already, because it was captured from a client that sends them, are not repeated.
+
     >>> print(with_instructions("Be brief.", [ServerInstructions("shop", "Call `find` first.")]))
     Be brief.
     <BLANKLINE>
@@ -26,13 +28,15 @@ def with_instructions(system: str | None, instructions: Sequence[ServerInstructi
     ## shop
     Call `find` first.
     """
-    if not instructions:
+    added = []
+    for each in instructions:
+        if not system or each.text not in system:
+            added.append(f"## {each.server}\n{each.text}")
+    if not added:
         return system
-    parts = [_HEAD]
+    parts = [_HEAD, *added]
     if system:
         parts.insert(0, system)
-    for each in instructions:
-        parts.append(f"## {each.server}\n{each.text}")
     return "\n\n".join(parts)
 
 

@@ -117,6 +117,20 @@ def test_faults_in_the_list_of_a_server_are_named_and_counted() -> None:
     assert "left out" not in detail(state, None)
 
 
+def test_the_instructions_of_a_server_are_shown() -> None:
+    state = sources()
+    key = (PATH, "shop", None)
+    assert state.take(key, ServerStatus("running", (ADD,), instructions="Call add first.\n\x1b[31mThen rest."), NOW)
+    shown = detail(state, None)
+    assert "Instructions\n" in shown and "instructions, sent in the system prompt:" in shown
+    assert "Call add first." in shown and "\x1b" not in shown and "Then rest." in shown
+    assert state.take(key, ServerStatus("running", (ADD,), instructions="x " * 1_500), NOW)
+    assert "has 2,999 bytes of instructions, of which the first 2,048 are sent" in " ".join(detail(state, None).split())
+    # They are known from the last listing as well.
+    listing = Listing((ADD,), NOW, "Call add first.")
+    assert "Call add first." in detail(ToolList([shop()], {PATH: {"shop": listing}}), None)
+
+
 def test_everything_about_a_tool_is_said() -> None:
     state = sources(remembered=True)
     state.set_findings(PATH, lint_tools(state.tools_of(PATH)))
