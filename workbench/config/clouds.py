@@ -398,11 +398,19 @@ def _vertex(settings: CloudSettings, url: str, key: str | None, given: Mapping[s
             variables = " or ".join(_VERTEX_PROJECTS)
             raise _Unlocated(f"has no project: write project into workbench.toml, or set {variables}")
         source = KEY
-    elif _GOOGLE_FILE in given:
-        source = Source("Google file", f"the Google credentials in the file of {_GOOGLE_FILE}", (_GOOGLE_FILE,))
     else:
-        source = Source("Google default", "the Google default credentials, for which gcloud may be started")
+        source = _google_source(given)
     return CloudPlace(url, region=region, project=project, key_variable=key, source=source)
+
+
+def _google_source(given: Mapping[str, str]) -> Source:
+    if _GOOGLE_FILE in given:
+        text = f"the Google credentials in the file of {_GOOGLE_FILE}"
+        # Google's library follows the process's own variable. A file that only a `.env` names gets no such trust.
+        if os.environ.get(_GOOGLE_FILE, "").strip() == given[_GOOGLE_FILE]:
+            return Source("Google default", text)
+        return Source("Google file", text, (_GOOGLE_FILE,))
+    return Source("Google default", "the Google default credentials, for which gcloud may be started")
 
 
 def _vertex_host(region: str) -> str:

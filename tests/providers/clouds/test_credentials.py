@@ -188,6 +188,31 @@ async def test_ten_first_requests_fetch_one_token_and_the_project_of_the_credent
     assert secrets.redact("planted-google-token-1") == "$GOOGLE_ACCESS_TOKEN"
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "cannot be used: No such file or directory"),
+        ("{", "cannot be used: it is no file of Google credentials"),
+        ('{"type": "service_account"}', "cannot be used: it is no file of Google credentials"),
+        (
+            '{"type": "external_account", "audience": "a", "subject_token_type": "t", "token_url": "URL/token",'
+            ' "credential_source": {"file": "/etc/passwd"}}',
+            "holds no service account: name a file of another kind in the environment, not in .env",
+        ),
+    ],
+)
+async def test_a_file_of_a_dotenv_sends_nothing_of_this_machine(tmp_path: Path, content: str | None, said: str) -> None:
+    file = tmp_path / "account.json"
+    with serve() as server:
+        if content is not None:
+            file.write_text(content.replace("URL", server.url))
+        environment = {"GOOGLE_APPLICATION_CREDENTIALS": str(file)}
+        with pytest.raises(ModelError) as raised:
+            await ask(cloud_spec(server, tmp_path, VERTEX, environment), environment)
+    assert said in str(raised.value)
+    assert not server.requests
+
+
 @pytest.mark.parametrize("api", ["messages", "chat"])
 async def test_a_token_that_ends_soon_is_fetched_again_and_each_is_a_secret(
     tmp_path: Path, private_key: str, api: str

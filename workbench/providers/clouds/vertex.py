@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping
 from datetime import UTC
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from workbench.config.models import ModelSpec
 from workbench.providers.clouds.credentials import CredentialStore, Key, Renewed, Token, missing_extra, token_of
 from workbench.providers.clouds.signing import Bearer, Sdk, capturing_client
 from workbench.providers.model import ModelError
+from workbench.providers.wire.wire import as_dict
 
 _SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
 _LOGIN = "run 'gcloud auth application-default login'"
@@ -86,7 +89,7 @@ def _credentials(spec: ModelSpec, given: Mapping[str, str], store: CredentialSto
         found: Any
         try:
             if source.kind == "Google file":
-                found, project = google.auth.load_credentials_from_file(given[source.variables[0]], scopes=_SCOPES)
+                found, project = _from_file(given[source.variables[0]])
             else:
                 found, project = google.auth.default(scopes=_SCOPES)
             found.refresh(Request())
@@ -102,6 +105,30 @@ def _credentials(spec: ModelSpec, given: Mapping[str, str], store: CredentialSto
         return Token(found.token, expires_s, project or "")
 
     return store.get(source, tuple(given.values()), fetch, _secrets_in)
+
+
+def _from_file(path: str) -> tuple[Any, str]:
+    """Return the credentials in a file that a `.env` names, and their project.
+
+    Raises ModelError for a file that cannot be read, or is of another kind."""
+    from google.oauth2 import credentials, service_account
+
+    try:
+        content = json.loads(Path(path).expanduser().read_text(encoding="utf-8"))
+        # Files of other kinds tell the library to send files of this machine to an address, or to start a program.
+        match as_dict(content).get("type"):
+            case "service_account":
+                found = service_account.Credentials.from_service_account_info(content, scopes=_SCOPES)
+            case "authorized_user":
+                found = credentials.Credentials.from_authorized_user_info(content, scopes=_SCOPES)
+            case _:
+                raise ModelError(
+                    f"{path} holds no service account: name a file of another kind in the environment, not in .env"
+                )
+    except (OSError, ValueError, RecursionError) as error:
+        reason = getattr(error, "strerror", None) or "it is no file of Google credentials"
+        raise ModelError(f"the credentials in {path} cannot be used: {reason}") from error
+    return found, str(as_dict(content).get("project_id") or "")
 
 
 def _secrets_in(token: Token) -> Mapping[str, str]:
