@@ -20,7 +20,8 @@ CONTENT_TYPE = "application/vnd.amazon.eventstream"
 
 _PRELUDE = struct.Struct(">III")
 _CHECKSUM_BYTES = 4
-_LEAST_BYTES = _PRELUDE.size + _CHECKSUM_BYTES
+_EMPTY_FRAME = _PRELUDE.size + _CHECKSUM_BYTES
+"""The size of a frame without headers and payload."""
 _FIXED_SIZES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
 """The sizes of the values of headers by type: true, false, integers, a time, a UUID."""
 _SIZED = (6, 7)
@@ -43,7 +44,7 @@ class EventStreamParser:
         begin = 0
         while len(rest) - begin >= _PRELUDE.size:
             total, headers_bytes, checksum = _PRELUDE.unpack_from(rest, begin)
-            if zlib.crc32(rest[begin : begin + 8]) != checksum or total < _LEAST_BYTES + headers_bytes:
+            if zlib.crc32(rest[begin : begin + 8]) != checksum or total < _EMPTY_FRAME + headers_bytes:
                 raise _damaged("the beginning")
             if total > MAX_MESSAGE_BYTES:
                 raise TooMuchError(too_much_sent(MAX_MESSAGE_BYTES))
