@@ -187,6 +187,7 @@ def test_mistakes_have_a_way_out(program: Program, server: Guarded) -> None:
         (["lacking"], "server 'lacking' of fourth.toml needs the environment variable WHO, which is not set"),
         (["tracker", "shop.toml"], "not trusted, nothing was started"),
         ([server.url, "shop.toml"], "an address needs no suite"),
+        (["https://["], "https://[ is not a web address: write https://host/path"),
         (["tracker", "none.toml"], "none.toml"),
     ):
         done = program.run("login", *words)

@@ -8,11 +8,15 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx2
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.programs import program_of, started
 from tests.providers.server import Answer, Request, document, page
@@ -370,7 +374,7 @@ def scripted(pages: Pages) -> Callable[[Request], Answer]:
         elif path.startswith("/.well-known/"):
             name = "/as"
         found = (usual | pages(origin)).get(name, page("none", 404))
-        if found.status != 302:
+        if path != "/authorize" or found.status != 302:
             return found
         asked = dict(pair.split("=") for pair in query.split("&"))
         [back] = found.pieces
@@ -392,6 +396,35 @@ async def test_a_login_that_fails_says_why_and_stores_nothing(program: Program, 
         message = await login.fails()
     assert says in message and "\n" not in message and "tok-4711" not in message
     assert not login.stored.exists()
+
+
+ODD_TEXTS = st.sampled_from(["", "https://[", "http://a..b/", "x", "Bearer", "\ud800", "https://as.test/\n"])
+ODD_VALUES = ODD_TEXTS | st.none() | st.booleans() | st.integers(-2, 1 << 70) | st.lists(ODD_TEXTS, max_size=2)
+ODD_KEYS = st.sampled_from(
+    [
+        *("resource", "authorization_servers", "issuer", "authorization_endpoint", "token_endpoint"),
+        *("registration_endpoint", "scopes_supported", "client_id", "client_secret", "token_endpoint_auth_method"),
+        *("token_type", "expires_in", "scope", "error", "error_description"),
+    ]
+)
+
+
+@given(
+    st.sampled_from(["/prm", "/as", "/register", "/token"]),
+    st.sampled_from([200, 201, 302, 400, 401, 503]),
+    st.binary(max_size=8) | ODD_VALUES | st.dictionaries(ODD_KEYS, ODD_VALUES, max_size=4),
+)
+def test_whatever_an_authorization_server_answers_is_one_sentence(path: str, status: int, answer: Any) -> None:
+    odd = Answer((answer,), status) if isinstance(answer, bytes) else document(answer, status)
+    odd = replace(odd, headers={**odd.headers, "location": "https://[" if status == 302 else ""})
+
+    def pages(_: str) -> dict[str, Answer]:
+        return {"/token": document({"error": "invalid_grant"}, 400), "/authorize": redirected("code=abc"), path: odd}
+
+    with TemporaryDirectory() as folder, RawServer(scripted(pages)) as raw:
+        definition = Server.model_validate({"name": "guarded", "url": f"{raw.url}/mcp", "auth": "oauth"})
+        message = asyncio.run(Login(program_of(Path(folder)), definition).fails())
+    assert message.startswith("cannot be logged in to: ") and "\n" not in message
 
 
 async def test_nothing_listens(program: Program, server: Guarded) -> None:

@@ -31,6 +31,7 @@ if executes(__name__):
     from workbench.numerals import counted, seconds_text
     from workbench.show.visible import visible
     from workbench.suite.model import Server
+    from workbench.suite.rules import is_web_address
     from workbench.suite.suite_file import SuiteFile
     from workbench.tools.answer import ServerError
     from workbench.tools.connection import MissingVariableError, TimeLimits
@@ -132,12 +133,15 @@ def _target(options: LoginOptions, program: Program) -> _Target:
     if options.server.startswith(("http://", "https://")):
         if options.paths:
             raise RefusedError("an address needs no suite: leave out the path, or give the server's name")
+        if not is_web_address(options.server):
+            raise RefusedError(f"{options.server} is not a web address: write https://host/path")
         server = Server(name=options.server, url=options.server, auth="oauth")
         return _Target(server, LoginSettings(options.server, "oauth"), None)
     with shown_search() as search:
         files = load_suites(options.paths or ["."], search)
     know_suites(program, files)
     targets: dict[str, _Target] = {}
+    refusals: list[RefusedError] = []
     others: set[str] = set()
     for file in files:
         if file.suite is None:
@@ -147,8 +151,12 @@ def _target(options: LoginOptions, program: Program) -> _Target:
             servers += variant.servers
         for server in servers:
             if server.name == options.server:
-                target = _target_in(file, server, program)
-                targets.setdefault(target.settings.file_name, target)
+                try:
+                    target = _target_in(file, server, program)
+                except RefusedError as error:
+                    refusals.append(error)
+                else:
+                    targets.setdefault(target.settings.file_name, target)
             elif server.auth is not None:
                 others.add(server.name)
     if len(targets) > 1:
@@ -159,6 +167,8 @@ def _target(options: LoginOptions, program: Program) -> _Target:
         raise RefusedError(f"several servers have the name {options.server}: {way_out} ({', '.join(places)})")
     for target in targets.values():
         return target
+    for refusal in refusals:
+        raise refusal
     for file in files:
         for problem in file.errors:
             raise RefusedError(f"there is no server {options.server!r}, and {file.path} has problems: {problem}")

@@ -276,7 +276,7 @@ def _server_rules(server: dict[str, object], place: Place) -> Iterator[Finding]:
     yield from _command_rules(server.get("command"), place, 'write ["python", "server.py"]')
     yield from _no_control_characters(server.get("cwd"), (*place, "cwd"), "\0\r\n")
     url = server.get("url")
-    if isinstance(url, str) and url and not _is_web_address(url):
+    if isinstance(url, str) and url and not is_web_address(url):
         yield Finding((*place, "url"), f"{quoted(url)} is not a web address", "write https://host/path")
     for key in ("env", "headers"):
         for name, value in table(server.get(key)).items():
@@ -310,7 +310,7 @@ def _auth_rules(server: dict[str, object], place: Place) -> Iterator[Finding]:
                 hint = "write the address of the authorization server, the only one that gets the secret"
             yield Finding(place, f"{why} needs `{key}`", hint)
     issuer = server.get("issuer")
-    if isinstance(issuer, str) and issuer and not _is_web_address(issuer):
+    if isinstance(issuer, str) and issuer and not is_web_address(issuer):
         yield Finding((*place, "issuer"), f"{quoted(issuer)} is not a web address", "write https://host")
     scope = server.get("scope")
     if isinstance(scope, str) and scope and not _SCOPE.fullmatch(scope):
@@ -323,7 +323,8 @@ def _auth_rules(server: dict[str, object], place: Place) -> Iterator[Finding]:
             yield Finding((*place, "headers", name), message, "remove the header, or `auth`")
 
 
-def _is_web_address(url: str) -> bool:
+def is_web_address(url: str) -> bool:
+    """Return whether a text is an address that is reached over HTTP."""
     try:
         parts = urlsplit(url)
         # `port` raises ValueError for a number above 65535.

@@ -57,6 +57,10 @@ _PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 # sends the tokens, and only their renewal is serialised.
 
 
+_FAILURES = (OAuthFlowError, httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, ValueError)
+"""The errors of a flow. The SDK and pydantic raise ValueError for answers that are not as OAuth describes them."""
+
+
 class Person(Protocol):
     """The person who logs in; `redirect` is the address to which the browser is sent after it."""
 
@@ -170,7 +174,7 @@ class ServerLogin:
             tokens = provider.context.current_tokens
             if tokens is not None:
                 return _stored(provider, self._settings)
-        except (OAuthFlowError, httpx2.HTTPError, TimeoutError, ValidationError) as error:
+        except _FAILURES as error:
             raise LoginError(f"cannot renew its login: {requests.reason(error)}") from error
         if requests.error_code() in _NO_LONGER:
             self._login = None
@@ -185,7 +189,7 @@ class ServerLogin:
         requests = _Requests(self._settings.url, self._timeout_s, self._secrets)
         try:
             await requests.drive(provider, await requests.refusal(self._settings.scope))
-        except (OAuthFlowError, httpx2.HTTPError, TimeoutError, ValidationError) as error:
+        except _FAILURES as error:
             raise LoginError(f"cannot be logged in to: {requests.why_not_authorized(error, provider)}") from error
         login = _stored(provider, self._settings)
         login.learn(self._server, self._secrets)
@@ -464,13 +468,13 @@ class _Requests:
             where = _shown(str(self._sent.url))
         if isinstance(error, TimeoutError):
             return f"{where} does not answer within {seconds_text(self._timeout_s)}"
-        if isinstance(error, httpx2.HTTPError):
+        if isinstance(error, httpx2.HTTPError | httpx2.InvalidURL):
             return f"{where} cannot be reached ({self._clean(first_line(error))})"
         refused = self._answer is not None and self._answer.status_code >= 400
         if isinstance(error, OAuthTokenError | OAuthRegistrationError) and refused:
             return self.last_refusal()
         # The errors of the SDK quote what was answered, which may be a token.
-        if isinstance(error, OAuthTokenError | OAuthRegistrationError | ValidationError):
+        if isinstance(error, OAuthTokenError | OAuthRegistrationError | ValueError):
             return f"{where} answers with something else than OAuth describes"
         return self._clean(first_line(error))
 
