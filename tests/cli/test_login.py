@@ -192,7 +192,7 @@ def test_mistakes_have_a_way_out(program: Program, server: Guarded) -> None:
     ):
         done = program.run("login", *words)
         assert done.returncode == 2 and says in done.stderr, done.stderr
-    allowed = "open the address: {} with your OAuth login, given by the authorization server that it names"
+    allowed = "open the address: {} with your OAuth login, from the authorization server that it names"
     assert allowed.format(server.url) in program.run("login", "tracker", "shop.toml").stderr
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])

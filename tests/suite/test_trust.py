@@ -117,12 +117,12 @@ ADDRESSES = [
     'url = "http://x/"\ntransport = "sse"',
     'url = "http://x/ over sse"',
     'url = "http://x/"\nheaders = { A = "a http://x/" }',
-    'url = "http://x/ with your OAuth login, given by the authorization server that it names"',
+    'url = "http://x/ with your OAuth login, from the authorization server that it names"',
     *(f'url = "http://x/"\nauth = "{keys}' for keys in (
         'oauth"',
         'oauth"\nissuer = "http://as/"',
         'oauth"\nclient_id = "c"',
-        'oauth"\nclient_id = "c with the secret $S"\nissuer = "http://as/"',
+        'oauth"\nclient_id = "c, from http://as/ alone, which gets the secret $S"\nissuer = "http://as/"',
         'oauth"\nclient_id = "c"\nclient_secret = "$S"\nissuer = "http://as/"',
         'client_credentials"\nclient_id = "c"\nclient_secret = "$S"\nissuer = "http://as/"',
         'client_credentials"\nclient_id = "c"\nclient_secret = "$S"\nissuer = "http://as/"\nscope = "use"',
@@ -135,8 +135,8 @@ def test_two_addresses_never_look_alike_nor_share_a_fingerprint() -> None:
     assert len({need.lines() for need in needs}) == len(ADDRESSES)
     assert len({need.fingerprint for need in needs}) == len(ADDRESSES)
     assert needs[-1].lines() == (
-        "open the address: http://x/ with a token for a machine for the scope use as the client c with the secret '$S'"
-        ", given by http://as/ alone",
+        "open the address: http://x/ with the OAuth login of a machine for the scope use as the client c, "
+        "from http://as/ alone, which gets the secret '$S'",
         "read the environment variable: S",
     )
 

@@ -290,7 +290,7 @@ class _AtTerminal:
             async with asyncio.timeout(LOGIN_TIMEOUT_S):
                 return await answer
         except TimeoutError:
-            raise LoginError(f"was not logged in to within {seconds_text(LOGIN_TIMEOUT_S)}: try again") from None
+            raise LoginError(f"got no login within {seconds_text(LOGIN_TIMEOUT_S)}: try again") from None
         finally:
             reading()
 

@@ -80,16 +80,18 @@ class Address:
             return ""
         text = " with your OAuth login"
         if keys["auth"] == "client_credentials":
-            text = " with a token for a machine"
+            text = " with the OAuth login of a machine"
         if "scope" in keys:
             text += f" for the scope {keys['scope']}"
         if "client_id" in keys:
             text += f" as the client {keys['client_id']}"
-        if "client_secret" in keys:
-            text += f" with the secret {keys['client_secret']}"
+        place = "the authorization server that it names"
         if "issuer" in keys:
-            return f"{text}, given by {keys['issuer']} alone"
-        return f"{text}, given by the authorization server that it names"
+            place = f"{keys['issuer']} alone"
+        text += f", from {place}"
+        if "client_secret" in keys:
+            text += f", which gets the secret {keys['client_secret']}"
+        return text
 
 
 @dataclass(frozen=True, slots=True)

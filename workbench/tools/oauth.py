@@ -126,7 +126,7 @@ class ServerLogin:
             async with self._file.alone():
                 self._file.write(login)
         except LoginFileError as error:
-            raise LoginError(f"was logged in to in vain: {error}") from error
+            raise LoginError(f"cannot keep its login: {error}") from error
 
     def wants_login(self, why: str = "") -> LoginError:
         """Return the error for a server without a valid login; `why` begins with a space."""
