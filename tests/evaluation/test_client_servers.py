@@ -73,6 +73,7 @@ args = ["-y", "hub", "--api-key", "sk-proj-0123456789abcdefghij"]
 env = { PAT = "ghp_x" }
 env_vars = ["REGION"]
 startup_timeout_sec = 20
+tool_timeout_sec = 1.5
 [mcp_servers.web]
 url = "https://x.test/mcp"
 bearer_token_env_var = "WEB_TOKEN"
@@ -91,6 +92,8 @@ def test_codex(tmp_path: Path) -> None:
             "name": "hub",
             "command": ["sh", "-c", 'exec npx -y hub --api-key "$HUB_API_KEY"'],
             "env": {"REGION": "$REGION", "PAT": "$PAT", "HUB_API_KEY": "$HUB_API_KEY"},
+            "start_timeout_s": 20,
+            "call_timeout_s": 1.5,
         },
         {
             "name": "web",

@@ -103,6 +103,7 @@ def test_a_server_has_its_own_limits(keys: dict[str, object], limits: TimeLimits
         ("uv --quiet run server.py", "uv run"),
         ("pipx run mcp-server-git", "pipx run"),
         ("docker run -i --rm mcp/git", "docker run"),
+        ("env A=b npx server", "npx"),
         ("npm start", None),
         ("uv pip list", None),
         ("node server.js", None),
@@ -111,7 +112,17 @@ def test_a_server_has_its_own_limits(keys: dict[str, object], limits: TimeLimits
     ],
 )
 def test_launchers_that_download_are_known(command: str, launcher: str | None) -> None:
-    assert launcher_of(command.split(" ")) == launcher
+    words = command.split(" ")
+    assert launcher_of(words) == launcher
+    if "\\" not in command:
+        assert launcher_of(["sh", "-c", f'KEY="$KEY" exec {command}']) == launcher
+
+
+@pytest.mark.parametrize(
+    "command", [["sh", "-c", "'"], ["sh", "-c", ""], ["env", "A=b", "C=d"], ["cmd", "/c", ""], [""]]
+)
+def test_odd_commands_start_no_launcher(command: list[str]) -> None:
+    assert launcher_of(command) is None
 
 
 class Launched:

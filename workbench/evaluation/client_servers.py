@@ -7,6 +7,7 @@ suggests a secret becomes a variable; in a typed server, a value of `env` that m
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import shlex
@@ -227,8 +228,22 @@ def read_servers(servers: Mapping[str, object], reading: Reading) -> FoundServer
             reading.notes.append(f"{name} is left out: it is disabled in the configuration")
             continue
             continue
-        tables.append(_Server(name or "server", entry, where, reading).table())
+        tables.append({**_Server(name or "server", entry, where, reading).table(), **_time_limits(entry)})
     return FoundServers(tuple(tables), dict(reading.variables), tuple(reading.notes))
+
+
+_TIME_LIMITS = {"startup_timeout_sec": "start_timeout_s", "tool_timeout_sec": "call_timeout_s"}
+"""The keys of Codex. Other clients name their limits `timeout`, each in a unit of its own, so they are not read."""
+
+
+def _time_limits(entry: Mapping[str, object]) -> Table:
+    """Return the time limits of a server in the keys of a suite."""
+    limits: Table = {}
+    for key, ours in _TIME_LIMITS.items():
+        seconds = entry.get(key)
+        if isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 < seconds < math.inf:
+            limits[ours] = seconds
+    return limits
 
 
 class _Server:
@@ -740,7 +755,7 @@ def _of_codex(entry: object) -> object:
     if not isinstance(entry, dict):
         return entry
     server = {}
-    for key in ("command", "args", "cwd", "url", "enabled"):
+    for key in ("command", "args", "cwd", "url", "enabled", *_TIME_LIMITS):
         if key in entry:
             server[key] = entry[key]
     # Codex expands nothing in its texts; it names the variables to pass on in settings of their own.

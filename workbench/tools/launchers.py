@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Sequence
 from pathlib import PurePath
 
@@ -20,6 +22,10 @@ _BY_SUBCOMMAND = {
     "nerdctl": ("run",),
 }
 
+_SHELLS = frozenset({"sh", "bash", "dash", "zsh"})
+
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+
 _FORWARDING = frozenset({"docker", "podman", "nerdctl", "kubectl", "ssh", "wsl"})
 
 
@@ -32,9 +38,7 @@ def launcher_of(command: Sequence[str]) -> str | None:
     'pipx run'
     >>> launcher_of(["python", "server.py"])
     """
-    words = list(command)
-    if len(words) > 2 and program_name(words[0]) == "cmd" and words[1].lower() == "/c":
-        del words[:2]
+    words = _unwrapped(command)
     program = program_name(words[0])
     if program in _ALWAYS:
         return program
@@ -52,7 +56,29 @@ def rolls_back(command: Sequence[str]) -> bool:
 
 def forwards(command: Sequence[str]) -> bool:
     """Return whether a command reads what is meant for the server, and passes it on later."""
-    return program_name(command[0]) in _FORWARDING
+    return program_name(_unwrapped(command)[0]) in _FORWARDING
+
+
+def _unwrapped(command: Sequence[str]) -> Sequence[str]:
+    """Return the words of the program that a shell in a command starts, otherwise those of the command itself."""
+    if len(command) < 3:
+        return command
+    program, option, *words = command
+    if program_name(program) == "cmd" and option.lower() == "/c":
+        return _unwrapped(words)
+    if program_name(program) in _SHELLS and option == "-c":
+        try:
+            words = shlex.split(words[0])
+        except ValueError:
+            return command
+    elif program_name(program) == "env":
+        words = [option, *words]
+    else:
+        return command
+    for at, word in enumerate(words):
+        if word != "exec" and not _ASSIGNMENT.match(word):
+            return _unwrapped(words[at:])
+    return command
 
 
 def program_name(word: str) -> str:

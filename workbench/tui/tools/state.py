@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 from workbench.analysis.tool_lint import LintFinding, Parameter, ToolName, parameters_of, tokens_of
 from workbench.dataclasses import dataclass
-from workbench.numerals import count_text, counted
+from workbench.numerals import count_text, counted, seconds_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.lazy_lines import JoinedLines, JsonLines
 from workbench.show.spans import EMPTY, Line, Message, Role, Span, cut_line, heading, paragraph, signed, spread, wrap
@@ -395,6 +395,9 @@ def _server_lines(source: ServerTools, server: Server, width: int, now: datetime
         lines += paragraph(f"prefix {server.prefix}", width, "muted")
     if server.protocol != "auto":
         lines += paragraph(f"protocol {server.protocol}", width, "muted")
+    for key, seconds in (("start", server.start_timeout_s), ("call", server.call_timeout_s)):
+        if seconds is not None:
+            lines += paragraph(f"{key} within {seconds_text(seconds)}", width, "muted")
     if source.task_tools:
         lines += paragraph(not_offered(source.task_tools), width, "warned")
     for issue in source.issues:
