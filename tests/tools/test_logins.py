@@ -313,14 +313,14 @@ FAILURES: dict[str, tuple[Pages, str]] = {
         lambda _: NO_METADATA,
         "it does not say where to log in: look at its address, or give it a token in headers",
     ),
-    "metadata that fails": (lambda _: {"/prm": page("", 500)}, "Protected resource metadata request failed: HTTP 500"),
+    "metadata that fails": (lambda _: {"/prm": page("", 500)}, "metadata request failed: HTTP 500: try again later"),
     "metadata of another server": (
         lambda origin: {"/prm": document({"resource": "https://other.test", "authorization_servers": [origin]})},
-        "Protected resource https://other.test",
+        "/mcp: look at the address of the server",
     ),
     "metadata of another issuer": (
         lambda _: {"/as": document(told("https://other.test"))},
-        "Authorization server metadata issuer mismatch: https://other.test",
+        "the operator of the server has to correct this",
     ),
     "metadata without end": (lambda _: {"/prm": page("x" * (1 << 20) + "x")}, "answers with more than 1 MiB"),
     "no registration": (

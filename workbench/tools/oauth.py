@@ -476,7 +476,11 @@ class _Requests:
         # The errors of the SDK quote what was answered, which may be a token.
         if isinstance(error, OAuthTokenError | OAuthRegistrationError | ValueError):
             return f"{where} answers with something else than OAuth describes"
-        return self._clean(first_line(error))
+        text = self._clean(first_line(error))
+        for beginning, way_out in _WAYS_OUT.items():
+            if text.startswith(beginning):
+                return f"{text}: {way_out}"
+        return text
 
     def why_not_authorized(self, error: Exception, provider: OAuthClientProvider) -> str:
         """Return why there is no login, with a way out."""
@@ -524,6 +528,14 @@ class _Requests:
     def _clean(self, text: str) -> str:
         return self._secrets.redact(clean_text(text))
 
+
+_WAYS_OUT = {
+    "Protected resource metadata": "try again later",
+    "Protected resource ": "look at the address of the server",
+    "Authorization server metadata issuer mismatch": "the operator of the server has to correct this",
+    "Authorization response ": "the operator of the authorization server has to correct this",
+}
+"""What to do about errors of the SDK, by their beginnings; the first that fits."""
 
 _OF_THE_BODY = ("content-encoding", "content-length", "transfer-encoding")
 """Headers that are about a body before it was read."""
