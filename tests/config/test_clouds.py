@@ -123,6 +123,12 @@ def resolved(
             "the Google d",
         ),
         (
+            'provider = "vertex"\nbase_url = "https://us-east5-aiplatform.googleapis.com"\nproject = "p-1"',
+            {},
+            "https://us-east5-aiplatform.googleapis.com/v1",
+            "the Google default credentials, for which gcloud",
+        ),
+        (
             'provider = "vertex"\nregion = "us-east5"\nproject = "p-1"\napi_key_env = "TOKEN"',
             {"CLOUD_ML_REGION": "eu"},
             "https://us-east5-aiplatform.googleapis.com/v1",
@@ -168,7 +174,18 @@ def test_address_and_credentials_are_known_before_anything_is_asked(
         ('provider = "bedrock"', {}, 'has no region: write region = "us-east-1"'),
         ('provider = "bedrock"', {"AWS_REGION": "evil.example/#"}, "the region in AWS_REGION must be a region of AWS"),
         ('provider = "bedrock"\nregion = "cn-north-1"', {}, "write the address as base_url"),
-        ('provider = "bedrock"\nprofile = "p"\napi_key_env = "K"', REGION, "both api_key_env and profile"),
+        ('provider = "bedrock"\nprofile = "p"\napi_key_env = "K"', REGION, "both a key and profile"),
+        ('provider = "azure"\nresource = "a"\ncredentials = "default"\napi_key_env = "K"', {}, "a key and credentials"),
+        (
+            'provider = "bedrock"\nbase_url = "https://bedrock-mantle.us-east-1.api.aws/anthropic"',
+            {},
+            'has base_url of another endpoint: write endpoint = "mantle"',
+        ),
+        (
+            'provider = "bedrock"\nregion = "us-east-1"\nbase_url = "https://bedrock-runtime.us-west-2.amazonaws.com"',
+            {},
+            "has region us-east-1, and base_url is in us-west-2",
+        ),
         ('provider = "vertex"', {"GOOGLE_CLOUD_PROJECT": "../p"}, "GOOGLE_CLOUD_PROJECT may contain only"),
         ('provider = "vertex"', {"CLOUD_ML_REGION": "evil.example/"}, "CLOUD_ML_REGION may contain only"),
         ('provider = "vertex"\napi_key_env = "TOKEN"', {}, "has no project"),
@@ -222,6 +239,14 @@ def test_an_address_of_the_command_line_gets_no_credentials_of_the_settings(tmp_
     assert (spec.base_url, spec.api_key_env) == (EVIL, "MINE")
     own = "https://vpce-1.bedrock-runtime.us-east-1.vpce.amazonaws.com"
     assert resolved(tmp_path, settings, {}, base_url=own).credentials.startswith("AWS profile work")
+
+
+def test_an_address_says_the_region(tmp_path: Path) -> None:
+    vertex = 'provider = "vertex"\nproject = "p-1"\nbase_url = "https://us-east5-aiplatform.googleapis.com"'
+    bedrock = 'provider = "bedrock"\nbase_url = "https://bedrock-runtime.eu-west-3.amazonaws.com"'
+    for settings, region in ((vertex, "us-east5"), (bedrock, "eu-west-3")):
+        place = resolved(tmp_path, settings, {"CLOUD_ML_REGION": "eu", **REGION}).place
+        assert place is not None and place.region == region
 
 
 @pytest.mark.parametrize(

@@ -157,13 +157,15 @@ def default_api(cloud: Cloud, model: str) -> Api:
 
 
 _BEDROCK_HOST = late_pattern(
-    r"([a-z0-9-]+\.)?bedrock-(runtime|mantle)(-fips)?\.(?P<region>[a-z0-9-]+)"
+    r"([a-z0-9-]+\.)?bedrock-(?P<endpoint>runtime|mantle)(-fips)?\.(?P<region>[a-z0-9-]+)"
     r"\.(amazonaws\.com|vpce\.amazonaws\.com|api\.aws|amazonaws\.com\.cn|amazonaws\.eu)"
 )
 _AZURE_HOST = late_pattern(
     r"[a-z0-9-]+\.(openai\.azure\.(com|us|cn)|(cognitiveservices|services\.ai)\.azure\.(com|us|cn))"
 )
-_VERTEX_HOST = late_pattern(r"([a-z0-9-]+-)?aiplatform\.googleapis\.com|aiplatform\.(us|eu)\.rep\.googleapis\.com")
+_VERTEX_HOST = late_pattern(
+    r"((?P<region>[a-z0-9-]+)-)?aiplatform\.googleapis\.com|aiplatform\.(?P<area>us|eu)\.rep\.googleapis\.com"
+)
 
 
 def is_own_address(cloud: Cloud, url: str) -> bool:
@@ -206,6 +208,9 @@ def place_of(
     if has_command:
         key = _PRINTED
     try:
+        for name in ("profile", "credentials"):
+            if key is not None and getattr(settings, name) is not None:
+                raise _Unlocated(f"has both a key and {name}: leave one out")
         if cloud == "azure":
             place = _azure(settings, written_url, key, given)
         elif cloud == "bedrock":
@@ -295,8 +300,11 @@ def _azure_path(settings: CloudSettings) -> str:
 
 
 def _bedrock(settings: CloudSettings, url: str, key: str | None, given: Mapping[str, str]) -> CloudPlace:
-    if key is not None and settings.profile is not None:
-        raise _Unlocated("has both api_key_env and profile: leave one out")
+    if url and (found := _BEDROCK_HOST.fullmatch(urlsplit(url).hostname or "")):
+        if found["endpoint"] != settings.endpoint:
+            raise _Unlocated(f'has base_url of another endpoint: write endpoint = "{found["endpoint"]}"')
+        if settings.region not in (None, found["region"]):
+            raise _Unlocated(f"has region {settings.region}, and base_url is in {found['region']}: leave one out")
     if key is None and settings.profile is None and settings.credentials is None:
         if url:
             _must_be_own("bedrock", url, "profile or api_key_env")
@@ -379,6 +387,8 @@ def _profile_region(profile: str) -> str | None:
 
 def _vertex(settings: CloudSettings, url: str, key: str | None, given: Mapping[str, str]) -> CloudPlace:
     region = settings.region or ""
+    if not region and (found := _VERTEX_HOST.fullmatch(urlsplit(url).hostname or "")):
+        region = found["region"] or found["area"] or "global"
     for name in _VERTEX_REGIONS:
         if not region and name in given:
             region = _label_of(name, given[name])

@@ -97,6 +97,21 @@ async def test_refused_keys_are_read_again_for_the_next_request(tmp_path: Path) 
     assert is_signed(server.requests[1], "new-secret-key-0123", "us-east-1", "bedrock")
 
 
+async def test_a_refused_model_does_not_start_the_program_again(tmp_path: Path) -> None:
+    program = tmp_path / "keys.py"
+    program.write_text(PROGRAM.format(lifetime=3600))
+    profile(tmp_path, f"[profile work]\ncredential_process = {sys.executable} {program}\n")
+    refusal = document({"message": "You don't have access to the model with the specified model ID."}, 403)
+    endpoints = Endpoints(Secrets())
+    with serve(refusal, refusal) as server:
+        spec = cloud_spec(server, tmp_path, f'{SIGNED}\nprofile = "work"', {})
+        for _ in range(2):
+            with pytest.raises(ModelError, match="does not let AWS profile work use x"):
+                await ask(spec, {}, endpoints)
+    await endpoints.close()
+    assert (tmp_path / "keys.runs").read_text() == "."
+
+
 SSO = "sso_start_url = https://acme.awsapps.com/start\nsso_region = us-east-1\nsso_account_id = 1\nsso_role_name = r\n"
 
 

@@ -31,10 +31,16 @@ async def signer_of(
     if spec.problem is not None or spec.place is None:
         raise ModelError(spec.problem or f"the address of {spec.name} is unknown")
     # An import takes up to two seconds, which must not delay other runs.
-    sdk_name = "anthropic" if spec.api == "messages" else "openai"
-    await asyncio.to_thread(importlib.import_module, sdk_name)
+    sdk_name, error_name = "openai", "OpenAIError"
+    if spec.api == "messages":
+        sdk_name, error_name = "anthropic", "AnthropicError"
+    module = await asyncio.to_thread(importlib.import_module, sdk_name)
     silence_sdks()
-    sdk = await _CONNECT[spec.provider](spec, key, variables, store)
+    errors: tuple[type[Exception], ...] = (getattr(module, error_name), ValueError)
+    try:
+        sdk = await _CONNECT[spec.provider](spec, key, variables, store)
+    except errors as error:
+        raise ModelError(f"no request to {spec.name} can be made: {error}") from error
     signer = Signer(sdk, spec.name, spec.base_url, dict(headers))
     await signer.start(spec.model, dict(query))
     return signer

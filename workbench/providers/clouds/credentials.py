@@ -80,7 +80,8 @@ class Renewed(Generic[_Value]):
             if (value := self._valid()) is not None:
                 return value
             if self._failure is not None and time.monotonic() - self._failure[0] < FAILURE_S:
-                raise self._failure[1]
+                failed = self._failure[1]
+                raise ModelError(str(failed), retryable=failed.retryable)
             refuse_if_read_only("credentials of a cloud were to be fetched")
             try:
                 value = await asyncio.to_thread(self._fetch)

@@ -37,6 +37,8 @@ _SDK_HEADERS = (
     *("x-stainless-read-timeout", "x-stainless-retry-count", "x-stainless-runtime", "x-stainless-runtime-version"),
     "x-stainless-timeout",
 )
+_INVALID = (b"expired", b"security token", b"signature")
+"""Words by which AWS refuses credentials with status 403, as it refuses a model."""
 _OF_CONNECTION = ("connection", "content-length")
 
 
@@ -143,9 +145,10 @@ class Signer:
         Raises ModelError as `start` does."""
         return await self._make(self.example.url, {}, content=body)
 
-    def refused(self) -> None:
-        """Fetch other credentials for the next request, because the cloud has refused these."""
-        if self._sdk.credentials is not None:
+    def refused(self, status: int, body: bytes) -> None:
+        """Fetch other credentials for the next request if the cloud has refused these, and not only the model."""
+        said = body.lower()
+        if self._sdk.credentials is not None and (status == 401 or any(words in said for words in _INVALID)):
             self._sdk.credentials.forget()
 
     async def _make(self, path: str, query: Mapping[str, str], **body: object) -> Signed:

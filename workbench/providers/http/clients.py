@@ -180,12 +180,13 @@ class Client:
                 command.accepted()
         self.has_answered = True
         if not 200 <= response.status < 300:
-            if self.signer is not None and body is not None and response.status in (401, 403):
-                self.signer.refused()
             try:
-                raise await _refusal(response)
+                refused = await _refusal(response)
             finally:
                 response.close()
+            if self.signer is not None and body is not None:
+                self.signer.refused(refused.status, refused.body)
+            raise refused
         return response
 
     async def _response(
