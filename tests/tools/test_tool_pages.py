@@ -133,6 +133,10 @@ async def test_a_cursor_that_does_not_advance_ends_the_list(
     ("pages", "message"),
     [
         ([{"tools": None}], "its answer to tools/list has null as `tools`, not a list"),
+        (
+            [{"tools": [], "_meta": 5}],
+            "its answer to tools/list breaks the protocol: _meta is 5, where the protocol expects an object",
+        ),
         ([MORE, "refused"], "does not speak MCP as expected: Invalid cursor"),
     ],
 )

@@ -133,7 +133,7 @@ class ToolPages:
     def _repaired(self, raw: dict[str, Any]) -> dict[str, Any]:
         """Return a page that the SDK accepts as far as its tools are concerned, and keep its issues.
 
-        Raises ValueError for a page without a list of tools."""
+        Raises ValueError for a page that has no list of tools or is otherwise broken itself."""
         version = self._client.session.protocol_version or _SUPPOSED_VERSION
         tools = raw.get("tools")
         if not isinstance(tools, list):
@@ -143,6 +143,9 @@ class ToolPages:
         if fault is not None and fault.path[:1] == ("nextCursor",):
             self._cut(fault.message)
             del page["nextCursor"]
+            fault = _fault_of(page, version, self._redact)
+        if fault is not None:
+            raise ValueError(f"its answer to {_LISTING} breaks the protocol: {_place('', fault.path)} {fault.message}")
         # Page by page first: tool by tool takes several times as long.
         whole = _fault_of(raw, version, self._redact) is None
         usable = []
@@ -160,8 +163,7 @@ class ToolPages:
         # Each repair removes a field or writes the type, so this ends.
         while True:
             fault = _fault_of({**page, "tools": [tool]}, version, self._redact)
-            # A fault of the page itself is left to the SDK, which reports it.
-            if fault is None or fault.path[:1] != ("tools",):
+            if fault is None:
                 return tool
             repaired = _without_fault(tool, fault.path[2:])
             outcome: ListingOutcome = "left out" if repaired is None else "repaired"

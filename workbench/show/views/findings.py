@@ -93,7 +93,7 @@ def findings_of_tools(file: SuiteFile, suite: SuiteTools) -> Iterator[StaticFind
 
 
 def _of_lint(finding: LintFinding, file: SuiteFile, path: str) -> StaticFinding:
-    names = ", ".join(tool.name for tool in finding.tools)
+    names = ", ".join(tool.name or f"server {tool.server}" for tool in finding.tools)
     message = ": ".join(filter(None, (names, lint_text(finding))))
     line = 1
     if finding.tools:
