@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.engine.making import CALL, Made, finish_of, make
+from tests.engine.making import CALL, Clock, Made, finish_of, make
 from tests.engine.scripted import Say, ScriptedModel
 from tests.engine.test_stepping import Scripted
+from tests.programs import grant_of, program_of
+from workbench.engine.agent_loop import RunRequest, run_case
 from workbench.engine.checkpoint import (
     AddMessage,
     AnswerCall,
@@ -23,8 +26,13 @@ from workbench.engine.checkpoint import (
     SkipCall,
 )
 from workbench.engine.fork import Fork, ForkPoint, fork_refusal
+from workbench.engine.own_calls import OwnCalls
+from workbench.engine.recorder import Recorder
 from workbench.engine.turns import turns_of
-from workbench.suite.model import Case
+from workbench.suite.model import Case, Suite
+from workbench.suite.settings import settings_of
+from workbench.suite.suite_file import parse_suite
+from workbench.tools.pool import ServerPool
 from workbench.trajectory.events import Deviation, Message, MessageAdded, ServerInstructions, ToolCall, Usage
 from workbench.trajectory.trajectory import Trajectory, fold
 
@@ -395,3 +403,47 @@ def replayed(call: Any) -> Any:
         return replace(result, source=mark)
 
     return replace(call, result=again(call.result), unedited=call.unedited and again(call.unedited))
+
+
+async def test_a_fork_sets_its_own_tools_up_and_says_what_they_have_not_seen(tmp_path: Path) -> None:
+    (tmp_path / "box.py").write_text("SENT = []\ndef send(a):\n    SENT.append(a)\n    return str(len(SENT))\n")
+    suite = parse_suite(STATEFUL, tmp_path / "box.toml").suite
+    assert suite is not None
+    origin: Trajectory | None = None
+    for fork_at, notices, calls in ((None, (), ["1", "2", "2"]), (ForkPoint(2), (UNSEEN,), ["1"])):
+        fork = None if origin is None or fork_at is None else Fork(origin, fork_at)
+        model = ScriptedModel([Say(calls=[SEND]), Say("Bye.")] if fork is None else [Say("Bye.")])
+        made = await make_stateful(suite, tmp_path, model, fork)
+        origin = origin or made
+        assert made.start is not None and made.start.notices == notices
+        said = [call.content for call in made.setup_calls]
+        said += [call.result.content for call in made.calls if call.result and call.result.source != "replayed"]
+        said += [call.content for call in made.final_calls]
+        assert said == calls
+        assert made.final_answer == "Bye."
+
+
+UNSEEN = "the tools of this run have not seen what it replays, such as send: their state begins anew with it"
+STATEFUL = """format = 1
+name = "Box"
+tools = [{ name = "send" }, { name = "count" }]
+mocks = [{ tool = "send", python = "box:send" }, { tool = "count", result = "2" }]
+[[cases]]
+name = "One"
+user = "Send."
+setup = [{ tool = "send" }]
+final = { state = [{ tool = "count", result = 2 }] }
+"""
+
+
+async def make_stateful(suite: Suite, folder: Path, model: ScriptedModel, fork: Fork | None) -> Trajectory:
+    """Make a run of the only case of a trusted suite, with its own calls."""
+    pool, file, (case,) = ServerPool(program_of(folder)), folder / "box.toml", suite.cases
+    grant = grant_of(suite, file, pool._program.environment)
+    tools = await pool.open_toolbox(suite, case, file, execute=False, grant=grant)
+    recorder = Recorder("run", Clock(), lambda _event: None)
+    request = RunRequest(case, settings_of(suite, case), "scripted", "hash", fork)
+    own_calls = OwnCalls(case, 60, tools, recorder, None, None)
+    trajectory = await run_case(request, model, tools, recorder, own_calls=own_calls)
+    tools.close()
+    return trajectory

@@ -27,7 +27,7 @@ CaseKey = tuple[Path, str]
 
 _EXPECTED = (
     *("ordered", "unordered", "disallowed", "extra_calls", "expect_no_calls", "expect_nothing_yet"),
-    *("response_contains", "response"),
+    *("response_contains", "response", "final"),
 )
 
 
@@ -221,11 +221,16 @@ def tools_used(case: Table) -> tuple[str, ...]:
 
 
 def _tools_named(case: Table) -> Iterator[object]:
-    for key in ("ordered", "unordered", "disallowed", "steps", "mocks"):
+    for key in ("ordered", "unordered", "disallowed", "steps", "mocks", "setup"):
         for _, call in tables(case.get(key)):
             yield call.get("tool")
             for _, inner in tables(call.get("any_order")):
                 yield inner.get("tool")
+    final = case.get("final")
+    if isinstance(final, dict):
+        for key in ("changes", "state"):
+            for _, call in tables(final.get(key)):
+                yield call.get("tool")
     offer = case.get("offer")
     if isinstance(offer, list):
         yield from offer

@@ -15,7 +15,7 @@ from workbench.checks.combined_kinds import Judged
 from workbench.dataclasses import dataclass
 from workbench.engine.checkpoint import Checkpoint, RunControl
 from workbench.engine.fork import Fork, fork_refusal, replayed, system_prompt
-from workbench.engine.own_calls import OwnCalls
+from workbench.engine.own_calls import OwnCalls, unseen_changes
 from workbench.engine.recorder import Recorder, TimeLimit
 from workbench.engine.turns import (
     Turn,
@@ -633,6 +633,7 @@ async def run_case(
     limits = request.settings.limits
     definitions = tuple([tool for tool in tools.definitions if takes(model, tool)])
     notices = (*model.notices, *tools.notices, *_not_taken(model, tools.definitions))
+    notices += unseen_changes(request.fork, tools)
     started = start(request, tools, recorder, model.seed, notices, definitions)
     try:
         async with TimeLimit(limits.timeout_s) as limit:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from workbench.checks.check import CheckVerdict
 from workbench.checks.combined_kinds import Judged
+from workbench.engine.fork import Fork
 from workbench.engine.recorder import Recorder, TimeLimit
-from workbench.grading.final import replays_changes
+from workbench.grading.final import Readers, replays_changes
 from workbench.numerals import seconds_text
 from workbench.suite.model import Case, FinalState, SetupCall
 from workbench.tools.answer import ServerError, ToolAnswer, ToolsError
@@ -18,6 +19,24 @@ from workbench.trajectory.events import JsonValue, OwnCallAnswered, OwnCallStage
 
 _MAX_SHOWN = 200
 """The most characters of a tool error that a message quotes."""
+
+
+def unseen_changes(fork: Fork | None, tools: Toolbox) -> tuple[str, ...]:
+    """Return a notice for a fork that replays changes to tools whose state begins anew; none for another run."""
+    if fork is None or not tools.owns_state:
+        return ()
+    readers = Readers((), tools.definitions)
+    changed = []
+    for round_ in fork.origin.rounds[: fork.at.rounds]:
+        answered = round_.calls
+        if round_.number == fork.at.round:
+            answered = answered[: fork.at.answered]
+        changed += [call.tool for call in answered if not readers.has(call.tool)]
+    if not changed:
+        return ()
+    return (
+        f"the tools of this run have not seen what it replays, such as {changed[0]}: their state begins anew with it",
+    )
 
 
 class OwnCalls:

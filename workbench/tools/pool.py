@@ -162,7 +162,8 @@ class ServerPool:
             code = grant.code
         # Kept by the code, so that all runs of a batch load each module once.
         shared = self._functions.setdefault(code, PythonFunctions(code))
-        functions = shared.for_run(_modules_of_runs((*case.mocks, *suite.mocks)))
+        modules = frozenset(_modules_of_runs((*case.mocks, *suite.mocks)))
+        functions = shared.for_run(modules)
         mocks = Mocks(case.mocks, suite.mocks, functions)
         tools = offered(definitions, suite, case)
         withheld = _withheld(suite, grant)
@@ -194,6 +195,7 @@ class ServerPool:
             close=close,
             known=known,
             instructions=sent,
+            owns_state=bool(modules) or any(execute and server.state == "run" for server in suite.servers),
         )
 
     def _sent(self, instructions: Mapping[str, str]) -> tuple[ServerInstructions, ...]:

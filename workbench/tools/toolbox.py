@@ -115,7 +115,10 @@ class Toolbox:
         close: Callable[[], object] = lambda: None,
         known: Sequence[ToolDefinition] = (),
         instructions: tuple[ServerInstructions, ...] = (),
+        owns_state: bool = False,
     ) -> None:
+        self.owns_state = owns_state
+        """Whether the run has servers, or modules of mocks, of its own, which begin anew with it."""
         self.instructions = instructions
         """The instructions of its servers that are sent."""
         self.close = close

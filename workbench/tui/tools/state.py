@@ -393,6 +393,8 @@ def _server_lines(source: ServerTools, server: Server, width: int, now: datetime
         lines += paragraph(f"folder: {server.cwd}", width, "muted")
     if server.prefix:
         lines += paragraph(f"prefix {server.prefix}", width, "muted")
+    if server.state == "run":
+        lines += paragraph("Each run that executes tools has a server of its own; this one only lists.", width, "muted")
     if server.protocol != "auto":
         lines += paragraph(f"protocol {server.protocol}", width, "muted")
     for key, seconds in (("start", server.start_timeout_s), ("call", server.call_timeout_s)):
