@@ -52,8 +52,11 @@ OF_THE_TIME_OF_DAY = {
     "cli/history_prune.py": 1,  # batches that are older than somebody says
     "cli/batches.py": 1,  # how long ago a batch began
     "evaluation/resume.py": 1,  # the same
+    "providers/clouds/credentials.py": 1,  # when a token expires, as its cloud says
     "exchange/exporters/otlp.py": 1,  # dates in headers, where an answer has none of its own
     "providers/http/errors.py": 1,  # the same
+    "providers/wire/messages.py": 1,  # when a container expires, as the API says
+    "tools/oauth.py": 2,  # when tokens expire, which are kept between programs
     "tui/comparison/watched_batch.py": 2,  # at which time of day something began, or goes on
 }
 """Where it is compared or computed with, because the other side is a time of day too, perhaps of another program."""

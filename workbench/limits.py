@@ -125,6 +125,9 @@ reason stands near the beginning, or at the end of a traceback."""
 MAX_KEY_BYTES = Limit(16 << 10, "more than {limit} bytes", "it must print the key alone")
 """What a command prints as a key. The longest tokens have some 8 KiB."""
 
+MAX_LOGIN_BYTES = Limit(1 << 20, "answers with more than {mib}", "correct the url of the server")
+"""One answer of an authorization server. Tokens and metadata have some kilobytes."""
+
 MAX_HEADER_BYTES = 64 << 10
 """One line of the head of a response. Gateways put long policies there; servers accept 8 to 32 KiB."""
 
@@ -140,7 +143,7 @@ MAX_UNPACKED_BYTES = Limit(64 << 20, "unpacks to more than {mib}", "send it with
 MAX_LISTING_PAGES = Limit(100, "goes on after {limit} pages", "let it list more tools on a page")
 """Pages of a listing of tools. A server that repeats its cursor would never end."""
 
-MAX_CALL_S = Limit(3_600, "still reports progress after {limit} s", "let it do less in one call")
+MAX_CALL_SECONDS = Limit(3_600, "still reports progress after {limit} s", "let it do less in one call")
 """Seconds of one call whose progress extends its own limit. A server that reports without end would never be left."""
 
 MAX_SERVED_RUNS = 16

@@ -34,8 +34,8 @@ parameters = { type = "object", required = ["level"], properties = { level = { t
 
 [[tools]]
 name = "odd"
-description = "A tool whose schema refers to what it does not hold."
-parameters = { type = "object", properties = { a = { "$ref" = "#/$defs/missing" } } }
+description = "A tool whose schema refers to itself without end."
+parameters = { type = "object", properties = { a = { "$ref" = "#/properties/a" } } }
 
 [[cases]]
 name = "Bright"
@@ -86,7 +86,7 @@ def forms_of(report: workbench.Report) -> dict[str, str]:
     }
 
 
-WHY = "the arguments of odd were not checked: its schema is invalid: it refers to what it does not hold"
+WHY = "the arguments of odd were not checked: its schema is invalid: it is nested too deeply"
 
 
 def test_every_report_has_the_rate_of_each_model_and_tool(suite: Path) -> None:

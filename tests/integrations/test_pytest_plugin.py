@@ -11,6 +11,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.metadata import entry_points
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client
@@ -26,6 +27,7 @@ from tests.cli.by_chance import Booking, suite
 from tests.cli.forking import ForkedProgram
 from tests.cli.program import _nothing
 from tests.providers.server import Answer, Call, Request, Server, base_url_of, error_document, said
+from workbench.config.passed_variables import passed_variables
 from workbench.integrations.pytest_plugin.fixtures import Settings
 from workbench.integrations.pytest_plugin.tests import Batch, Desk, RemoteBatch, SuiteTest
 from workbench.suite.trust import TrustStore, needs_trust
@@ -389,7 +391,8 @@ def test_what_was_trusted_for_good_needs_no_option(project: Path) -> None:
     served.write_text(CLOCK.replace("[[tools]]", server, 1))
     (case, *_) = workbench.load(served).cases
     store = TrustStore(project / ".home" / "toolcall-workbench" / "trust.json")
-    store.trust(served, needs_trust(case.suite.definition, served))
+    needs = needs_trust(case.suite.definition, served)
+    store.trust(served, replace(needs, passed=passed_variables(os.environ)))
     ran = session(project, "--workbench", "--workbench-model", "offline", "-q", "served.toml")
     assert "not approved" not in ran.output and marker.exists(), ran.output
 

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 OPENAI_MODEL = "gpt-6-luna"
 ANTHROPIC_MODEL = "claude-sonnet-5-5"
 
-EXAMPLE_MODELS = (OPENAI_MODEL, ANTHROPIC_MODEL)
-
+EXAMPLE_MODELS = (OPENAI_MODEL, "gpt-6.1-sol", ANTHROPIC_MODEL)
 
 Provider = Literal["openai", "openai-responses", "anthropic", "azure", "bedrock", "vertex"]
 """OpenAI's Chat Completions or Responses, Anthropic's Messages, or a cloud that has several of these APIs."""

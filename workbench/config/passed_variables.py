@@ -29,7 +29,6 @@ _RANDOM = late_pattern(r"[0-9a-f-]{32,}|(?=.*[a-z])(?=.*[A-Z])(?=.*\d)[A-Za-z0-9
 _PATH = late_pattern(r"[~.]?/[^:]*|[A-Za-z]:\\.*")
 _WORDS = late_pattern(r"[A-Za-z0-9-]+")
 
-_PUBLIC = frozenset({"registry.npmjs.org", "registry.yarnpkg.com", "pypi.org", "files.pythonhosted.org"})
 _LOCAL = late_pattern(r"localhost|127\.\d+\.\d+\.\d+|::1|0\.0\.0\.0", re.IGNORECASE)
 _PORT = late_pattern(r":\d{1,5}/?\Z")
 
@@ -117,7 +116,7 @@ def _parts_of_address(address: str, host: str) -> Iterator[str]:
 
 def _is_open(host: str) -> bool:
     """Return whether a host tells nothing about the user's network."""
-    return not host or host.lower() in _PUBLIC or _LOCAL.fullmatch(host) is not None
+    return not host or _LOCAL.fullmatch(host) is not None
 
 
 def _host_and_query(address: str) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from workbench.config.request_settings import split_address
 from workbench.config.secret_forms import forms_in
 from workbench.config.secrets import is_secret_if_used, names_a_secret
 from workbench.config.variables import environment_names, has_stray_dollar
+from workbench.numerals import count_text
 from workbench.startup import late_pattern
 
 SET_BY_HTTP = frozenset(
@@ -90,7 +91,7 @@ def _check_value(name: str, value: str) -> None:
     if not value.isascii() or not value.isprintable():
         raise ValueError(f"has a line end or another character that requests cannot hold in {_shown(name)}: remove it")
     if len(value) > MAX_SETTING_CHARS:
-        raise ValueError(f"has more than {MAX_SETTING_CHARS:,} characters in {_shown(name)}: shorten it")
+        raise ValueError(f"has more than {count_text(MAX_SETTING_CHARS)} characters in {_shown(name)}: shorten it")
     if has_stray_dollar(value):
         raise ValueError(
             f"has a '$' in {_shown(name)} that does not start the name of a variable: write $NAME or ${{NAME}}, and $$ "

@@ -33,6 +33,7 @@ from pydantic import AnyUrl, BaseModel, ValidationError
 
 from workbench.config.models import is_loopback
 from workbench.config.secrets import Secrets
+from workbench.limits import MAX_LOGIN_BYTES
 from workbench.numerals import seconds_text
 from workbench.tools.answer import clean_text
 from workbench.tools.connection import first_line
@@ -41,8 +42,6 @@ from workbench.tools.redirect import LoginError, RedirectAnswer
 from workbench.tools.servers import silence_sdk_logging
 
 _logger = logging.getLogger(__name__)
-
-_MAX_ANSWER_BYTES = 1 << 20
 
 _LAST_RENEWAL_S = 3.0
 
@@ -453,8 +452,8 @@ class _Requests:
             try:
                 async for chunk in response.aiter_bytes():
                     body += chunk
-                    if len(body) > _MAX_ANSWER_BYTES:
-                        raise OAuthFlowError(f"{_shown(url)} answers with more than 1 MiB")
+                    if len(body) > MAX_LOGIN_BYTES:
+                        raise OAuthFlowError(f"{_shown(url)} {MAX_LOGIN_BYTES.exceeded()}")
             finally:
                 await response.aclose()
         headers = [(name, value) for name, value in response.headers.multi_items() if name not in _OF_THE_BODY]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.checks.schemas import BrokenSchemaError, result_problem
 from workbench.config.secrets import Secrets
-from workbench.limits import MAX_CALL_S, MAX_MESSAGE_BYTES, MAX_PROGRESS_CHARS
+from workbench.limits import MAX_CALL_SECONDS, MAX_MESSAGE_BYTES, MAX_PROGRESS_CHARS
 from workbench.numerals import seconds_text, setting_text
 from workbench.suite.model import Server
 from workbench.tools.answer import OnProgress, ServerError, ToolAnswer, answer_of, clean_object, clean_text, error_of
@@ -227,15 +227,15 @@ class Session:
                     nonlocal reported
                     reported = True
                     with suppress(RuntimeError):  # a report may come after the answer
-                        limit.reschedule(min(clock() + call_s, began + max(call_s, MAX_CALL_S)))
+                        limit.reschedule(min(clock() + call_s, began + max(call_s, MAX_CALL_SECONDS)))
                     if on_progress is not None:
                         self._tell(on_progress, progress, total, message)
 
                 result = await client.call_tool(name, dict(arguments), progress_callback=told)
             return self._fit(answer_of(result), tool)
         except TimeoutError:
-            if reported and clock() - began >= MAX_CALL_S:
-                raise self._failure(f"was given up in a call of {tool}: it {MAX_CALL_S.reached()}") from None
+            if reported and clock() - began >= MAX_CALL_SECONDS:
+                raise self._failure(f"was given up in a call of {tool}: it {MAX_CALL_SECONDS.reached()}") from None
             late = f"did not answer a call of {tool}"
             if reported:
                 late = f"reported no more progress of a call of {tool}"

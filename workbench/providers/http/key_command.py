@@ -15,7 +15,7 @@ from pathlib import Path, PurePath
 
 from workbench.config.read_only import refuse_if_read_only
 from workbench.config.secrets import Secrets
-from workbench.limits import MAX_KEY_BYTES
+from workbench.limits import MAX_ERROR_BYTES, MAX_KEY_BYTES
 from workbench.numerals import seconds_text
 from workbench.providers.model import ModelError
 from workbench.providers.wire.errors import quoted
@@ -25,7 +25,6 @@ RERUN_AFTER_S = 30.0
 """The least time between two runs for keys that no request was accepted with."""
 _PIPES_TIMEOUT_S = 1.0
 """How long the output of a command is read after its end: a program that it left behind may hold the pipes open."""
-_MAX_ERROR_BYTES = 8 * 1024
 _PIECE_BYTES = 4096
 _LAST_LINES = 3
 
@@ -112,7 +111,7 @@ class KeyCommand:
             raise self._failed(f"cannot be started: {reason}", "correct it in workbench.toml") from error
         assert process.stdout is not None and process.stderr is not None
         printed = asyncio.create_task(_beginning(process.stdout, MAX_KEY_BYTES + 1))
-        said = asyncio.create_task(_end(process.stderr, _MAX_ERROR_BYTES))
+        said = asyncio.create_task(_end(process.stderr, MAX_ERROR_BYTES))
         ended = asyncio.create_task(process.wait())
         try:
             async with asyncio.timeout(self._timeout_s):
