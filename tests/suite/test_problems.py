@@ -399,6 +399,11 @@ def test_servers_tools_and_mocks_are_checked(lines: str, where: str, says: str, 
     assert_only_problem(f"{HEAD}{lines}\n{CASE}", where, says, hint)
 
 
+def _tool(dialect: str, keywords: str) -> str:
+    schema = f"'$schema' = '{dialect}'\ntype = 'object'\n[tools.parameters.properties.x]\n{keywords}"
+    return f"{HEAD}[[tools]]\nname = 't'\n[tools.parameters]\n{schema}\n{CASE}"
+
+
 def test_a_schema_is_checked_in_the_dialect_that_it_declares() -> None:
     draft_4, draft_7 = (f"http://json-schema.org/draft-0{number}/schema#" for number in (4, 7))
     pair, flag = "items = [{ type = 'integer' }, { type = 'string' }]", "minimum = 0\nexclusiveMinimum = true"
