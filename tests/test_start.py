@@ -43,7 +43,7 @@ NOT_FOR_A_RUN = {
     *(
         "workbench.providers.http",
         "workbench.providers.wire",
-        "workbench.tools.servers",
+        "workbench.tools.session",
     ),
     *("workbench.evaluation.baseline", "workbench.show.json.report", "workbench.engine.stepper"),
     "workbench.grading.explanation",

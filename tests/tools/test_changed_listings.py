@@ -15,7 +15,7 @@ from tests.tools.conftest import QUICK, SERVERS
 from tests.tools.web import hosted
 from workbench.config.program import Program
 from workbench.suite.suite_file import load_suite
-from workbench.tools import servers
+from workbench.tools import session
 from workbench.tools.listings import ListingChange
 from workbench.tools.pool import ServerPool
 from workbench.trajectory.events import ToolCall
@@ -109,7 +109,7 @@ async def test_changed_tools_are_known_at_once_and_offered_from_the_next_batch_o
 async def test_a_server_that_announces_a_change_at_each_listing_is_not_asked_without_end(
     tmp_path: Path, program: Program, told_pool: ServerPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(servers, "LISTINGS_APART_S", 60.0)
+    monkeypatch.setattr(session, "LISTINGS_APART_S", 60.0)
     path = tmp_path / "restless.toml"
     reached = f"command = {json.dumps([sys.executable, str(SERVERS / 'restless.py')])}"
     path.write_text(SUITE.format(reached=reached), encoding="utf-8")

@@ -67,7 +67,7 @@ async def test_a_call_that_stalls_after_some_progress_is_given_up_with_the_key(o
 
 async def test_progress_without_end_is_left_at_last(open_server: OpenServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "workbench.tools.servers.MAX_CALL_SECONDS", Limit(1, "still reports progress after {limit} s", "stop")
+        "workbench.tools.session.MAX_CALL_SECONDS", Limit(1, "still reports progress after {limit} s", "stop")
     )
     server = await slow_server(open_server, 0.5)
     with pytest.raises(ServerError, match="given up in a call of work: it still reports progress after 1 s: stop"):

@@ -15,7 +15,7 @@ from workbench.tools.connection import Announce, Connection, ListingIssue, TimeL
 from workbench.tools.handshake import Handshake
 from workbench.tools.launchers import launcher_of
 from workbench.tools.listings import ListingChange
-from workbench.tools.servers import ExpiredError, Session
+from workbench.tools.session import ExpiredError, Session
 from workbench.trajectory.events import JsonValue, ServerOutput, ToolDefinition
 
 MAX_RESTARTS = 3

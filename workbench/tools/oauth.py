@@ -39,7 +39,7 @@ from workbench.tools.answer import clean_text
 from workbench.tools.connection import first_line
 from workbench.tools.login_file import LoginFile, LoginFileError, LoginSettings, StoredLogin
 from workbench.tools.redirect import LoginError, RedirectAnswer
-from workbench.tools.servers import silence_sdk_logging
+from workbench.tools.session import silence_sdk_logging
 
 _logger = logging.getLogger(__name__)
 
