@@ -13,7 +13,6 @@ from workbench.cli.model_options import add_models_option
 from workbench.cli.parser import add_exit_codes, add_history_options, add_named_run, natural
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
 from workbench.startup import executes
-from workbench.suite.encoding import toml_of
 
 if executes(__name__):
     from difflib import unified_diff
@@ -38,6 +37,7 @@ if executes(__name__):
     from workbench.show.report_files import why_not_writable, write_report
     from workbench.show.views.values import estimate_text
     from workbench.show.visible import one_line, visible
+    from workbench.suite.encoding import toml_of
     from workbench.suite.model import Case
     from workbench.suite.render import suite_text
     from workbench.suite.suite_file import SuiteFile, parse_suite
