@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 from pathlib import Path
@@ -17,9 +18,9 @@ from tests.cli.program import Program
 from tests.programs import grant_of
 from tests.tools.conftest import SERVERS
 from tests.tools.processes import becomes_true, servers_of
+from tests.tools.web import Speaks, hosted
 from workbench.config.folders import user_folders
 from workbench.suite.model import Server, Suite
-from workbench.suite.suite_file import parse_suite
 from workbench.tools.answer import ServerError
 from workbench.tools.pool import ServerPool
 
@@ -63,6 +64,7 @@ def answers(path: Path, concurrency: int) -> list[str]:
 @settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_runs_at_once_are_equal_when_each_has_its_own_server(tmp_path: Path, repeats: int, concurrency: int) -> None:
     assert set(answers(suite_in(tmp_path, repeats=repeats), concurrency)) == {"look 1: here look 2: there"}
+    assert servers_of(os.getpid(), str(SERVERS / "counting.py")) == []
 
 
 def test_runs_that_share_a_server_see_each_other(tmp_path: Path) -> None:
@@ -151,17 +153,18 @@ server.run()
 """
 
 
+SOME_CASE = Suite.model_validate({"format": 1, "name": "x", "cases": [{"name": "c", "user": "u"}]})
+
+
 async def take(pool: ServerPool, folder: Path, code: str) -> str:
     """Open the tools of one run and give them back; return the names of the tools, or the error."""
     (folder / "server.py").write_text(code)
     server = Server(name="bench", command=(sys.executable, "server.py"), state="run")
     suite = Suite(format=1, name="any", execute=True, servers=(server,))
-    case = parse_suite('format = 1\nname = "x"\n[[cases]]\nname = "c"\nuser = "u"\n', Path("x")).suite
-    assert case is not None
     file = folder / "suite.toml"
     grant = grant_of(suite, file, pool._program.environment)
     try:
-        tools = await pool.open_toolbox(suite, case.cases[0], file, execute=True, grant=grant)
+        tools = await pool.open_toolbox(suite, SOME_CASE.cases[0], file, execute=True, grant=grant)
     except ServerError as error:
         return str(error)
     tools.close()
@@ -182,3 +185,19 @@ async def test_a_server_that_lists_other_tools_for_a_later_run_is_refused(pool: 
     error = await take(pool, tmp_path, code)
     assert "lists other tools than for the first run of this batch" in error
     assert "removed look_1" in error
+
+
+@pytest.mark.parametrize(("speaks", "notices"), [("old", 0), ("http", 1)])
+async def test_a_url_gets_a_session_for_each_run_or_cannot_tell_runs_apart(
+    pool: ServerPool, speaks: Speaks, notices: int
+) -> None:
+    with hosted("sdk_workshop", speaks) as host:
+        suite = Suite(format=1, name="any", execute=True, servers=(host.definition(state="run"),))
+        file, (case,) = SERVERS / "suite.toml", SOME_CASE.cases
+        grant = grant_of(suite, file, pool._program.environment)
+        found = []
+        for _ in range(2):
+            tools = await pool.open_toolbox(suite, case, file, execute=True, grant=grant)
+            found += [notice for notice in tools.notices if "without sessions" in notice]
+            tools.close()
+        assert len(found) == notices

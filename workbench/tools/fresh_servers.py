@@ -45,6 +45,12 @@ class FreshServers:
         """The tools that the first server of the batch listed."""
         self._failures = 0
         self._failure: ServerError | None = None
+        self._told = False
+
+    def tell_once(self) -> bool:
+        """Return whether the caller is the first of the batch to ask, who reports something about all servers."""
+        told, self._told = self._told, True
+        return not told
 
     async def take(self, grant: Grant) -> McpServer:
         """Return a server that no other run has used; `give_back` ends it.
@@ -86,6 +92,7 @@ class FreshServers:
         """Begin a new batch: other tools may be listed, and starts that failed are tried again."""
         self.drop_spare()
         self._tools, self._failure, self._failures, self._taken = None, None, 0, 0
+        self._told = False
 
     def drop_spare(self) -> None:
         """End the spare server, in the background."""

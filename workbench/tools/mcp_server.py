@@ -134,6 +134,11 @@ class McpServer:
         return self._session.output
 
     @property
+    def is_stateless(self) -> bool:
+        """Whether it speaks a protocol without sessions, by which no two clients are told apart."""
+        return self._session.is_stateless
+
+    @property
     def pid(self) -> int | None:
         """The id of the server's process, `None` without one."""
         return self._session.pid

@@ -364,6 +364,12 @@ class ServerPool:
             notices.append(news.notice)
             if news.output is not None:
                 outputs.append(news.output)
+        cannot_tell = leases is not None and server.url is not None and started.is_stateless
+        if cannot_tell and self._fresh[_key(suite_file, server)].tell_once():
+            notices.append(
+                f"server {server.name!r} speaks a protocol without sessions, so it cannot tell runs apart: "
+                'state = "run" separates nothing behind its URL'
+            )
         if started.issues:
             notices.append(issues_notice(server.name, started.issues))
         return _Listed(started.tools, started.instructions, RunServer(started), tuple(notices), tuple(outputs))

@@ -136,6 +136,13 @@ class Session:
         return self._connection.expired
 
     @property
+    def is_stateless(self) -> bool:
+        """Whether it speaks a protocol without sessions, by which no two clients are told apart."""
+        from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+        return self._client is not None and self._client.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+    @property
     def was_silent(self) -> bool:
         """Whether the question for the newest protocol stayed without an answer."""
         return self._handshake is not None and self._handshake.unanswered
