@@ -365,7 +365,7 @@ The answers of `@copilotkit/aimock` {aimock} over {apis}:
 
 Azure OpenAI, Amazon Bedrock and Google Vertex were tried with local servers that speak their addresses, check their
 signatures (AWS version 4, also for `bedrock-mantle`), give tokens (a service account's and a managed identity's), and
-send Bedrock's binary event streams: streamed calls, refusals, throttling, damaged and cut streams, expiring credentials.
+send Bedrock's binary event streams: streamed calls, refusals, throttling, damaged and cut streams, renewed tokens.
 
 Only the real clouds show whether
 
