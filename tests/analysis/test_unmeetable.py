@@ -9,6 +9,7 @@ import pytest
 from workbench.analysis.audit.unmeetable import ToolTable, unmeetable
 from workbench.suite.model import Suite
 from workbench.suite.problems import Finding, written
+from workbench.trajectory.events import ToolDefinition
 
 BOOK = {
     "name": "book",
@@ -122,3 +123,40 @@ def test_a_case_that_expects_nothing_at_all(case: dict[str, Any], count: int) ->
     table = {"name": "c", "user": "Book", **case}
     suite = Suite.model_validate({"format": 1, "name": "s", "tools": [BOOK], "cases": [table]})
     assert len(list(unmeetable(suite, ToolTable.of(suite, {})))) == count
+
+
+LISTED = (
+    ToolDefinition("look", server="shop", annotations={"readOnlyHint": True}),
+    ToolDefinition("buy", server="shop"),
+)
+
+
+@pytest.mark.parametrize(
+    ("server", "case", "warned"),
+    [
+        ({}, {"ordered": [{"tool": "buy"}], "repeats": 2}, True),
+        ({}, {"ordered": [{"tool": "buy"}]}, False),
+        ({}, {"ordered": [{"tool": "look"}], "repeats": 2}, False),
+        ({}, {"ordered": [{"tool": "buy"}], "repeats": 2, "execute": False}, False),
+        ({}, {"ordered": [{"tool": "buy"}], "repeats": 2, "mocks": [{"tool": "buy", "result": 1}]}, False),
+        ({"state": "run"}, {"ordered": [{"tool": "buy"}], "repeats": 2}, False),
+        ({"state": "batch"}, {"ordered": [{"tool": "buy"}], "repeats": 2}, False),
+    ],
+)
+def test_a_server_that_runs_share_is_named_where_a_case_changes_it(
+    server: dict[str, Any], case: dict[str, Any], warned: bool
+) -> None:
+    table = {"servers": [{"name": "shop", "command": ["shop"], **server}], "execute": True}
+    suite = Suite.model_validate({"format": 1, "name": "s", **table, "cases": [{"name": "c", "user": "u", **case}]})
+    found = [finding.message for finding in unmeetable(suite, ToolTable(LISTED))]
+    shared = ["its 2 runs share one process, and see what others changed by buy"]
+    assert found == (shared if warned else [])
+
+
+def test_a_check_that_is_no_check_is_found_in_a_final_state() -> None:
+    state = [{"tool": "look", "result": {"status": {"contains": "paid"}}}]
+    case = {"name": "c", "user": "u", "final": {"state": state}}
+    suite = Suite.model_validate({"format": 1, "name": "s", "cases": [case]})
+    (found,) = unmeetable(suite, ToolTable(LISTED))
+    assert written(found.place) == "cases[0].final.state[0].result.status"
+    assert "write `result = { has_fields = { status = { contains = … } } }`" in found.message

@@ -11,6 +11,8 @@ import pytest
 
 import workbench
 from tests.cli.program import Program
+from workbench.authoring.case_list import graded_alike
+from workbench.engine.plan import plan_runs, same_question
 from workbench.suite.suite_file import parse_suite
 
 CART = """format = 1
@@ -275,3 +277,48 @@ final = {{ state = [{{ tool = "get_order", result = 1 }}] }}
 def test_a_suite_is_told_what_is_wrong_or_shared(text: str, place: str, message: str) -> None:
     found = [f"{problem.where}: {problem.message}" for problem in parse_suite(text, Path("shop.toml")).problems]
     assert any(place in each and message in each for each in found) if message else found == [], found
+
+
+RENAMED = """
+[[variants]]
+name = "renamed"
+changes = [
+  { tool = "open_order", name = "begin_order", arguments = { id = "order" } },
+  { tool = "pay_order", name = "settle", arguments = { id = "order" } },
+  { tool = "get_order", name = "show_order", arguments = { id = "order" } },
+]
+"""
+
+
+def test_a_variant_that_renames_tools_renames_them_in_setup_and_final(tmp_path: Path) -> None:
+    final = ONE_CHANGE + STATE
+    (tmp_path / "shop.py").write_text(SHOP_CODE.replace('"id"', '"order"'))
+    path = tmp_path / "shop.toml"
+    path.write_text(SHOP + RENAMED + CASE.format(final=final))
+    settling = model_of(("settle", {"order": "A17"}))
+    report = workbench.evaluate(path, model=settling, variants=["renamed"], approve=workbench.ALL)
+    renamed = report.results[-1]
+    assert (renamed.model, str(renamed.status)) == ("agent × renamed", "passed"), renamed.error
+    assert [call.tool for call in renamed.trajectory.own_calls] == ["begin_order", "show_order"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "asked_alike", "graded"),
+    [
+        ('id = "A17" }\nresult', 'id = "B2" }\nresult', True, False),
+        ('status = "paid"', 'status = "sent"', True, False),
+        ('id = "A17" }\n[[cases.final', 'id = "B2" }\n[[cases.final', False, True),
+        ("", "", True, True),
+    ],
+)
+def test_another_setup_is_another_question_and_another_final_another_verdict(
+    before: str, after: str, asked_alike: bool, graded: bool
+) -> None:
+    text = SHOP + CASE.format(final=STATE)
+    file = parse_suite(text, Path("shop.toml"))
+    (run,) = plan_runs([file], models=("offline",))
+    assert before in text
+    now = parse_suite(text.replace(before, after) if before else text, Path("shop.toml")).suite
+    assert now is not None
+    assert same_question(run, now, now.cases[0]) is asked_alike
+    assert graded_alike(run, now, now.cases[0]) is graded

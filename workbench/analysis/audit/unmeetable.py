@@ -515,6 +515,7 @@ def _of_case(suite: Suite, case: Case, place: Place, table: ToolTable) -> Iterat
 def _shared_by_changes(suite: Suite, table: ToolTable) -> Iterator[Finding]:
     """Yield a warning for each server that runs share by default, and that cases expect to be changed."""
     changing: dict[str, set[str]] = {}
+    named: set[str] = set()
     runs = 0
     for case in suite.cases:
         if not settings_of(suite, case).execute:
@@ -527,8 +528,12 @@ def _shared_by_changes(suite: Suite, table: ToolTable) -> Iterator[Finding]:
                 continue
             if tool.annotations.get("readOnlyHint") is not True:
                 changing.setdefault(tool.server, set()).add(tool.name)
+        # A server of `setup` or `final` has a warning of its own.
+        for _, own in case.own_calls():
+            if (tool := table.find(own.tool)) is not None and tool.server is not None:
+                named.add(tool.server)
     for number, server in enumerate(suite.servers):
-        if server.name in changing and runs > 1 and "state" not in server.model_fields_set:
+        if server.name in changing.keys() - named and runs > 1 and "state" not in server.model_fields_set:
             tools = ", ".join(sorted(changing[server.name])[:_MAX_NAMED_TOOLS])
             message = f"its {runs} runs share one process, and see what others changed by {tools}"
             hint = 'write state = "run", which gives each run its own, or state = "batch" if that is meant'
