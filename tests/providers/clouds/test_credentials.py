@@ -21,6 +21,7 @@ from tests.providers.http.asking import ask, text_of
 from tests.providers.server import Answer, Request, Server, document, serve
 from workbench.config.models import ModelSpec
 from workbench.config.secrets import Secrets
+from workbench.providers.clouds.credentials import Renewed, Token
 from workbench.providers.http.endpoints import Endpoints
 from workbench.providers.model import ModelError
 
@@ -79,6 +80,27 @@ async def test_a_program_of_a_profile_is_started_once_for_all_and_again_before_i
         assert is_signed(request, f"planted-secret-{number}", "us-east-1", "bedrock")
         # The keys of each run are secrets from then on.
         assert "planted" not in secrets.redact(f"{request.headers} planted-secret-{number}")
+
+
+@pytest.mark.parametrize(("left_s", "is_used"), [(100.0, True), (-1.0, False)])
+async def test_a_token_that_cannot_be_renewed_is_used_until_it_ends(left_s: float, is_used: bool) -> None:
+    tokens = [Token("planted-first-token", time.time() + left_s)]
+
+    def fetch() -> Token:
+        if not tokens:
+            raise ModelError("the service of tokens is away")
+        return tokens.pop()
+
+    credentials = Renewed(fetch, lambda token: {"TOKEN": token.value}, Secrets())
+    await credentials.current()
+    if is_used:
+        assert (await credentials.current()).value == "planted-first-token"
+    else:
+        with pytest.raises(ModelError, match="the service of tokens is away"):
+            await credentials.current()
+    credentials.forget()
+    with pytest.raises(ModelError, match="the service of tokens is away"):
+        await credentials.current()
 
 
 async def test_refused_keys_are_read_again_for_the_next_request(tmp_path: Path) -> None:

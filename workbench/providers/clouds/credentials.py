@@ -74,32 +74,41 @@ class Renewed(Generic[_Value]):
         """Return credentials that are valid now.
 
         Raises ModelError."""
-        if (value := self._valid()) is not None:
+        if (value := self._lasting(MIN_LIFETIME_S)) is not None:
             return value
         async with self._fetching:
-            if (value := self._valid()) is not None:
+            if (value := self._lasting(MIN_LIFETIME_S)) is not None:
                 return value
-            if self._failure is not None and time.monotonic() - self._failure[0] < FAILURE_S:
-                failed = self._failure[1]
-                raise ModelError(str(failed), retryable=failed.retryable)
-            refuse_if_read_only("credentials of a cloud were to be fetched")
-            try:
-                value = await asyncio.to_thread(self._fetch)
-            except ModelError as error:
-                self._failure = (time.monotonic(), error)
-                raise
-            for name, secret in self._secrets_in(value).items():
-                self._secrets.add(name, secret)
-            self._value = value
-            return value
+            if self._failure is None or time.monotonic() - self._failure[0] > FAILURE_S:
+                await self._renew()
+            if self._failure is None:
+                assert self._value is not None
+                return self._value
+            # Credentials that are not renewed are good for requests until they end.
+            if (value := self._lasting(0.0)) is not None:
+                return value
+            failed = self._failure[1]
+            raise ModelError(str(failed), retryable=failed.retryable) from failed
+
+    async def _renew(self) -> None:
+        refuse_if_read_only("credentials of a cloud were to be fetched")
+        try:
+            value = await asyncio.to_thread(self._fetch)
+        except ModelError as error:
+            self._failure = (time.monotonic(), error)
+            return
+        for name, secret in self._secrets_in(value).items():
+            self._secrets.add(name, secret)
+        self._value, self._failure = value, None
 
     def forget(self) -> None:
         """Fetch new credentials for the next request, because the cloud has refused these."""
         self._value = None
 
-    def _valid(self) -> _Value | None:
+    def _lasting(self, seconds: float) -> _Value | None:
+        """Return the present credentials if they are valid for so many seconds."""
         value = self._value
-        if value is not None and value.expires_s is not None and value.expires_s - time.time() < MIN_LIFETIME_S:
+        if value is not None and value.expires_s is not None and value.expires_s - time.time() <= seconds:
             return None
         return value
 
