@@ -126,8 +126,6 @@ def test_one_bad_tool_is_named_and_the_others_are_used(program: Program) -> None
         ("cursor", "warning", "nextCursor"),
     ]
     assert [issue["outcome"] for issue in suite["sources"][0]["issues"]] == ["repaired", "left out", "cut short"]
-    ran = program.run("run", "odd.toml", "--model", "offline", "--trust")
-    assert ran.returncode == 0 and "server 'odd' breaks the protocol in its list of tools: look_up: " in ran.stdout
 
 
 def test_the_question_speaks_of_servers_and_of_no_model(shop: Program) -> None:

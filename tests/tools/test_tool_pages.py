@@ -7,9 +7,13 @@ from typing import Any
 
 import pytest
 
-from tests.tools.conftest import OpenServer
+from tests.programs import grant_of
+from tests.tools.conftest import SUITE_FILE, OpenServer
+from workbench.config.program import Program
+from workbench.suite.model import Case, Suite
 from workbench.tools.answer import ServerError
 from workbench.tools.mcp_server import McpServer
+from workbench.tools.pool import ServerPool
 from workbench.tools.tool_pages import issues_notice
 
 GOOD = {"name": "good", "inputSchema": {"type": "object"}}
@@ -75,6 +79,20 @@ async def test_good_tools_are_used_and_each_bad_one_is_named_with_its_field(open
     # A repaired output schema refuses no answer.
     assert (await server.call("s_out", {})).content == "done"
     assert issues_notice("bench", server.issues).endswith("; and 10 more")
+
+
+async def test_a_run_with_tools_of_such_a_server_has_a_notice(pool: ServerPool, program: Program) -> None:
+    pages = json.dumps([{"tools": [GOOD, {"name": "bare"}]}])
+    servers = [{"name": "bench", "command": ["python", "pages.py", pages]}]
+    suite = Suite.model_validate({"format": 1, "name": "s", "servers": servers})
+    grant = grant_of(suite, SUITE_FILE, program.environment)
+    case = Case(id="c", name="c", user="u")
+    toolbox = await pool.open_toolbox(suite, case, SUITE_FILE, execute=False, grant=grant)
+    assert [each.name for each in toolbox.definitions] == ["good"]
+    assert toolbox.notices[-1] == (
+        "server 'bench' breaks the protocol in its list of tools: "
+        "bare: inputSchema is missing, and the protocol requires it (left out)"
+    )
 
 
 MORE, LAST = {"tools": [tool("a")], "nextCursor": "8"}, {"tools": [tool("b")]}

@@ -279,7 +279,7 @@ class ServerPool:
             server_now.listed,
             task_tools=server_now.task_tools,
             issues=server_now.issues,
-            instructions=self.secrets.redact(server_now.instructions),
+            instructions=self.secrets.redact(server_now.listed_instructions),
         )
 
     async def changed(self, suite_file: Path, server: Server, seen: tuple[ToolDefinition, ...] = ()) -> None:

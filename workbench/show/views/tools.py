@@ -180,7 +180,7 @@ def _source(source: ToolSource, width: int, paint: Paint) -> Iterator[str]:
         note = instructions_note(source.instructions, sent=source.instructions_are_sent)
         yield paint(f"    {note}", "muted")
         for row in visible(source.instructions[:MAX_SHOWN_INSTRUCTIONS]).split("\n"):
-            yield shortened(f"        {row}", width)
+            yield shortened(f"        {row}", width).rstrip()
     for tool in source.tools:
         about = f" {GLYPHS.dot} ".join(filter(None, [marks_text(tool), _size(definition_size(tool))]))
         yield shortened(f"    {one_line(tool.name)}({_parameters(tool)})", width)
