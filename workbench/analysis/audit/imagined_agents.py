@@ -221,14 +221,22 @@ def _argument(check: Check, name: str, tool: ToolDefinition | None, table: ToolT
     # The schema refuses all of the listed values, which is a finding of its own.
     if check.listed is not None:
         return check, samples[0]
+    wholes = _wholes(samples, value_of(schema, tool.parameters))
     try:
-        for value in islice(candidates_of(schema, tool.parameters), _MAX_TRIED):
+        for value in islice(chain(wholes, candidates_of(schema, tool.parameters)), _MAX_TRIED):
             if check.holds(value) and table.refusal(tool, name, value) is None:
                 return check, value
     except (CheckError, UnknownSampleError):
         # A judge or a Python function cannot say which values it accepts.
         pass
     return _present(check), value_of(schema, tool.parameters)
+
+
+def _wholes(samples: Sequence[JsonValue], allowed: JsonValue) -> Iterator[JsonValue]:
+    """Yield samples that are objects with the other fields of an object that a schema allows."""
+    for value in samples:
+        if isinstance(value, dict) and isinstance(allowed, dict):
+            yield {**allowed, **value}
 
 
 _MAX_TRIED = 60
