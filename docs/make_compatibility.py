@@ -275,7 +275,7 @@ CALLS: tuple[tuple[str, Json, str], ...] = (
     ("echo", {"message": "Grüße, 世界"}, "Grüße, 世界"),
     ("get-sum", {"a": 2, "b": 40}, "42"),
     ("get-structured-content", {"location": "New York"}, "temperature"),
-    ("get-tiny-image", {}, "[image image/png"),
+    ("get-tiny-image", {}, "[image/png"),
     ("get-resource-reference", {"resourceType": "Text", "resourceId": 1}, "Resource 1"),
     ("get-resource-links", {"count": 2}, "[resource "),
     ("trigger-long-running-operation", {"duration": 1, "steps": 4}, "completed"),

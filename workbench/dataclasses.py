@@ -387,7 +387,12 @@ def _record(cls: Any, keys: Mapping[str, str], needed: Sequence[str]) -> Reader:
 
 def _plain(value: object) -> dict[str, Any]:
     if is_dataclass(value):
-        return {stored_name(field): getattr(value, field.name) for field in fields(value)}
+        stored = {}
+        for field in fields(value):
+            item = getattr(value, field.name)
+            if item or not field.metadata.get("sparse", False):
+                stored[stored_name(field)] = item
+        return stored
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} is nothing that JSON has")

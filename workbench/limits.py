@@ -161,6 +161,17 @@ MAX_INSTRUCTIONS_BYTES = Limit(
 )
 """Instructions of a server in the system prompt. Claude Code cuts them there."""
 
+MAX_MEDIA_BYTES = Limit(20 << 20, "is larger than {mib}", "make it smaller")
+"""One image or sound. OpenAI takes images of 20 MB; Anthropic takes requests of 32 MB."""
+
+MAX_RUN_MEDIA_BYTES = Limit(50 << 20, "the images and sounds of this run exceed {mib}", "let tools send fewer")
+"""All images and sounds of one run, which each request sends again. OpenAI takes 50 MB together."""
+
+MAX_KEPT_MEDIA_BYTES = Limit(
+    4 << 20, "the history and recordings keep {mib} of images and sounds of a run", "run the case again"
+)
+"""Content of images and sounds of tools in the events of one run, which batches of a thousand runs store."""
+
 MAX_PROGRESS_CHARS = 200
 """Characters kept of a progress notice, which is shown in one line."""
 

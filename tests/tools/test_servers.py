@@ -24,7 +24,7 @@ async def test_tools_of_the_sdk_are_listed_and_called_under_their_prefixed_names
     assert add.annotations == {"readOnlyHint": True}
     assert tools["shop_echo"].annotations == {}
     assert await server.call("shop_add", {"a": 2, "b": 3}) == ToolAnswer("5")
-    assert (await server.call("shop_picture", {})).content == "before\n[image image/png, 5 bytes]\nafter"
+    assert (await server.call("shop_picture", {})).content == "before\n[image/png, 5 bytes]\nafter"
     mistyped = await server.call("shop_add", {"a": "two", "b": 3})
     assert mistyped.is_error
     assert "valid integer" in mistyped.content
@@ -51,7 +51,7 @@ async def test_a_listing_is_read_to_its_last_page_and_structured_content_is_chec
 async def test_answers_become_text_however_long(open_server: OpenServer) -> None:
     server = open_server("python", "workshop.py")
     await server.start()
-    assert await server.call("picture", {}) == ToolAnswer("before\n[image image/png, 5 bytes]\nafter")
+    assert await server.call("picture", {}) == ToolAnswer("before\n[image/png, 5 bytes]\nafter")
     assert await server.call("echo", {"text": "\x1b[2J [b]"}) == ToolAnswer("\x1b[2J [b]")
     long = "long " * 400_000
     assert (await server.call("echo", {"text": long})).content == long

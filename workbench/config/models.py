@@ -79,7 +79,8 @@ class ModelSpec:
     its key, `None` if it needs no key. `params` go into every request under the API's own names. `read_timeout_s` is
     the time for which the endpoint may send nothing, in seconds. `legacy_auth` sends an Anthropic key as `x-api-key`
     with the older API version, as some gateways require. `headers` and `query` go into every request, with their
-    variables as they are written; `key_command` is a program with its arguments that prints the key. `file` is the
+    variables as they are written; `images` and `audio` say what the model takes in messages, by default as
+    `takes_images`; `key_command` is a program with its arguments that prints the key. `file` is the
     `workbench.toml` with the model, if any.
 
     A model at a cloud has `cloud` settings. Its `base_url` and `api_key_env` are as written until `ModelBook` has found
@@ -97,6 +98,8 @@ class ModelSpec:
     read_timeout_s: float = DEFAULT_READ_TIMEOUT_S
     legacy_auth: bool = False
     thoughts: Thoughts = "reasoning"
+    images: bool | None = None
+    audio: bool = False
     headers: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, str] = field(default_factory=dict)
     key_command: tuple[str, ...] = ()
@@ -118,6 +121,16 @@ class ModelSpec:
     def cloud_name(self) -> Cloud | None:
         """The cloud of the model; `None` for a model elsewhere."""
         return next((cloud for cloud in CLOUDS if cloud == self.provider), None)
+
+    @property
+    def takes_images(self) -> bool:
+        """Whether images go to the model: by default at the vendors' own addresses and at clouds."""
+        if self.images is not None:
+            return self.images
+        if (cloud := self.cloud_name) is not None:
+            # Chat Completions at Bedrock has models of many makers, most of which read text alone.
+            return cloud != "bedrock" or self.api == "messages"
+        return self.base_url.rstrip("/") == OWN_URLS[self.provider]
 
     @property
     def problem(self) -> str | None:

@@ -106,6 +106,8 @@ class _Model(_Strict):
     read_timeout_s: Annotated[float, _POSITIVE] = DEFAULT_READ_TIMEOUT_S
     legacy_auth: bool = False
     thoughts: Thoughts = "reasoning"
+    images: bool | None = None
+    audio: bool = False
     headers: Annotated[dict[str, str], AfterValidator(checked_headers)] = Field(default_factory=dict)
     query: Annotated[dict[str, str], AfterValidator(checked_query)] = Field(default_factory=dict)
     api: Api | None = None
@@ -135,6 +137,13 @@ class _Model(_Strict):
     def _only_where_it_means_something(cls, wanted: bool, info: ValidationInfo) -> bool:
         if wanted and info.data.get("provider", "anthropic") != "anthropic":
             raise ValueError("is for provider 'anthropic' only: leave it out")
+        return wanted
+
+    @field_validator("audio")
+    @classmethod
+    def _only_in_chat(cls, wanted: bool, info: ValidationInfo) -> bool:
+        if wanted and info.data.get("provider") in ("anthropic", "openai-responses"):
+            raise ValueError("is for Chat Completions only, the one API that takes sounds: leave it out")
         return wanted
 
     @field_validator("key_command")
@@ -271,6 +280,8 @@ def _spec(name: str, written: _Model, file: Path, origin: Origin) -> ModelSpec:
         read_timeout_s=written.read_timeout_s,
         legacy_auth=written.legacy_auth,
         thoughts=written.thoughts,
+        images=written.images,
+        audio=written.audio,
         headers=written.headers,
         query=query,
         key_command=tuple(written.key_command or ()),
@@ -326,6 +337,8 @@ _WANTED = {
     "read_timeout_s": "give a number of seconds above 0",
     "legacy_auth": "give true or false",
     "thoughts": "give 'reasoning' or 'answer'",
+    "images": "give true or false",
+    "audio": "give true or false",
     "api": f"give one of {', '.join(map(repr, APIS))}",
     "resource": "give the name of an Azure resource as a text",
     "api_version": "give 'v1' or a date such as '2025-04-01-preview'",

@@ -15,6 +15,7 @@ from workbench.checks.combined_kinds import Judged
 from workbench.dataclasses import dataclass
 from workbench.engine.checkpoint import Checkpoint, RunControl
 from workbench.engine.fork import Fork, fork_refusal, replayed, system_prompt
+from workbench.engine.media_store import MediaStore
 from workbench.engine.own_calls import OwnCalls, unseen_changes
 from workbench.engine.recorder import Recorder, TimeLimit
 from workbench.engine.turns import (
@@ -73,6 +74,7 @@ from workbench.trajectory.events import (
     ToolDefinition,
     usable,
 )
+from workbench.trajectory.media import Media
 from workbench.trajectory.system_prompt import with_instructions
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory, TrajectoryError
 
@@ -280,7 +282,7 @@ class Executor:
 
     `permission` decides about executions on servers, and each is written to the audit log first; without an `audit`,
     nothing is executed. `judge` judges conditions of mocks. `definitions` are the tools that the model is offered, by
-    default all."""
+    default all. `media` has the content of images and sounds of the run."""
 
     def __init__(
         self,
@@ -291,6 +293,7 @@ class Executor:
         audit: Audit | None,
         judge: AskJudge | None = None,
         definitions: tuple[ToolDefinition, ...] | None = None,
+        media: MediaStore | None = None,
     ) -> None:
         self._tools = tools
         self._recorder = recorder
@@ -298,6 +301,7 @@ class Executor:
         self._limit = limit
         self._audit = audit
         self._judge = judge
+        self.media = media or MediaStore()
         self._allowed: set[str] = set()
         """Tools whose further calls in this run a person has allowed."""
         self.definitions = tools.definitions if definitions is None else definitions
@@ -321,7 +325,10 @@ class Executor:
             began = self._recorder.clock()
             answer = await planned.run()
             latency_ms = self._recorder.ms_since(began)
-        result = ResultReceived(call.id, answer.content, answer.is_error, planned.source, latency_ms, answer.code)
+        answer = self.media.taken(answer)
+        result = ResultReceived(
+            *(call.id, answer.content, answer.is_error, planned.source, latency_ms, answer.code), media=answer.media
+        )
         self._recorder.emit(result)
         return result
 
@@ -461,6 +468,7 @@ class AgentLoop:
         assert own is not None
         assert origin is not None
         self._messages = origin.messages
+        self._executor.media.remember_run(fork.origin)
         for payload in replayed(fork, own.model):
             recorder.emit(payload)
         rounds = recorder.trajectory.rounds
@@ -530,7 +538,8 @@ class AgentLoop:
 
     def _request(self, turn: Turn, messages: tuple[Message, ...]) -> ModelRequest:
         system = with_instructions(self._system(turn), self._instructions)
-        return ModelRequest(self._rounds + 1, system, messages, self._executor.definitions, self._calls)
+        shown = self._executor.media.filled(messages, self._model)
+        return ModelRequest(self._rounds + 1, system, shown, self._executor.definitions, self._calls)
 
     async def _answer_calls(self, turn: Turn, answer: Round, answered: int, to_result: bool) -> bool:
         """Answer the calls of a round.
@@ -598,13 +607,14 @@ _logger = logging.getLogger(__name__)
 class RunRequest:
     """One run to make: a case under its settings on a model.
 
-    With `fork`, the run starts as another run did."""
+    With `fork`, the run starts as another run did. `images` are those of the case, with their content."""
 
     case: Case
     settings: CaseSettings
     model: str
     suite_hash: str
     fork: Fork | None = None
+    images: tuple[Media, ...] = ()
 
 
 async def run_case(
@@ -637,7 +647,8 @@ async def run_case(
     started = start(request, tools, recorder, model.seed, notices, definitions)
     try:
         async with TimeLimit(limits.timeout_s) as limit:
-            executor = Executor(tools, recorder, permission, limit, audit, judge, definitions)
+            media = MediaStore(request.images)
+            executor = Executor(tools, recorder, permission, limit, audit, judge, definitions, media)
             loop = AgentLoop(
                 request.case,
                 request.settings,

@@ -310,7 +310,7 @@ def _result(record: CallRecord, result: ResultReceived) -> Iterator[EventPayload
     A result that a person gave in place of the tool keeps that source; every other becomes `replayed`."""
     first = record.unedited or result
     source = first.source if first.source in ("edited", "skipped") else "replayed"
-    yield ResultReceived(record.call.id, first.content, first.is_error, source, first.latency_ms, first.code)
+    yield replace(first, call_id=record.call.id, source=source)
     if record.unedited is not None:
         yield _edit_of(first, EditResult(result.content, result.is_error))
 

@@ -214,6 +214,10 @@ def _reached(spec: ModelSpec) -> dict[str, JsonValue]:
     for name, settings in (("headers", spec.headers), ("query", spec.query)):
         if settings:
             reached[name] = dict(settings)
+    if spec.images is not None:
+        reached["images"] = spec.images
+    if spec.audio:
+        reached["audio"] = True
     return reached
 
 

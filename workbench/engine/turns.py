@@ -125,5 +125,7 @@ def result_messages(answer: Round) -> tuple[Message, ...]:
     for record in answer.calls_to_answer:
         result = record.result
         if result is not None:
-            messages.append(Message("tool", result.content, call_id=record.call.id, is_error=result.is_error))
+            messages.append(
+                Message("tool", result.content, (), record.call.id, is_error=result.is_error, media=result.media)
+            )
     return tuple(messages)

@@ -284,6 +284,8 @@ class ListedModel:
             "read_timeout_s": spec.read_timeout_s,
             "legacy_auth": spec.legacy_auth,
             "thoughts": spec.thoughts,
+            "images": spec.takes_images,
+            "audio": spec.audio,
             "cloud": _cloud_document(spec),
             "origin": spec.origin,
             "file": file,

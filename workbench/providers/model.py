@@ -22,6 +22,7 @@ from workbench.trajectory.events import (
     ToolDefinition,
     Usage,
 )
+from workbench.trajectory.media import Media
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +168,20 @@ def takes(model: Model, tool: ToolDefinition) -> bool:
     return tool.provider is None or (isinstance(model, TakesProviderTools) and model.takes(tool))
 
 
+@runtime_checkable
+class TakesMedia(Protocol):
+    """A model that may take images or sounds in messages."""
+
+    def takes_media(self, media: Media) -> bool:
+        """Return whether an image or a sound can be sent to the model."""
+        ...
+
+
+def takes_media(model: Model, media: Media) -> bool:
+    """Return whether an image or a sound can be sent to a model; other models read its placeholder."""
+    return isinstance(model, TakesMedia) and model.takes_media(media)
+
+
 async def http_request_of(model: Model, request: ModelRequest) -> HttpRequest | None:
     """Return the request that a model would send; `None` for a model without HTTP.
 
@@ -203,6 +218,10 @@ class ModelWithNotices:
     def takes(self, tool: ToolDefinition) -> bool:
         """Return whether a tool of providers can be offered to the model."""
         return takes(self._model, tool)
+
+    def takes_media(self, media: Media) -> bool:
+        """Return whether an image or a sound can be sent to the model."""
+        return takes_media(self._model, media)
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import ValidationError
 
 from workbench.dataclasses import dataclass, json_text
+from workbench.limits import MAX_MEDIA_BYTES
 from workbench.startup import late_pattern
 from workbench.tools.connection import first_line
 from workbench.trajectory.events import JsonValue, ServerOutput
+from workbench.trajectory.media import Media, media_of_base64, size_text
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult, ContentBlock
@@ -28,11 +30,12 @@ class ToolAnswer:
     """The answer to a tool call, as text for the model.
 
     `is_error` marks a tool error, which the model can handle; `code` is the JSON-RPC code of a call that the server
-    refused."""
+    refused. `media` are images and sounds with their data, for which placeholders stand in `content`."""
 
     content: str
     is_error: bool = False
     code: int | None = None
+    media: tuple[Media, ...] = ()
 
     @property
     def outcome(self) -> Literal["ok", "tool error"]:
@@ -69,14 +72,22 @@ class UnknownToolError(ToolsError):
 def answer_of(result: CallToolResult) -> ToolAnswer:
     """Return the content of an MCP result as text for the model.
 
-    Texts are joined by line breaks, and other blocks become short placeholders. Structured content becomes compact
-    JSON if there is no text."""
-    parts = [_text_of(block) for block in result.content]
+    Blocks are joined by line breaks. An image or a sound becomes a placeholder, and is in `media` as well if it is of a
+    kind that models take. A link to a resource becomes its name, address and description, and an embedded text stays a
+    text. Structured content becomes compact JSON if there is no text."""
+    parts: list[str] = []
+    media: list[Media] = []
+    for block in result.content:
+        if (found := _media_of(block)) is not None:
+            parts.append(found.placeholder)
+            media.append(found)
+        else:
+            parts.append(_text_of(block))
     # MCP asks servers to repeat structured content as text, so both together would be the same twice.
     has_text = any(block.type == "text" for block in result.content)
     if result.structured_content is not None and not has_text:
         parts.append(_json(result.structured_content))
-    return ToolAnswer("\n".join(parts), bool(result.is_error))
+    return ToolAnswer("\n".join(parts), bool(result.is_error), media=tuple(media))
 
 
 def error_of(error: Exception) -> ToolAnswer:
@@ -98,14 +109,36 @@ def _text_of(block: ContentBlock) -> str:
     if block.type == "text":
         return block.text
     if block.type == "image" or block.type == "audio":
-        return f"[{block.type} {block.mime_type}, {_size(block.data)} bytes]"
+        return _placeholder(block.mime_type, block.data)
     if block.type == "resource_link":
-        return f"[resource {block.uri}]"
+        link = f"[resource {block.name}: {block.uri}]"
+        if block.description:
+            return f"{link} {block.description}"
+        return link
     resource = block.resource
-    text = getattr(resource, "text", None)
-    if isinstance(text, str):
-        return text
-    return f"[resource {resource.uri}, {_size(getattr(resource, 'blob', ''))} bytes]"
+    if resource_text := getattr(resource, "text", None):
+        return str(resource_text)
+    blob = getattr(resource, "blob", None)
+    if blob is None:
+        return ""
+    return _placeholder(f"resource {resource.uri}", blob)
+
+
+def _media_of(block: ContentBlock) -> Media | None:
+    """Return the image or sound of a block; `None` if it has none of a kind that models take."""
+    if block.type == "image" or block.type == "audio":
+        return media_of_base64(block.data)
+    if block.type == "resource" and isinstance(blob := getattr(block.resource, "blob", None), str):
+        return media_of_base64(blob)
+    return None
+
+
+def _placeholder(what: str, base64_text: str) -> str:
+    """Return the text for a content that is not sent to models."""
+    size = _size(base64_text)
+    if size > MAX_MEDIA_BYTES:
+        return f"[{what}, {size_text(size)}, not sent: it {MAX_MEDIA_BYTES.exceeded()}]"
+    return f"[{what}, {size_text(size)}]"
 
 
 def _json(value: object) -> str:

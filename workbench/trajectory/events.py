@@ -14,6 +14,7 @@ from typing import Literal
 
 from workbench.dataclasses import Milliseconds, Tokens, dataclass
 from workbench.limits import MAX_JSON_LEVELS
+from workbench.trajectory.media import Media
 
 # Fields that were added later, and that few runs have: without them, lines stay as earlier versions wrote them.
 _SPARSE: Mapping[str, bool] = {"sparse": True}
@@ -93,7 +94,8 @@ class Message:
     """One message of the conversation.
 
     `tool_calls` belong to an assistant's message, `call_id` and `is_error` to a tool's. `provider_state` is data of the
-    provider's own, such as signed reasoning, which must be sent back to it unchanged with the message.
+    provider's own, such as signed reasoning, which must be sent back to it unchanged with the message. `media` are the
+    images and sounds of a user's or a tool's message, in the order of their placeholders in `content`.
     """
 
     role: Role
@@ -102,6 +104,7 @@ class Message:
     call_id: str | None = None
     is_error: bool = False
     provider_state: JsonValue = field(default=None, metadata={"stored": "carry"})
+    media: tuple[Media, ...] = field(default=(), metadata=_SPARSE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -448,7 +451,8 @@ class ExecutionProgress:
 class ResultReceived:
     """The result of a call, as the model will read it.
 
-    `code` is the error code of JSON-RPC if the server refused the call.
+    `code` is the error code of JSON-RPC if the server refused the call. `media` are images and sounds of the result;
+    only the first result of a run with some content has its data.
     """
 
     call_id: str
@@ -457,6 +461,7 @@ class ResultReceived:
     source: ResultSource
     latency_ms: Milliseconds
     code: int | None = field(default=None, metadata=_SPARSE)
+    media: tuple[Media, ...] = field(default=(), metadata=_SPARSE)
 
 
 OwnCallStage = Literal["setup", "final"]

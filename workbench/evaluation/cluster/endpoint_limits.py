@@ -87,6 +87,8 @@ _HASHED_SETTINGS = (
     "read_timeout_s",
     "legacy_auth",
     "thoughts",
+    "images",
+    "audio",
     "headers",
     "query",
     "key_command",

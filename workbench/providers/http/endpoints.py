@@ -53,6 +53,7 @@ from workbench.trajectory.events import (
     TextWasReasoning,
     ToolDefinition,
 )
+from workbench.trajectory.media import Media, size_text
 
 if TYPE_CHECKING:
     from workbench.providers.http.rate_limits import Leases
@@ -462,6 +463,12 @@ class EndpointModel:
         """Return whether a tool of providers has a form for the API of the model, or is offered by endpoints."""
         return not tool.provider or self._wire.api in tool.provider
 
+    def takes_media(self, media: Media) -> bool:
+        """Return whether the model's settings and its API take an image or a sound."""
+        if media.is_image:
+            return self.spec.takes_images
+        return self.spec.audio and self._wire.api == "chat"
+
     def turn(self) -> AbstractAsyncContextManager[None]:
         """Return the context of one request; entering it waits until the limits allow the request."""
         return self.turn_reporting(lambda _: None)
@@ -481,7 +488,7 @@ class EndpointModel:
 
         Raises ModelError."""
         client = await self._clients.client(self.spec, self.access, self._errors)
-        body = self._wire.body(request)
+        body = self._wire.body(_with_short_media(request))
         url, query = f"{client.base_url}{self._wire.path}", dict(self.spec.query)
         if client.signer is not None:
             url = client.signer.example.url
@@ -547,7 +554,8 @@ class EndpointModel:
             raise self._errors.error("answers with JSON too deeply nested: look at what the server sends") from None
         except client.errors as error:
             tool_at = partial(self._wire.tool_at, request)
-            failed = self._errors.of_exception(error, path=path, began=began, tool_at=tool_at)
+            has_media = any(message.media for message in request.messages)
+            failed = self._errors.of_exception(error, path=path, began=began, tool_at=tool_at, has_media=has_media)
             # An endpoint that asks one request to wait would refuse the others too.
             if failed.retryable and failed.retry_after_s is not None:
                 self._limiter.hold(failed.retry_after_s)
@@ -564,6 +572,15 @@ class EndpointModel:
         elif isinstance(event, AnswerFinished):
             return replace(event, waited_ms=self._flights.waited_ms(flight, event.prompt_ms))
         return event
+
+
+def _with_short_media(request: ModelRequest) -> ModelRequest:
+    """Return a request for a person, with the size of each image or sound in place of its content."""
+    messages = []
+    for message in request.messages:
+        media = [replace(each, data=f"({size_text(each.size)})") for each in message.media]
+        messages.append(replace(message, media=tuple(media)))
+    return replace(request, messages=tuple(messages))
 
 
 def _joined(first: AnswerFinished, second: AnswerFinished) -> AnswerFinished:
@@ -596,6 +613,10 @@ class ModelWithPauses:
     def takes(self, tool: ToolDefinition) -> bool:
         """Return whether a tool of providers can be offered to the model."""
         return self._model.takes(tool)
+
+    def takes_media(self, media: Media) -> bool:
+        """Return whether an image or a sound can be sent to the model."""
+        return self._model.takes_media(media)
 
     def turn(self) -> AbstractAsyncContextManager[None]:
         """Return the context of one request, which reports pauses."""

@@ -28,6 +28,8 @@ PASSING_STATUSES = frozenset({408, 409, 425, 429})
 """Statuses below 500 after which a retry may succeed."""
 TLS_WANTED = ("plain http request was sent to https", "http request to an https server")
 """Answers of web servers that expect TLS to a request without it."""
+ABOUT_MEDIA = re.compile(r"image|vision|visual|audio|modal|content.{0,40}\bstring\b", re.IGNORECASE)
+"""Words of a refusal of images or sounds. Servers of text models also complain that the content is a list."""
 QUOTA_CODES = ("insufficient_quota", "billing_hard_limit", "billing_not_active")
 """Codes with status 429 for which waiting does not help."""
 
@@ -42,6 +44,7 @@ class Refusal:
     path: str
     location: str = ""
     tool: str | None = None
+    has_media: bool = False
 
     @property
     def why(self) -> str:
@@ -63,6 +66,9 @@ class Refusal:
     def sentence(self, spec: ModelSpec) -> str:
         """Return the failure and its remedy, as the predicate of a sentence about the endpoint."""
         why = self.why
+        if self.has_media and self.status not in (401, 402, 403, 429) and ABOUT_MEDIA.search(self.body):
+            kinds = "images = false" if not spec.audio else "images = false or audio = false"
+            return f"does not take what the messages show {why}: set {kinds} for the model, or choose one that takes it"
         match self.status:
             case 401 | 403 if spec.key_command:
                 return f"does not accept the key that {spec.command_text} prints {why}: run that command in a shell"
@@ -80,6 +86,8 @@ class Refusal:
                 return f"requires payment {why}: look at the account behind the key"
             case 404 | 405:
                 return self._not_there(spec)
+            case 413 if self.has_media:
+                return f"rejects the request as too large {why}: let tools answer with smaller images"
             case 413:
                 return f"rejects the request as too large {why}: shorten the case or offer fewer tools"
             case 400 | 422 if self.tool is not None:
@@ -378,15 +386,21 @@ class EndpointErrors:
         return ModelError(sentence, retryable=error.retryable, retry_after_s=error.retry_after_s)
 
     def of_exception(
-        self, error: Exception, *, path: str, began: bool = False, tool_at: Callable[[str], str | None] = lambda _: None
+        self,
+        error: Exception,
+        *,
+        path: str,
+        began: bool = False,
+        tool_at: Callable[[str], str | None] = lambda _: None,
+        has_media: bool = False,
     ) -> ModelError:
         """Return the error for an exception of the HTTP library.
 
         `path` is that of the request; `began` is whether a part of the answer had arrived; `tool_at` returns the tool
-        that the text of an error complains about."""
+        that the text of an error complains about; `has_media` is whether the request has images or sounds."""
         for cause in causes_of(error):
             if isinstance(cause, Refused):
-                return self._of_refusal(cause, path, tool_at)
+                return self._of_refusal(cause, path, tool_at, has_media)
         broken = broken_by(error, self.spec, began=began)
         if broken is not None:
             return self.error(self.quoted(broken.sentence), retryable=broken.retryable)
@@ -422,7 +436,9 @@ class EndpointErrors:
         """Return foreign text on one line, without secrets and shortened."""
         return quoted(text, self.secrets, longest)
 
-    def _of_refusal(self, refused: Refused, path: str, tool_at: Callable[[str], str | None]) -> ModelError:
+    def _of_refusal(
+        self, refused: Refused, path: str, tool_at: Callable[[str], str | None], has_media: bool
+    ) -> ModelError:
         said = words_of(refused.body)
         tool: str | None = None
         if refused.status in (400, 422):
@@ -434,6 +450,7 @@ class EndpointErrors:
             path=path,
             location=self.quoted(shown_url(refused.headers.get("location", ""))),
             tool=tool,
+            has_media=has_media,
         )
         sentence, retryable = refusal.sentence(self.spec), refusal.is_retryable(refused.headers)
         of_cloud = refusal_of(self.spec, refused.status, refused.headers, refusal.body)

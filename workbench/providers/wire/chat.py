@@ -28,7 +28,7 @@ from workbench.providers.wire.tool_calls import (
     sent_params,
     whole_seed,
 )
-from workbench.providers.wire.wire import SseEvent, UsageCount, as_dict, dicts_in, state_of, without_fields
+from workbench.providers.wire.wire import SseEvent, UsageCount, as_dict, data_url, dicts_in, state_of, without_fields
 from workbench.trajectory.events import (
     JsonValue,
     Message,
@@ -38,6 +38,7 @@ from workbench.trajectory.events import (
     StopReason,
     ToolDefinition,
 )
+from workbench.trajectory.media import Media, text_and_media
 
 WIRE = "openai"
 
@@ -399,14 +400,47 @@ def _tool(tool: ToolDefinition, name: str) -> dict[str, Any]:
 def _messages(messages: Iterable[Message], names: ToolNames) -> Iterator[dict[str, Any]]:
     # Endpoints require the reasoning of every answer as soon as there are calls; without any, some refuse it.
     has_calls = False
+    tools: dict[str | None, str] = {}
+    shown: list[dict[str, Any]] = []
     for message in messages:
+        if message.role != "tool" and shown:
+            yield {"role": "user", "content": shown}
+            shown = []
         has_calls = has_calls or bool(message.tool_calls)
+        for call in message.tool_calls:
+            tools[call.id] = names.accepted(call.tool)
         yield _message(message, names, with_thoughts=has_calls)
+        if message.role == "tool":
+            shown += _shown(message, tools.get(message.call_id, "a tool"))
+    if shown:
+        yield {"role": "user", "content": shown}
+
+
+def _shown(message: Message, tool: str) -> Iterator[dict[str, Any]]:
+    """Yield the parts of a user's message that show the images and sounds of a result, which has room for text only."""
+    for part in text_and_media(message.content, message.media):
+        if isinstance(part, Media):
+            text = f"{part.placeholder} in the result of the call {message.call_id} of {tool}:"
+            yield {"type": "text", "text": text}
+            yield _part(part)
+
+
+def _part(part: str | Media) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    if part.is_image:
+        return {"type": "image_url", "image_url": {"url": data_url(part)}}
+    return {"type": "input_audio", "input_audio": {"data": part.data, "format": _AUDIO_FORMATS[part.media_type]}}
+
+
+_AUDIO_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
 
 
 def _message(message: Message, names: ToolNames, *, with_thoughts: bool) -> dict[str, Any]:
     if message.role == "tool":
         return {"role": "tool", "tool_call_id": message.call_id or "", "content": message.content}
+    if message.role == "user" and message.media:
+        return {"role": "user", "content": [_part(each) for each in text_and_media(message.content, message.media)]}
     if message.role == "user" or not (message.tool_calls or message.provider_state):
         return {"role": message.role, "content": message.content}
     state = state_of(message, WIRE)

@@ -60,6 +60,7 @@ from workbench.trajectory.events import (
     TextWasReasoning,
     ToolDefinition,
 )
+from workbench.trajectory.media import Media, text_and_media
 
 WIRE = "anthropic"
 
@@ -510,18 +511,33 @@ def _call_ids(message: Message) -> Iterator[str]:
         yield message.call_id
 
 
+def _content(message: Message) -> Iterator[dict[str, Any]]:
+    """Yield the texts and images of a message."""
+    for part in text_and_media(message.content, message.media):
+        if isinstance(part, Media):
+            source = {"type": "base64", "media_type": part.media_type, "data": part.data}
+            yield {"type": "image", "source": source}
+        elif part.strip():
+            yield {"type": "text", "text": part}
+
+
 def _blocks(message: Message, names: ToolNames, ids: Mapping[str, str]) -> Iterator[dict[str, Any] | None]:
     """Yield the blocks of a message, and `None` where the provider paused it."""
     if message.role == "tool":
         result: dict[str, Any] = {"type": "tool_result", "tool_use_id": ids.get(message.call_id or "", "unnamed")}
-        # The API refuses blank texts, and failures without a text.
-        if message.content.strip():
+        # The API refuses blank texts, failures without a text, and images of failures.
+        if message.media and not message.is_error:
+            result["content"] = [*_content(message)]
+        elif message.content.strip():
             result["content"] = message.content
         elif message.is_error:
             result["content"] = NO_TEXT
         if message.is_error:
             result["is_error"] = True
         yield result
+        return
+    if message.media:
+        yield from _content(message)
         return
     for part in parts_of(message, WIRE):
         match part:

@@ -47,6 +47,7 @@ from workbench.providers.wire.wire import (
     UsageCount,
     as_dict,
     call_part,
+    data_url,
     dicts_in,
     parts_of,
     provider_state,
@@ -63,6 +64,7 @@ from workbench.trajectory.events import (
     TextWasReasoning,
     ToolDefinition,
 )
+from workbench.trajectory.media import Media, text_and_media
 
 WIRE = "openai-responses"
 
@@ -470,11 +472,24 @@ def _tool(tool: ToolDefinition, name: str) -> dict[str, Any]:
     return {"type": "function", **named(tool, name), "parameters": object_schema(tool.parameters), "strict": False}
 
 
+def _content(message: Message) -> str | list[dict[str, Any]]:
+    """Return the text of a message; with images, the list of its texts and images."""
+    if not message.media:
+        return message.content
+    parts: list[dict[str, Any]] = []
+    for part in text_and_media(message.content, message.media):
+        if isinstance(part, Media):
+            parts.append({"type": "input_image", "image_url": data_url(part), "detail": "auto"})
+        else:
+            parts.append({"type": "input_text", "text": part})
+    return parts
+
+
 def _items(message: Message, names: ToolNames) -> Iterator[dict[str, Any]]:
     if message.role == "tool":
-        yield {"type": "function_call_output", "call_id": message.call_id or "", "output": message.content}
+        yield {"type": "function_call_output", "call_id": message.call_id or "", "output": _content(message)}
     elif message.role == "user":
-        yield {"type": "message", "role": "user", "content": message.content}
+        yield {"type": "message", "role": "user", "content": _content(message)}
     else:
         for part in parts_of(message, WIRE):
             match part:

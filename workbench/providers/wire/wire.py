@@ -10,6 +10,7 @@ from workbench.dataclasses import dataclass
 from workbench.limits import MAX_TOKENS
 from workbench.providers.model import AnswerFinished, ModelRequest
 from workbench.trajectory.events import JsonValue, Message, ModelEvent, ToolCall, Usage
+from workbench.trajectory.media import Media
 
 
 class SseEvent(NamedTuple):
@@ -240,6 +241,11 @@ def parts_of(message: Message, wire: str) -> Iterator[Block | TextPart | CallPar
 def _fits(parts: list[Part], content: str, call_ids: list[str]) -> bool:
     text = "".join(part.get("text", "") for part in parts)
     return text == content and [part["call"] for part in parts if "call" in part] == call_ids
+
+
+def data_url(media: Media) -> str:
+    """Return the content of an image as a URL."""
+    return f"data:{media.media_type};base64,{media.data}"
 
 
 def joined_states(first: JsonValue, second: JsonValue) -> JsonValue:

@@ -42,6 +42,7 @@ from workbench.show.views.timing import Timing
 from workbench.suite.model import Case, RepeatRule
 from workbench.suite.suite_file import LineOf, no_line
 from workbench.trajectory.events import OwnCallStage, ResultSource
+from workbench.trajectory.media import Media
 from workbench.trajectory.trajectory import CallRecord, Round
 
 
@@ -100,6 +101,16 @@ class TotalsReport(CountsReport):
     )
 
 
+class MediaReport(ReportModel):
+    """An image or a sound of a result, without its content."""
+
+    media_type: str
+    size: int = Field(description="bytes")
+    width: int | None = Field(description="pixels, null for a sound and if unknown")
+    height: int | None
+    sha256: str = Field(description="hash of the content")
+
+
 class CallReport(ReportModel):
     """A tool call as emitted, and its result."""
 
@@ -117,6 +128,7 @@ class CallReport(ReportModel):
     )
     unedited: str | None = Field(description="the original result, if a person changed it")
     unedited_is_error: bool | None = Field(description="whether the original result was a tool error")
+    media: tuple[MediaReport, ...] = Field((), description="images and sounds, for which `result` has placeholders")
 
 
 class DeviationReport(ReportModel):
@@ -601,12 +613,14 @@ def _call(record: CallRecord) -> dict[str, Any]:
         "server": record.server,
         # Keys without a value are null, so that every call has the same keys.
         **dict.fromkeys(("edited", "result", "is_error", "source", "latency_ms", "unedited", "unedited_is_error")),
+        "media": (),
     }
     if record.edited is not None:
         fields["edited"] = dict(record.edited)
     if result is not None:
         fields |= {
             "result": result.content,
+            "media": tuple(map(_media_fields, result.media)),
             "is_error": result.is_error,
             "source": result.source,
             "latency_ms": result.latency_ms,
@@ -614,6 +628,17 @@ def _call(record: CallRecord) -> dict[str, Any]:
     if unedited is not None:
         fields |= {"unedited": unedited.content, "unedited_is_error": unedited.is_error}
     return fields
+
+
+def _media_fields(media: Media) -> dict[str, Any]:
+    """Return the fields of an image or a sound; its content stays with the run."""
+    return {
+        "media_type": media.media_type,
+        "size": media.size,
+        "width": media.width,
+        "height": media.height,
+        "sha256": media.sha256,
+    }
 
 
 def case_fields(case: CaseResult) -> dict[str, Any]:

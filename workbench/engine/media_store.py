@@ -1,0 +1,91 @@
+"""The content of the images and sounds of one run, which its events hold once and its requests send each time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from workbench.limits import MAX_KEPT_MEDIA_BYTES, MAX_RUN_MEDIA_BYTES
+from workbench.providers.model import Model, takes_media
+from workbench.tools.answer import ToolAnswer, ToolsError
+from workbench.trajectory.events import Message
+from workbench.trajectory.media import Media
+from workbench.trajectory.trajectory import Trajectory
+
+
+class MediaLostError(ToolsError):
+    """A message has an image or a sound whose content is not known in this run."""
+
+
+class MediaStore:
+    """The content of the images and sounds of one run, by their hashes."""
+
+    def __init__(self, of_case: Iterable[Media] = ()) -> None:
+        self._data: dict[str, str] = {}
+        self._held = self._kept = 0
+        """The bytes of all content, and of that in events."""
+        self.remember(of_case)
+
+    def remember(self, media: Iterable[Media]) -> None:
+        """Keep the content of images and sounds that the events of this run do not have to hold."""
+        for each in media:
+            if each.data and each.sha256 not in self._data:
+                self._data[each.sha256] = each.data
+                self._held += each.size
+
+    def remember_run(self, origin: Trajectory) -> None:
+        """Keep the content in the results of a run that is forked."""
+        for round_ in origin.rounds:
+            for answer in (*round_.superseded, round_):
+                for call in answer.calls:
+                    if call.result is not None:
+                        self.remember(call.result.media)
+
+    def taken(self, answer: ToolAnswer) -> ToolAnswer:
+        """Return a tool's answer as the event of its result holds it.
+
+        Content that an earlier event has, and content above the limit of what is kept, is left out. What exceeds the
+        limit of a run is not sent, and its placeholder says so."""
+        content, media = answer.content, []
+        for each in answer.media:
+            if each.sha256 in self._data:
+                media.append(each.without_data)
+            elif self._held + each.size > MAX_RUN_MEDIA_BYTES:
+                refused = f"{each.placeholder[:-1]}, not sent: {MAX_RUN_MEDIA_BYTES.exceeded()}]"
+                content = content.replace(each.placeholder, refused, 1)
+            else:
+                self.remember((each,))
+                media.append(self._as_kept(each))
+        return replace(answer, content=content, media=tuple(media))
+
+    def filled(self, messages: tuple[Message, ...], model: Model) -> tuple[Message, ...]:
+        """Return messages with the content of what a model takes, and without the images and sounds that it does not.
+
+        Raises MediaLostError."""
+        return tuple([self._filled(message, model) for message in messages])
+
+    def _filled(self, message: Message, model: Model) -> Message:
+        if not message.media:
+            return message
+        media = []
+        for each in message.media:
+            if takes_media(model, each):
+                if each.sha256 not in self._data:
+                    raise MediaLostError(_lost(each))
+                media.append(replace(each, data=self._data[each.sha256]))
+        return replace(message, media=tuple(media))
+
+    def _as_kept(self, media: Media) -> Media:
+        if self._kept + media.size > MAX_KEPT_MEDIA_BYTES:
+            return media.without_data
+        self._kept += media.size
+        return media
+
+
+def _lost(media: Media) -> str:
+    if media.file:
+        return (
+            f"{media.file} {media.placeholder} of the run that is forked is not there as it was: bring the file back, "
+            "or run the case again"
+        )
+    return f"{media.placeholder} of the run that is forked is not kept: {MAX_KEPT_MEDIA_BYTES.reached()}"
