@@ -110,7 +110,7 @@ async def test_a_server_that_dies_again_and_again_stays_down_until_the_next_batc
     await server.start()
     for _ in range(4):
         await crash(server)
-    stays = DIED + "; it was started again 3 times in this batch, and stays down"
+    stays = DIED + "; it has failed 4 times in this batch, and stays down"
     for _ in range(2):
         with pytest.raises(ServerError, match=stays) as caught:
             await RunServer(server).call("add", ADD)

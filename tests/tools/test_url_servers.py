@@ -23,7 +23,7 @@ from tests.tools.web import ALL_SPEAK, Shared, Speaks, hosted
 from workbench.config.program import Program
 from workbench.suite.model import Server
 from workbench.tools.answer import ServerError, ToolAnswer
-from workbench.tools.mcp_server import McpServer
+from workbench.tools.mcp_server import McpServer, RunServer
 from workbench.tools.pool import ServerPool
 
 ADD = {"a": 1, "b": 2}
@@ -131,6 +131,20 @@ async def test_a_server_that_was_started_again_gets_a_new_session(pool: ServerPo
             assert await server.call("add", ADD) == ToolAnswer("3")
             assert server.down is None
             assert await start(pool, web.definition()) is server
+
+
+async def test_a_lost_server_has_some_time_to_come_back(program: Program) -> None:
+    pool = ServerPool(program, replace(QUICK, return_s=60))
+    with hosted("sdk_workshop", "old") as web:
+        server = await start(pool, web.definition())
+        web.kill()
+        with pytest.raises(ServerError, match="server 'hosted'"):
+            await server.call("add", ADD)
+        waiting = [asyncio.create_task(RunServer(server).call("add", ADD)) for _ in range(3)]
+        await becomes_true(lambda: server.renewal is not None)
+        with hosted("sdk_workshop", "old", web.port):
+            assert await asyncio.gather(*waiting) == [ToolAnswer("3")] * 3
+            await pool.close()
 
 
 @pytest.mark.parametrize("status", first_of([405, 404], 1))

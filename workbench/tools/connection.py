@@ -76,7 +76,8 @@ class TimeLimits:
     `download_s`. `call_s` is for one call, and counts anew with each report of progress. `polite_s` is for ending after
     its input was closed, and `terminate_s` for ending after SIGTERM. `probe_s` is for answering `server/discover` once
     the question is read, and `greeting_s` then for answering `initialize`. `rollback_s` is for a package manager that
-    takes back a download after SIGTERM."""
+    takes back a download after SIGTERM. `return_s` is for a lost server behind a URL, which somebody else starts again,
+    to be reachable."""
 
     start_s: float = 60.0
     call_s: float = 60.0
@@ -86,6 +87,7 @@ class TimeLimits:
     greeting_s: float = 3.0
     download_s: float = 300.0
     rollback_s: float = 20.0
+    return_s: float = 20.0
 
     @property
     def close_s(self) -> float:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
@@ -20,6 +21,9 @@ from workbench.trajectory.events import JsonValue, ServerOutput, ToolDefinition
 
 MAX_RESTARTS = 3
 """How often a server that dies is started again in one batch."""
+
+_FIRST_PAUSE_S, _LAST_PAUSE_S = 0.25, 1.0
+"""The first and the longest pause between two attempts to reach a lost server behind a URL."""
 
 _STEADY_CALLS = 10
 """The answers after which the death of a server is a bad moment, and no habit that counts."""
@@ -161,7 +165,8 @@ class McpServer:
         A server that cannot be asked for the newest protocol is started once more with `initialize` as the first
         message. Raises ServerError if the server cannot be reached, does not answer in time, or its listing does not
         end."""
-        await self._begin(self._session)
+        with self._announced() as launched:
+            await self._begin(self._session, launched)
         self._tools, self._instructions = self._session.listed, self._session.instructions
         self._is_up = True
 
@@ -217,8 +222,9 @@ class McpServer:
         await self.ready()
         return self._session
 
-    async def _begin(self, session: Session) -> None:
-        """Start a session, or the one that takes its place because the server wants `initialize` first."""
+    @contextmanager
+    def _announced(self) -> Iterator[Callable[[], object]]:
+        """Report a start, and yield a function to call when the server has been downloaded."""
         self.began_s = time.monotonic()
         self._start.set()
         self._start = asyncio.Event()
@@ -229,20 +235,24 @@ class McpServer:
                 self._launched.set()
                 launched()
 
-            try:
-                await session.start(tell_launched)
-            except ServerError:
-                if not session.wants_initialize or self._closed:
-                    raise
-                self.protocol = "legacy"
-                second = self._session = self._next_session()
-                self._sessions.remove(session)
-                await second.start(tell_launched)
-                happened = "ended"
-                if session.was_silent:
-                    happened = "said nothing more"
-                self._note_wait(f"{happened} after the question server/discover, and was started once more without it")
-                return
+            yield tell_launched
+
+    async def _begin(self, session: Session, launched: Callable[[], object]) -> None:
+        """Start a session, or the one that takes its place because the server wants `initialize` first."""
+        try:
+            await session.start(launched)
+        except ServerError:
+            if not session.wants_initialize or self._closed:
+                raise
+            second = self._session = self._next_session("legacy")
+            self._sessions.remove(session)
+            await second.start(launched)
+            self.protocol = "legacy"
+            happened = "ended"
+            if session.was_silent:
+                happened = "said nothing more"
+            self._note_wait(f"{happened} after the question server/discover, and was started once more without it")
+            return
         if session.was_silent:
             self.protocol = "legacy"
             waited = seconds_text(self._limits.probe_s)
@@ -257,18 +267,36 @@ class McpServer:
             if old.answered >= _STEADY_CALLS:
                 self._restarts = 0
             if self._restarts >= MAX_RESTARTS:
-                stays = f"it was started again {counted(MAX_RESTARTS, 'time')} in this batch, and stays down"
+                stays = f"it has failed {counted(1 + MAX_RESTARTS, 'time')} in this batch, and stays down"
                 raise ServerError(f"{old.down}; {stays}", old.output)
             self._restarts += 1
             notice, output = f"{old.down}, and was started again", old.output
             if old.told:
                 output = None
-        new = self._session = self._next_session()
-        self._retire(old)
-        await self._begin(new)
+        with self._announced() as launched:
+            await self._replace(launched)
         self._news.append(News(notice, output))
         self._lists_others = self._difference()
         await self._tell_relisted()
+
+    async def _replace(self, launched: Callable[[], object]) -> None:
+        """Start a new session in place of the present one; a server behind a URL has some time to come back."""
+        clock = asyncio.get_running_loop().time
+        deadline, pause_s = clock(), _FIRST_PAUSE_S
+        if self._server.url is not None:
+            deadline += self._limits.return_s
+        while True:
+            self._retire(self._session)
+            self._session = self._next_session()
+            try:
+                await self._begin(self._session, launched)
+            except ServerError:
+                if self._closed or clock() + pause_s > deadline:
+                    raise
+            else:
+                return
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LAST_PAUSE_S)
 
     def _difference(self) -> str | None:
         """Return a notice that the server lists something else since it was started again, `None` if it does not."""
@@ -297,10 +325,10 @@ class McpServer:
 
         retirement.add_done_callback(over)
 
-    def _next_session(self) -> Session:
+    def _next_session(self, protocol: ServerProtocol | None = None) -> Session:
         connection = self._connect()
         handshake = None
-        if self.protocol == "auto":
+        if (protocol or self.protocol) == "auto":
             handshake = Handshake(connection, self._limits)
         session = Session(
             self._server, connection, handshake, self._launcher, self._secrets, self._limits, self._tell_relisted
