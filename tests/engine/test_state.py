@@ -132,11 +132,18 @@ CASE = """
 name = "Pay"
 user = "Pay A17."
 offer = ["get_order", "pay_order"]
+{limits}
 [[cases.setup]]
 tool = "open_order"
 args = {{ id = "A17" }}
 {final}
 """
+
+
+def case_with(final: str, limits: str = "") -> str:
+    return CASE.format(final=final, limits=limits)
+
+
 STATE = (
     '[[cases.final.state]]\ntool = "get_order"\nargs = { id = "A17" }\nresult = { has_fields = { status = "paid" } }\n'
 )
@@ -158,10 +165,12 @@ PAID = ("pay_order", {"id": "A17"})
 LOOKED = ("get_order", {"id": "A17"})
 
 
-def shop(folder: Path, final: str, *calls: tuple[str, dict[str, Any]], text: str = SHOP, **options: Any) -> Any:
+def shop(
+    folder: Path, final: str, *calls: tuple[str, dict[str, Any]], text: str = SHOP, limits: str = "", **options: Any
+) -> Any:
     (folder / "shop.py").write_text(SHOP_CODE)
     path = folder / "shop.toml"
-    path.write_text(text + CASE.format(final=final))
+    path.write_text(text + case_with(final, limits))
     report = workbench.evaluate(path, model=model_of(*calls), approve=workbench.ALL, **options)
     (result,) = report.results
     return result
@@ -212,7 +221,20 @@ def test_a_state_that_nothing_can_tell_is_an_error(tmp_path: Path) -> None:
     unmocked = SHOP.replace('[[mocks]]\ntool = "get_order"\npython = "shop:get"\n', "")
     result = shop(tmp_path, STATE, PAID, text=unmocked)
     assert result.status == "error"
-    assert "final.state[0], get_order, is answered neither by a mock nor by a server" in result.error
+    assert "final.state[0], get_order, failed: neither a mock nor a server answers it" in result.error
+
+
+def test_a_function_of_setup_that_does_not_exist_is_named_with_its_call(tmp_path: Path) -> None:
+    result = shop(tmp_path, STATE, PAID, text=SHOP.replace("shop:open_order", "shop:opened"))
+    assert result.status == "error"
+    assert "setup[0], open_order, failed: shop:opened cannot be loaded" in result.error
+
+
+def test_a_call_of_setup_that_does_not_end_is_given_up(tmp_path: Path) -> None:
+    slow = SHOP.replace('python = "shop:open_order"', 'result = "opened"\ndelay_ms = 60000')
+    result = shop(tmp_path, STATE, PAID, text=slow, limits="limits = { timeout_s = 0.05 }")
+    assert result.status == "error"
+    assert "setup[0], open_order, failed: no answer within 0.05 s" in result.error
 
 
 @pytest.mark.parametrize(
@@ -228,7 +250,7 @@ def test_a_recorded_run_is_graded_again_by_what_its_tools_said_then(
     tmp_path: Path, final: str, code: int, says: str
 ) -> None:
     shop(tmp_path, STATE, PAID, record=tmp_path / "runs")
-    (tmp_path / "shop.toml").write_text(SHOP + CASE.format(final=final))
+    (tmp_path / "shop.toml").write_text(SHOP + case_with(final))
     done = Program(tmp_path).run("grade", "runs", "--suite", "shop.toml")
     assert (done.returncode, says in done.stdout + done.stderr) == (code, True), done.stdout + done.stderr
 
@@ -255,23 +277,23 @@ final = {{ state = [{{ tool = "get_order", result = 1 }}] }}
         (SERVERS.format(state=""), "servers[0].state", "its state is that of all runs together"),
         (SERVERS.format(state='state = "run"'), "", ""),
         (SERVERS.format(state="") + '[[mocks]]\ntool = "get_order"\nresult = 1\n', "tool", "says the same whatever"),
-        (SHOP + CASE.format(final=STATE), "", ""),
+        (SHOP + case_with(STATE), "", ""),
         (
             SHOP.replace(":get", ':get"\nstate = "batch')
             .replace(":pay", ':pay"\nstate = "batch')
             .replace(":open_order", ':open_order"\nstate = "batch')
-            + CASE.format(final=STATE),
+            + case_with(STATE),
             "mocks[0].state",
             "its state is that of all runs together",
         ),
         (SERVERS.format(state='state = "each"'), "servers[0].state", 'must be `run` or `batch`, not the text "each"'),
-        (SHOP + CASE.format(final="[cases.final]"), "final", "`final` needs `changes` or `state`"),
-        (SHOP + CASE.format(final='[cases.final]\nreaders = ["x"]\nstate = []'), "readers", "needs `changes`"),
-        (SHOP + CASE.format(final=STATE.replace("paid", 'paid", goal = "x')), "", ""),
-        (SHOP + CASE.format(final=STATE + "weight = 1"), "weight", "unknown key `weight` in a final state"),
-        (SHOP + CASE.format(final=STATE.replace("{ has", "{ weight = 1, has")), "weight", "has no meaning in `final`"),
-        (SHOP + CASE.format(final="[cases.final]\nsays = ['x']\nchanges = []"), "says", "unknown key `says`"),
-        (SHOP + CASE.format(final=STATE.replace('"get_order"', '"got_order"')), "tool", "calls 'got_order', but there"),
+        (SHOP + case_with("[cases.final]"), "final", "`final` needs `changes` or `state`"),
+        (SHOP + case_with('[cases.final]\nreaders = ["x"]\nstate = []'), "readers", "needs `changes`"),
+        (SHOP + case_with(STATE.replace("paid", 'paid", goal = "x')), "", ""),
+        (SHOP + case_with(STATE + "weight = 1"), "weight", "unknown key `weight` in a final state"),
+        (SHOP + case_with(STATE.replace("{ has", "{ weight = 1, has")), "weight", "has no meaning in `final`"),
+        (SHOP + case_with("[cases.final]\nsays = ['x']\nchanges = []"), "says", "unknown key `says`"),
+        (SHOP + case_with(STATE.replace('"get_order"', '"got_order"')), "tool", "calls 'got_order', but there"),
     ],
 )
 def test_a_suite_is_told_what_is_wrong_or_shared(text: str, place: str, message: str) -> None:
@@ -294,7 +316,7 @@ def test_a_variant_that_renames_tools_renames_them_in_setup_and_final(tmp_path: 
     final = ONE_CHANGE + STATE
     (tmp_path / "shop.py").write_text(SHOP_CODE.replace('"id"', '"order"'))
     path = tmp_path / "shop.toml"
-    path.write_text(SHOP + RENAMED + CASE.format(final=final))
+    path.write_text(SHOP + RENAMED + case_with(final))
     settling = model_of(("settle", {"order": "A17"}))
     report = workbench.evaluate(path, model=settling, variants=["renamed"], approve=workbench.ALL)
     renamed = report.results[-1]
@@ -314,7 +336,7 @@ def test_a_variant_that_renames_tools_renames_them_in_setup_and_final(tmp_path: 
 def test_another_setup_is_another_question_and_another_final_another_verdict(
     before: str, after: str, asked_alike: bool, graded: bool
 ) -> None:
-    text = SHOP + CASE.format(final=STATE)
+    text = SHOP + case_with(STATE)
     file = parse_suite(text, Path("shop.toml"))
     (run,) = plan_runs([file], models=("offline",))
     assert before in text

@@ -43,7 +43,7 @@ class OwnCalls:
     """The calls that a case makes itself, against the tools of one run.
 
     They were approved with the suite, so nobody is asked for permission; executions are in the audit log. `timeout_s`
-    limits `setup` and `final`, each by itself."""
+    limits each call."""
 
     def __init__(
         self,
@@ -76,33 +76,30 @@ class OwnCalls:
 
     async def _make_all(self, stage: OwnCallStage, key: str, calls: Sequence[SetupCall | FinalState]) -> None:
         for number, call in enumerate(calls):
-            where = f"{key}[{number}], {call.tool},"
+            where = f"{key}[{number}], {call.tool}, failed"
             try:
                 async with TimeLimit(self._timeout_s) as limit:
-                    await self._make(stage, ToolCall(f"{stage}-{number}", call.tool, dict(call.args)), where, limit)
+                    await self._make(stage, ToolCall(f"{stage}-{number}", call.tool, dict(call.args)), limit)
             except TimeoutError:
-                late = f"{where} did not end within {seconds_text(self._timeout_s)}"
-                raise ToolsError(f"{late}: raise limits.timeout_s to wait longer") from None
+                late = f"no answer within {seconds_text(self._timeout_s)}, raise limits.timeout_s to wait longer"
+                raise ToolsError(f"{where}: {late}") from None
             except ServerError as error:
-                raise ServerError(f"{where} failed: {error}", error.output) from error
+                raise ServerError(f"{where}: {error}", error.output) from error
+            except ToolsError as error:
+                raise ToolsError(f"{where}: {error}") from error
 
-    async def _make(self, stage: OwnCallStage, call: ToolCall, where: str, limit: TimeLimit) -> None:
+    async def _make(self, stage: OwnCallStage, call: ToolCall, limit: TimeLimit) -> None:
         async def judged(check: Judged, value: JsonValue) -> CheckVerdict:
             assert self._judge is not None
             # The judge has a time limit of its own.
             async with limit.suspended():
                 return await self._judge(check, value)
 
-        try:
-            planned = await self._tools.plan_own(call, judge=judged if self._judge else None)
-        except ServerError:
-            raise
-        except ToolsError as error:
-            raise ToolsError(f"{where} cannot be made: {error}") from error
+        planned = await self._tools.plan_own(call, judge=judged if self._judge else None)
         if stage == "final" and planned.source == "default":
             raise ToolsError(
-                f"{where} is answered neither by a mock nor by a server, so nothing says what the state is: mock the "
-                "tool, or execute it (execute = true, --execute)"
+                "neither a mock nor a server answers it, so nothing says what the state is; mock the tool, or execute "
+                "it (execute = true, --execute)"
             )
         began = self._recorder.clock()
         answer = await self._answer(call, planned)
@@ -117,7 +114,7 @@ class OwnCalls:
             text = " ".join(answer.content.split())
             if len(text) > _MAX_SHOWN:
                 text = f"{text[:_MAX_SHOWN]} …"
-            raise ToolsError(f"{where} failed: {text}")
+            raise ToolsError(text)
 
     async def _answer(self, call: ToolCall, planned: PlannedAnswer) -> ToolAnswer:
         if planned.source != "server" or planned.server is None:
