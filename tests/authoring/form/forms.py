@@ -103,6 +103,10 @@ maximum = 100
 name = "lock_door"
 parameters = '{"type": "object", "properties": {"door": {"type": ["string", "null"], "default": null}}}'
 
+[[provider_tools]]
+name = "web_search"
+messages = { type = "web_search_20250305", name = "web_search" }
+
 [[mocks]]
 tool = "set_lights"
 result = { ok = true }

@@ -92,7 +92,7 @@ def test_a_call_is_added_behind_the_cursor_and_filled_in_from_its_schema() -> No
 def test_the_tools_that_can_be_called_are_suggested() -> None:
     found = adding(FORMS[0], row_named(FORMS[0], "ordered"))
     assert isinstance(found, Adding)
-    assert [one.text for one in found.suggest("")] == ["set_lights", "lock_door", "*"]
+    assert [one.text for one in found.suggest("")] == ["set_lights", "lock_door", "web_search", "*"]
 
 
 def test_an_argument_is_added_once() -> None:
@@ -173,6 +173,12 @@ def test_an_aggregate_is_added_by_its_name() -> None:
     edit = add(FORMS[None], ("aggregates", 0), "Careful")
     assert edit.summary == "the aggregate Careful added"
     assert at(edit, "aggregates", 1) == {"name": "Careful"}
+
+
+def test_a_provider_tool_is_added_by_its_name() -> None:
+    edit = add(FORMS[None], ("provider_tools", 0), "code_execution")
+    assert edit.summary == "the provider tool code_execution added"
+    assert at(edit, "provider_tools", 1) == {"name": "code_execution"}
 
 
 def test_where_nothing_can_be_added_the_lists_that_are_there_are_named() -> None:

@@ -133,7 +133,7 @@ _ITEMS = {
     "steps": "the step",
     "servers": "the server",
     "tools": "the tool",
-    "provider_tools": "the tool of providers",
+    "provider_tools": "the provider tool",
     "aggregates": "the aggregate",
     "variants": "the variant",
     "changes": "the change of",

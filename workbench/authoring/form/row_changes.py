@@ -101,7 +101,7 @@ CALL_LISTS = ("ordered", "unordered", "disallowed")
 _NAMED = {
     "servers": "server",
     "tools": "tool",
-    "provider_tools": "tool of providers",
+    "provider_tools": "provider tool",
     "aggregates": "aggregate",
     "variants": "variant",
 }
