@@ -390,7 +390,8 @@ def _plain(value: object) -> dict[str, Any]:
         stored = {}
         for field in fields(value):
             item = getattr(value, field.name)
-            if item or not field.metadata.get("sparse", False):
+            # An empty object is a value of its own, unlike an empty list.
+            if item or isinstance(item, Mapping) or not field.metadata.get("sparse", False):
                 stored[stored_name(field)] = item
         return stored
     if isinstance(value, Mapping):

@@ -111,6 +111,18 @@ def test_one_suite_offers_a_tool_in_the_form_of_each_api_and_expects_it_by_name(
     assert [each.tool for each in again.results[0].trajectory.calls] == ["web_search", "get_weather"]
 
 
+def test_a_tool_without_any_form_is_offered_by_the_endpoint_itself(suite: Path) -> None:
+    lines = [line for line in SUITE.split("\n") if not line.startswith(("messages =", "responses ="))]
+    suite.write_text("\n".join(lines), encoding="utf-8")
+    answers = [searched("anthropic"), said("anthropic", "It is fine.")]
+    report, (first, _) = evaluated(suite.parent, "anthropic", answers, record=suite.parent / "runs")
+    assert report.passed, report.text()
+    assert [tool["name"] for tool in first["tools"]] == ["get_weather"]
+    again = workbench.evaluate(suite, model=f"replay:{suite.parent / 'runs'}", approve=workbench.ALL)
+    assert again.passed, again.text()
+    assert again.results[0].trajectory.offered == report.results[0].trajectory.offered
+
+
 def test_a_search_with_other_arguments_fails_as_any_call_does(suite: Path) -> None:
     suite.write_text(SUITE.replace('query = "oslo"', 'query = "bergen"'), encoding="utf-8")
     report, _ = evaluated(suite.parent, "anthropic", [searched("anthropic"), said("anthropic", "It is fine.")])

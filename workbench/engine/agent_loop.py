@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from typing import Literal
@@ -641,8 +641,8 @@ async def run_case(
     `error` or `timed out` and are not raised.
     """
     limits = request.settings.limits
-    definitions = tuple([tool for tool in tools.definitions if takes(model, tool)])
-    notices = (*model.notices, *tools.notices, *_not_taken(model, tools.definitions))
+    definitions = tuple([tool for tool in tools.definitions if _is_offered(tool, model, tools)])
+    notices = (*model.notices, *tools.notices, *_not_offered(model, tools))
     notices += unseen_changes(request.fork, tools)
     started = start(request, tools, recorder, model.seed, notices, definitions)
     try:
@@ -692,11 +692,19 @@ async def run_case(
     return recorder.trajectory
 
 
-def _not_taken(model: Model, tools: Iterable[ToolDefinition]) -> Iterator[str]:
+def _is_offered(tool: ToolDefinition, model: Model, tools: Toolbox) -> bool:
+    return takes(model, tool, trusted=tool.name not in tools.withheld)
+
+
+def _not_offered(model: Model, tools: Toolbox) -> Iterator[str]:
     """Yield a notice for each tool of providers that the model is not offered."""
-    for tool in tools:
-        if not takes(model, tool):
-            apis = ", ".join(tool.provider or ()) or "no API"
+    for tool in tools.definitions:
+        if _is_offered(tool, model, tools):
+            continue
+        if takes(model, tool):
+            yield f"{tool.name} is not offered: the suite is not trusted to let a provider run it"
+        else:
+            apis = ", ".join(tool.provider or ()) or "models behind endpoints"
             yield f"{tool.name} is not offered to {model.name}: `provider_tools` has it for {apis} alone"
 
 

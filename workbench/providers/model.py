@@ -158,14 +158,16 @@ class OverHttp(Protocol):
 class TakesProviderTools(Protocol):
     """A model that may run tools of its provider."""
 
-    def takes(self, tool: ToolDefinition) -> bool:
-        """Return whether a tool of providers can be offered to the model."""
+    def takes(self, tool: ToolDefinition, *, trusted: bool) -> bool:
+        """Return whether a tool of providers can be offered to the model; `trusted` is whether one may run it."""
         ...
 
 
-def takes(model: Model, tool: ToolDefinition) -> bool:
-    """Return whether a tool can be offered to a model: one of providers only to a model of an API that has it."""
-    return tool.provider is None or (isinstance(model, TakesProviderTools) and model.takes(tool))
+def takes(model: Model, tool: ToolDefinition, *, trusted: bool = True) -> bool:
+    """Return whether a tool can be offered to a model: one of providers only to a model of an API that has it.
+
+    `trusted` is whether providers may run the tool."""
+    return tool.provider is None or (isinstance(model, TakesProviderTools) and model.takes(tool, trusted=trusted))
 
 
 @runtime_checkable
@@ -215,9 +217,9 @@ class ModelWithNotices:
         """Return the HTTP request that the model would send."""
         return await http_request_of(self._model, request)
 
-    def takes(self, tool: ToolDefinition) -> bool:
+    def takes(self, tool: ToolDefinition, *, trusted: bool) -> bool:
         """Return whether a tool of providers can be offered to the model."""
-        return takes(self._model, tool)
+        return takes(self._model, tool, trusted=trusted)
 
     def takes_media(self, media: Media) -> bool:
         """Return whether an image or a sound can be sent to the model."""

@@ -92,8 +92,8 @@ class ReplayModel:
     async def start(self) -> None:
         """Do nothing: playing needs no preparation."""
 
-    def takes(self, tool: ToolDefinition) -> bool:
-        """Return true: the recorded model had the tool or not."""
+    def takes(self, tool: ToolDefinition, *, trusted: bool) -> bool:
+        """Return true: nothing is sent to a provider."""
         return True
 
     def turn(self) -> AbstractAsyncContextManager[None]:

@@ -166,11 +166,8 @@ class ServerPool:
         functions = shared.for_run(modules)
         mocks = Mocks(case.mocks, suite.mocks, functions)
         tools = offered(definitions, suite, case)
-        withheld = _withheld(suite, grant)
-        if withheld:
-            names = [tool.name for tool in tools if tool.provider in withheld]
-            tools = [tool for tool in tools if tool.provider not in withheld]
-            notices += [f"{name} is not offered: the suite is not trusted to let a provider run it" for name in names]
+        forms = _withheld(suite, grant)
+        withheld = [tool.name for tool in tools if tool.provider in forms]
         if case.offer is not None:
             # A case that chooses its tools, and none of a server's, goes without the server.
             present = {tool.server for tool in tools}
@@ -194,6 +191,7 @@ class ServerPool:
             changes,
             close=close,
             known=known,
+            withheld=withheld,
             instructions=sent,
             owns_state=bool(modules) or any(execute and server.state == "run" for server in suite.servers),
         )

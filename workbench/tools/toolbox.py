@@ -116,9 +116,12 @@ class Toolbox:
         known: Sequence[ToolDefinition] = (),
         instructions: tuple[ServerInstructions, ...] = (),
         owns_state: bool = False,
+        withheld: Sequence[str] = (),
     ) -> None:
         self.owns_state = owns_state
         """Whether the run has servers, or modules of mocks, of its own, which begin anew with it."""
+        self.withheld = frozenset(withheld)
+        """Tools that no provider may run, because the suite is not trusted to."""
         self.instructions = instructions
         """The instructions of its servers that are sent."""
         self.close = close
@@ -146,8 +149,7 @@ class Toolbox:
             return _ready("default", ToolAnswer(f"The arguments are not a JSON object: {call.problem}", is_error=True))
         tool = self._offered.get(call.tool)
         if tool is not None and tool.provider is not None:
-            unanswered = f"{call.tool} is a tool of the provider, which did not run it."
-            return _ready("default", ToolAnswer(unanswered, is_error=True))
+            return _not_run_by_provider(call.tool)
         if step_mock is not None:
             return _ready("step mock", mock_answer(step_mock, call.arguments))
         if call.tool not in self._offered:
@@ -163,6 +165,8 @@ class Toolbox:
         return await self._planned(call, judge)
 
     async def _planned(self, call: ToolCall, judge: AskJudge | None) -> PlannedAnswer:
+        if self._known[call.tool].provider is not None:
+            return _not_run_by_provider(call.tool)
         mocked = await self._mocks.plan(call, judge)
         if mocked is not None:
             return mocked
@@ -185,6 +189,11 @@ class Toolbox:
         No judge and no function is called. Raises ToolsError if a mock's condition cannot be evaluated."""
         if step_mock is None and call.tool in self._offered and call.problem is None:
             self._mocks.count(call, answer)
+
+
+def _not_run_by_provider(tool: str) -> PlannedAnswer:
+    unanswered = f"{tool} is a tool of the provider, which did not run it."
+    return _ready("default", ToolAnswer(unanswered, is_error=True))
 
 
 def _refusal_of(tool: ToolDefinition, call: ToolCall) -> ToolAnswer | None:

@@ -459,9 +459,9 @@ class EndpointModel:
         if self._slots.is_llama_cpp:
             self._wire.expect_llama_cpp()
 
-    def takes(self, tool: ToolDefinition) -> bool:
+    def takes(self, tool: ToolDefinition, *, trusted: bool) -> bool:
         """Return whether a tool of providers has a form for the API of the model, or is offered by endpoints."""
-        return not tool.provider or self._wire.api in tool.provider
+        return trusted and (not tool.provider or self._wire.api in tool.provider)
 
     def takes_media(self, media: Media) -> bool:
         """Return whether the model's settings and its API take an image or a sound."""
@@ -610,9 +610,9 @@ class ModelWithPauses:
         """Start the model."""
         await self._model.start()
 
-    def takes(self, tool: ToolDefinition) -> bool:
+    def takes(self, tool: ToolDefinition, *, trusted: bool) -> bool:
         """Return whether a tool of providers can be offered to the model."""
-        return self._model.takes(tool)
+        return self._model.takes(tool, trusted=trusted)
 
     def takes_media(self, media: Media) -> bool:
         """Return whether an image or a sound can be sent to the model."""
