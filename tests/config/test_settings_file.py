@@ -114,9 +114,11 @@ def test_a_file_that_cannot_be_used(tmp_path: Path, text: str, said: str) -> Non
 
 
 def test_a_file_that_is_not_utf8(tmp_path: Path) -> None:
-    (tmp_path / "workbench.toml").write_bytes(b"\xff")
-    with pytest.raises(ConfigError, match="is not UTF-8"):
-        read_settings(tmp_path / "workbench.toml", "user")
+    file = tmp_path / "workbench.toml"
+    for content, said in ((b"\n\xff", ":2: is not UTF-8: the byte 0xff"), ("".encode("utf-16"), ":1: is UTF-16, not ")):
+        file.write_bytes(content)
+        with pytest.raises(ConfigError, match=said):
+            read_settings(file, "user")
 
 
 def test_all_problems_are_told_each_with_its_line(tmp_path: Path) -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.dataclasses import dataclass
+from workbench.encoding import toml_of
 from workbench.grading.status import Status
 from workbench.history.database import Say
 from workbench.history.history import History
 from workbench.history.records import RunRow, SuiteRef
-from workbench.suite.encoding import toml_of
 from workbench.suite.model import derived_id
 from workbench.suite.suite_file import SuiteFile
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from workbench.dataclasses import dataclass
-from workbench.suite.encoding import BYTE_ORDER_MARK
+from workbench.encoding import BYTE_ORDER_MARK
 from workbench.suite.model import EXPECTATIONS, Case, derived_id
 from workbench.suite.problems import Problem, is_within, written
 from workbench.suite.render import Table

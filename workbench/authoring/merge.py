@@ -18,8 +18,8 @@ from typing import Literal, TypeAlias, TypeVar
 from workbench.authoring.document import Document
 from workbench.authoring.form.typed import without_keys
 from workbench.dataclasses import dataclass
+from workbench.encoding import BYTE_ORDER_MARK
 from workbench.numerals import counted
-from workbench.suite.encoding import BYTE_ORDER_MARK
 from workbench.suite.problems import tables
 from workbench.suite.render import Table
 from workbench.suite.sameness import same

@@ -24,6 +24,7 @@ if executes(__name__):
     from workbench.cli.report_output import Output
     from workbench.config.models import ConfigError
     from workbench.config.secrets import Secrets
+    from workbench.encoding import toml_of
     from workbench.engine.plan import plan_runs
     from workbench.evaluation.options import RunOptions
     from workbench.evaluation.plan import Plan
@@ -37,7 +38,6 @@ if executes(__name__):
     from workbench.show.report_files import why_not_writable, write_report
     from workbench.show.views.values import estimate_text
     from workbench.show.visible import one_line, visible
-    from workbench.suite.encoding import toml_of
     from workbench.suite.model import Case
     from workbench.suite.render import suite_text
     from workbench.suite.suite_file import SuiteFile, parse_suite

@@ -18,10 +18,10 @@ from workbench.checks.check import asks_for_run
 from workbench.config.secret_forms import LOOKS_BACK
 from workbench.config.secrets import Finder, Secrets
 from workbench.dataclasses import dataclass
+from workbench.encoding import toml_of
 from workbench.grading.grade import RedactedPlace, RunResult
 from workbench.history.packing import Search
 from workbench.history.records import DoneRun
-from workbench.suite.encoding import toml_of
 from workbench.suite.model import ANY_TOOL, Case, same_tool
 from workbench.trajectory.events import (
     CallArgumentsDelta,

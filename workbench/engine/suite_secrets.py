@@ -15,7 +15,7 @@ from workbench.config.passed_variables import add_passed, passed_variables
 from workbench.config.program import Program
 from workbench.config.secrets import Secrets
 from workbench.config.variables import environment_names
-from workbench.suite.encoding import toml_of
+from workbench.encoding import toml_of
 from workbench.suite.model import secret_texts, started_by
 from workbench.suite.problems import Place, written
 from workbench.suite.settings import judged_checks

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 from pydantic import Discriminator, Field, Tag
 
 from workbench.dataclasses import dataclass, parsed_json
+from workbench.encoding import SAVE_AS_UTF_8, why_not_utf_8
 from workbench.engine.external_run import (
     ExternalRun,
     Made,
@@ -32,7 +33,6 @@ from workbench.grading.grade import RunResult
 from workbench.grading.status import Status
 from workbench.limits import MAX_FILE_BYTES
 from workbench.numerals import counted
-from workbench.suite.encoding import SAVE_AS_UTF_8, why_not_utf_8
 from workbench.suite.model import Case, Frozen, GraderName, Items, NonEmpty, RepeatRule
 from workbench.suite.suite_file import SuiteFile, cases_by_id
 from workbench.tools.listings import definitions_for

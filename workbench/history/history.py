@@ -14,6 +14,7 @@ from typing import Any
 
 from workbench.config.folders import history_option
 from workbench.dataclasses import compact_json
+from workbench.encoding import toml_of
 from workbench.grading.result_json import outcome_from_json
 from workbench.grading.status import FINAL, Status
 from workbench.history import columns
@@ -34,7 +35,6 @@ from workbench.history.records import (
 )
 from workbench.history.rows import DAMAGE, StoredRows, values_in
 from workbench.history.run_table import RunTable
-from workbench.suite.encoding import toml_of
 from workbench.suite.model import Gate
 from workbench.trajectory.events import JsonValue
 from workbench.trajectory.recording import Header, RecordedSuite, Recording

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from workbench.dataclasses import dataclass
+from workbench.encoding import BYTE_ORDER_MARK
 from workbench.startup import late_pattern
-from workbench.suite.encoding import BYTE_ORDER_MARK
 from workbench.suite.problems import Place
 
 

@@ -6,10 +6,10 @@ import os
 from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 
+from workbench.encoding import is_utf_16, toml_of
 from workbench.numerals import count_text, counted
 from workbench.settings_name import SETTINGS_NAME
 from workbench.startup import late_pattern
-from workbench.suite.encoding import is_utf_16, toml_of
 from workbench.suite.files import absolute
 
 # The overlap is longer than a usual line `format = 1` with its white space, so that none is lost between two chunks.

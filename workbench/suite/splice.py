@@ -9,8 +9,8 @@ from itertools import chain, zip_longest
 from typing import TypeVar
 
 from workbench.dataclasses import dataclass
+from workbench.encoding import BYTE_ORDER_MARK, toml_of
 from workbench.startup import late_pattern
-from workbench.suite.encoding import BYTE_ORDER_MARK, toml_of
 from workbench.suite.positions import scan
 from workbench.suite.render import Table, block_text, is_list_of_tables, suite_text
 from workbench.suite.sameness import same

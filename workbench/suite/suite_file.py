@@ -18,9 +18,9 @@ from pathlib import Path
 from pydantic import BaseModel, ValidationError
 
 from workbench.dataclasses import dataclass
+from workbench.encoding import BYTE_ORDER_MARK, SAVE_AS_UTF_8, toml_of, why_not_utf_8
 from workbench.startup import late_pattern
 from workbench.suite.advice import advice, unknown_tags
-from workbench.suite.encoding import BYTE_ORDER_MARK, SAVE_AS_UTF_8, toml_of, why_not_utf_8
 from workbench.suite.model import Case, Suite, derived_id
 from workbench.suite.positions import Positions, scan
 from workbench.suite.problems import Finding, Problem, described, did_you_mean, has_error, written

@@ -64,8 +64,8 @@ class ToolPages:
         dispatcher: Any = client.session._dispatcher
         send = dispatcher.send_raw_request
 
-        async def send_and_repair(method: str, params: Any, options: Any = None) -> dict[str, Any]:
-            raw: dict[str, Any] = await send(method, params, options)
+        async def send_and_repair(method: str, *about: Any, **options: Any) -> dict[str, Any]:
+            raw: dict[str, Any] = await send(method, *about, **options)
             if method != _LISTING:
                 return raw
             return self._repaired(raw)

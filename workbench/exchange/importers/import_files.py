@@ -17,6 +17,7 @@ from workbench.authoring.proposal import places_without_secrets, table_without_s
 from workbench.checks.check import CheckContext
 from workbench.config.secrets import Secrets, keys_in
 from workbench.dataclasses import dataclass
+from workbench.encoding import toml_of
 from workbench.engine.external_run import external_payloads, started_elsewhere
 from workbench.engine.plan import PlannedRun, next_run_id
 from workbench.engine.planned_run import result_of
@@ -43,7 +44,6 @@ from workbench.show.report_files import why_not_writable
 from workbench.show.spans import plain
 from workbench.show.views.agreement import agreement_lines
 from workbench.show.visible import one_line
-from workbench.suite.encoding import toml_of
 from workbench.suite.files import SavingError, save, state_of
 from workbench.suite.model import NEW_SUITES_FREE, Case, derived_id
 from workbench.suite.render import Table, block_text, suite_text

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from workbench.dataclasses import dataclass, json_text, parsed_json
+from workbench.encoding import SAVE_AS_UTF_8, why_not_utf_8
 from workbench.limits import MAX_FILE_BYTES, MAX_FILE_VALUES, MAX_JSON_LEVELS, MAX_YAML_BYTES, MAX_YAML_NUMBER_CHARS
-from workbench.suite.encoding import SAVE_AS_UTF_8, why_not_utf_8
 from workbench.trajectory.events import JsonValue
 
 # Limits of imported files. Tokens are counted in the text before it is parsed: a parsed file takes many times its size

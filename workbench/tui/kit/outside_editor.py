@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from textual.app import SuspendNotSupported
 
+from workbench.encoding import BYTE_ORDER_MARK
 from workbench.show.glyphs import GLYPHS
-from workbench.suite.encoding import BYTE_ORDER_MARK
 from workbench.tui.kit.actions import NO_EDITOR
 
 if TYPE_CHECKING:
