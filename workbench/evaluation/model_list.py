@@ -24,7 +24,8 @@ from workbench.evaluation.trust import trust_store
 from workbench.grading.status import Status
 from workbench.numerals import counted, seconds_text, setting_text
 from workbench.providers.built_in import is_built_in
-from workbench.providers.http.endpoints import CheckResult, Endpoints
+from workbench.providers.http.checks import CheckResult
+from workbench.providers.http.endpoints import Endpoints
 from workbench.providers.model import ModelError
 from workbench.suite.project import Search, find_suites
 from workbench.suite.settings import judged_checks, models_named_by

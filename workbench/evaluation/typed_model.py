@@ -33,7 +33,7 @@ from workbench.config.settings_file import checked_name, settings_in
 from workbench.dataclasses import dataclass
 from workbench.evaluation.model_list import PRICES, ListedModel, check_models
 from workbench.numerals import setting_text
-from workbench.providers.http.endpoints import CheckResult
+from workbench.providers.http.checks import CheckResult
 from workbench.suite.files import SavingError, save, state_of
 
 Owner = Literal["project", "user"]

@@ -22,7 +22,8 @@ from tests.providers.server import (
 )
 from workbench.config.models import ModelSpec
 from workbench.config.secrets import Secrets
-from workbench.providers.http.endpoints import CheckResult, Endpoints
+from workbench.providers.http.checks import CheckResult
+from workbench.providers.http.endpoints import Endpoints
 
 WRONG_KEY = document(error_document("openai", "no such key sk-of-mine-0123456789"), 401)
 
@@ -112,7 +113,7 @@ async def test_what_is_wrong_is_told_in_one_sentence(answer: Answer, sentence: s
 
 
 async def test_a_listing_that_comes_to_no_end_is_told(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workbench.providers.http.endpoints.CHECK_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("workbench.providers.http.checks.CHECK_TIMEOUT_S", 0.3)
     endless = Answer((b'{"data": [', *(b" ", Pause(0.02)) * 10_000), headers={})
     with serve(models=endless) as server:
         result = await check(spec_of(server, api))

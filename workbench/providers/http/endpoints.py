@@ -1,4 +1,4 @@
-"""The endpoints of a session: models behind HTTP, with their rate limits, connections and slots, and their checks."""
+"""The endpoints of a session: models behind HTTP, with their rate limits, connections and slots."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from functools import partial
 from itertools import combinations
 from pathlib import Path
 from statistics import median
-from time import perf_counter
 from typing import TYPE_CHECKING
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 from workbench.config.clouds import Api
 from workbench.config.models import DEFAULT_CONCURRENCY, PRESETS, ModelSpec
@@ -24,10 +23,11 @@ from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.config.variables import with_variables
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_PAUSES
-from workbench.numerals import count_text, seconds_text
+from workbench.numerals import count_text
 from workbench.providers.http.answers import read_answer
+from workbench.providers.http.checks import CheckResult, check, list_models
 from workbench.providers.http.clients import Access, Client, Clients
-from workbench.providers.http.errors import EndpointErrors, Refused, base_url_hint, causes_of, shown_url
+from workbench.providers.http.errors import EndpointErrors, shown_url
 from workbench.providers.http.key_command import KeyCommand, KeyCommandError
 from workbench.providers.http.rate_limits import RateLimiter
 from workbench.providers.model import (
@@ -42,7 +42,7 @@ from workbench.providers.model import (
 from workbench.providers.wire.chat import ChatWire
 from workbench.providers.wire.messages import MessagesWire
 from workbench.providers.wire.responses import ResponsesWire
-from workbench.providers.wire.wire import Wire, as_dict, dicts_in, joined_states
+from workbench.providers.wire.wire import Wire, as_dict, joined_states
 from workbench.trajectory.events import (
     AnswerPaused,
     CallStarted,
@@ -69,146 +69,6 @@ _WIRES: Mapping[Api, Callable[[ModelSpec, Secrets], Wire]] = {
 def wire_of(spec: ModelSpec, secrets: Secrets = NO_SECRETS) -> Wire:
     """Return the wire format of a model's API, set up for the model."""
     return _WIRES[spec.api](spec, secrets)
-
-
-CHECK_READ_TIMEOUT_S = 20.0
-CHECK_TIMEOUT_S = 60.0
-"""The time limit of a whole check: an endpoint may send a little from time to time and never end."""
-_LISTED_NAMES = 5
-_LACKING = (404, 405, 501)
-_NOT_AN_API = "answers, but not as a model API does: correct base_url"
-
-
-@dataclass(frozen=True, slots=True)
-class CheckResult:
-    """The result of checking a model's endpoint without asking the model, described by `sentence`.
-
-    `answers` is true as well for an endpoint that answers but lacks the path or the model."""
-
-    ok: bool
-    sentence: str
-    answers: bool = False
-    took_ms: float | None = field(default=None, compare=False)
-    """The duration of a successful check in milliseconds."""
-
-    @property
-    def mark(self) -> str:
-        """✓ if the model can be asked, ? if only the endpoint answers, ✗ otherwise."""
-        if self.ok:
-            return "✓"
-        if self.answers:
-            return "?"
-        return "✗"
-
-
-async def check(spec: ModelSpec, client: Client, errors: EndpointErrors) -> CheckResult:
-    """Check whether the endpoint lists the model; one that lists no models passes."""
-    try:
-        async with asyncio.timeout(CHECK_TIMEOUT_S):
-            began = perf_counter()
-            if spec.cloud is None:
-                checked = await _check(spec, client, errors)
-            else:
-                checked = await _check_cloud(spec, client, errors)
-            if not checked.ok:
-                return checked
-            return replace(checked, took_ms=(perf_counter() - began) * 1000)
-    except ModelError as error:
-        return CheckResult(False, str(error))
-    except TimeoutError:
-        sentence = (
-            f"did not finish within {seconds_text(CHECK_TIMEOUT_S)}: look at base_url and at what the server does"
-        )
-        return CheckResult(False, str(errors.error(sentence)))
-
-
-async def list_models(spec: ModelSpec, client: Client, errors: EndpointErrors) -> tuple[str, ...]:
-    """Return the names of the models that the endpoint lists.
-
-    Raises ModelError."""
-    listing, path = _listing(spec)
-    try:
-        async with asyncio.timeout(CHECK_TIMEOUT_S):
-            names = _names(await client.get(listing, _silence(spec)))
-    except client.errors as error:
-        raise errors.of_exception(error, path=path) from error
-    if names is None:
-        raise errors.error(_NOT_AN_API)
-    return tuple(names)
-
-
-async def _check(spec: ModelSpec, client: Client, errors: EndpointErrors) -> CheckResult:
-    listing, path = _listing(spec)
-    place = shown_url(spec.base_url)
-    try:
-        names = _names(await client.get(listing, _silence(spec)))
-    except client.errors as error:
-        if _status_of(error) not in _LACKING:
-            return CheckResult(False, str(errors.of_exception(error, path=path)))
-        # Some servers have no listing. Only a hint to a wrong base URL or model makes that an error.
-        missing = str(errors.of_exception(error, path=path))
-        if _status_of(error) == 404 and (base_url_hint(spec) or "has no model" in missing):
-            return CheckResult(False, missing, answers=True)
-        return CheckResult(
-            True, f"{place} answers, but lists no models: key and model name are unchecked", answers=True
-        )
-    if names is None:
-        return CheckResult(False, str(errors.error(_NOT_AN_API)))
-    if spec.model in names:
-        return CheckResult(True, f"{place} answers and has {spec.model}", answers=True)
-    try:  # listings omit aliases of models
-        await client.get(f"{path}/{quote(spec.model, safe='')}", _silence(spec))
-    except client.errors:
-        shown = errors.quoted(", ".join(names[:_LISTED_NAMES]))
-        listed = f"it lists {shown}" if names else "it lists none"
-        if len(names) > _LISTED_NAMES:
-            listed += f" and {len(names) - _LISTED_NAMES} more"
-        return CheckResult(False, f"{place} has no model {spec.model!r}: {listed}", answers=True)
-    return CheckResult(True, f"{place} answers and has {spec.model}", answers=True)
-
-
-async def _check_cloud(spec: ModelSpec, client: Client, errors: EndpointErrors) -> CheckResult:
-    """Check whether a cloud answers at the address of a model; its credentials were found when the client was made."""
-    # Clouds list models that one may not use, and no deployments. Only a request that costs tokens shows the rest.
-    place = shown_url(spec.base_url)
-    try:
-        await client.get("", _silence(spec))
-    except client.errors as error:
-        if _status_of(error) is None:
-            return CheckResult(False, str(errors.of_exception(error, path="")))
-    found = "there is a key"
-    if spec.credentials:
-        found = "credentials were found"
-    sentence = f"{place} answers, and {found}: whether they may use {spec.model} shows with the first run"
-    return CheckResult(True, sentence, answers=True)
-
-
-def _listing(spec: ModelSpec) -> tuple[str, str]:
-    """Return the path of the listing of models, and the path that each model is below."""
-    if spec.provider != "anthropic":
-        return "/models", "/models"
-    path = "/models" if spec.base_url.rstrip("/").endswith("/v1") else "/v1/models"
-    # The API lists 20 models by default, and 1,000 at most.
-    return f"{path}?limit=1000", path
-
-
-def _names(body: bytes) -> list[str] | None:
-    """Return the ids in a listing of models; `None` for a body that is not a listing."""
-    try:
-        listed = as_dict(json.loads(body)).get("data")
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(listed, list):
-        return None
-    return [str(item["id"]) for item in dicts_in(listed) if "id" in item]
-
-
-def _silence(spec: ModelSpec) -> float:
-    return min(spec.read_timeout_s, CHECK_READ_TIMEOUT_S)
-
-
-def _status_of(error: Exception) -> int | None:
-    return next((cause.status for cause in causes_of(error) if isinstance(cause, Refused)), None)
 
 
 MIN_WAIT_MS = 100.0

@@ -39,7 +39,7 @@ from workbench.evaluation.typed_model import (
     usual_owner,
 )
 from workbench.numerals import duration_text
-from workbench.providers.http.endpoints import CheckResult
+from workbench.providers.http.checks import CheckResult
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, behind
 from workbench.show.visible import one_line

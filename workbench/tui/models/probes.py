@@ -16,7 +16,8 @@ from workbench.config.program import Program
 from workbench.evaluation.approval import Trust
 from workbench.evaluation.model_list import CHECK_TIMEOUT_S, FoundModels, ListedModel, ProbeResult, advice_of, untrusted
 from workbench.numerals import seconds_text
-from workbench.providers.http.endpoints import CheckResult, Endpoints
+from workbench.providers.http.checks import CheckResult
+from workbench.providers.http.endpoints import Endpoints
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, behind, padded
 from workbench.show.visible import one_line
