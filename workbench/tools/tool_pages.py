@@ -122,7 +122,7 @@ class ToolPages:
         return news
 
     def _cut(self, message: str) -> None:
-        self._found.append(ListingIssue("", "nextCursor", message, "cut short"))
+        self._found.append(ListingIssue("", "nextCursor", clean_text(message), "cut short"))
 
     def _add_issue(self, name: str, where: str, message: str, outcome: ListingOutcome) -> None:
         of = ""
