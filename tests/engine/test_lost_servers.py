@@ -14,8 +14,8 @@ import pytest
 import workbench
 from tests.providers.server.server import Server as RawServer
 from tests.tools.conftest import SERVERS
+from tests.tools.forgetful import GONE, Forgetful
 from tests.tools.processes import becomes_true, is_running, servers_of
-from tests.tools.test_renewal import GONE, Forgetful
 
 HEAD = 'format = 1\nname = "lost"\nexecute = true\n\n[[servers]]\nname = "shop"\n'
 
@@ -49,7 +49,7 @@ def test_one_death_costs_the_run_that_sees_it_and_nothing_else(tmp_path: Path) -
     assert results[1].trajectory.server_outputs
     notices = [result.trajectory.notices for result in results]
     assert [len(told) for told in notices] == [0, 0, 1, 0, 0]
-    assert notices[2][0].endswith(", and was started again")
+    assert notices[2][0].startswith("started again: server 'shop' ended with exit code 3")
 
 
 def test_a_server_that_dies_in_every_run_is_started_four_times(tmp_path: Path) -> None:

@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.programs import started
+from tests.providers.server.script import CUT, HANG, RESET, Answer, Request, document, page
+from tests.providers.server.server import Server as RawServer
 from tests.tools.conftest import QUICK, SERVERS, OpenServer
+from tests.tools.forgetful import Forgetful
 from tests.tools.processes import group_is_gone
+from workbench.config.program import Program
 from workbench.suite.model import Server, ServerProtocol
 from workbench.tools.answer import ServerError, ToolAnswer
 from workbench.tools.pool import ServerPool
@@ -84,3 +88,32 @@ async def test_what_ends_in_any_case_is_started_twice_and_told_once(open_server:
     assert caught.value.output.lines == ("no such database",)
     assert log_file.read_text().count("== server 'bench'") == 2
     assert group_is_gone(server.pid)
+
+
+@pytest.mark.parametrize(
+    ("answer", "notices"),
+    [
+        (page("no session", 400), []),
+        (document({"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "no such method"}}), []),
+        (Answer((HANG,)), [f"server 'hosted' left server/discover without an answer for 0.3 s{SAVES}"]),
+        (Answer((RESET,), before=(RESET,)), [f"server 'hosted' ended {AGAIN}{SAVES}"]),
+        (Answer((CUT,), before=(CUT,)), [f"server 'hosted' ended {AGAIN}{SAVES}"]),
+    ],
+)
+async def test_a_server_behind_a_url_is_greeted_the_old_way_too(
+    program: Program, answer: Answer, notices: list[str]
+) -> None:
+    served, asked = Forgetful(page("gone", 404)), list[str]()
+
+    def answer_to(request: Request) -> Answer:
+        method = request.json["method"] if request.method == "POST" else request.method
+        asked.append(method)
+        return answer if method == "server/discover" else served(request)
+
+    pool = ServerPool(program, SOON)
+    with RawServer(answer_to) as raw:
+        server = await started(pool, SERVERS / "suite.toml", Server(name="hosted", url=f"{raw.url}/mcp"))
+        assert await server.call("talk", {"number": 1}) == ToolAnswer("s1")
+        await pool.close()
+    assert [news.notice for news in server.take_news()] == notices
+    assert asked[:2] == ["server/discover", "initialize"]

@@ -5,20 +5,19 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.programs import program_of, started
-from tests.providers.server.script import Answer, Request, document, page
+from tests.providers.server.script import Answer, document, page
 from tests.providers.server.server import Server as RawServer
 from tests.tools.conftest import QUICK, SERVERS, OpenServer
+from tests.tools.forgetful import GONE, Forgetful, json_error
 from tests.tools.processes import becomes_true, group_is_gone
 from workbench.suite.model import Server
 from workbench.tools.answer import ServerError, ToolAnswer
@@ -57,8 +56,7 @@ async def test_after_a_death_the_next_run_has_a_new_process_and_a_notice(open_se
     assert after != before
     assert await RunServer(server).call("process_id", {}) == after
     (news,) = server.take_news()
-    assert news.notice.startswith("server 'bench' ended with exit code 3 (command: ")
-    assert news.notice.endswith("), and was started again")
+    assert news.notice.startswith("started again: server 'bench' ended with exit code 3 (command: ")
     assert news.output is None, "two runs have shown it"
     assert server.take_news() == []
 
@@ -200,61 +198,6 @@ async def test_the_runs_of_a_batch_are_offered_the_same_tools_after_a_restart(
     assert notices(server) == []
 
 
-class Forgetful:
-    """An HTTP server with sessions that end when a test says so, or after a number of calls."""
-
-    def __init__(self, refusal: Answer, lasts: Sequence[int] = ()) -> None:
-        self.refusal = refusal
-        self.opened = 0
-        self.called: list[tuple[str, int]] = []
-        """The executed calls: the session and the argument of each."""
-        self._lasts = list(lasts)
-        self._left: dict[str, int] = {}
-        self._lock = threading.Lock()
-
-    def forget(self) -> None:
-        with self._lock:
-            self._left.clear()
-
-    def __call__(self, request: Request) -> Answer:
-        with self._lock:
-            return self._answer(request)
-
-    def _answer(self, request: Request) -> Answer:
-        if request.method != "POST":
-            return page("no stream here", 405)
-        message: Mapping[str, Any] = request.json
-        session, more = request.headers.get("mcp-session-id", ""), {}
-        match message["method"]:
-            case "initialize":
-                self.opened += 1
-                session = f"s{self.opened}"
-                self._left[session] = self._lasts.pop(0) if self._lasts else 1_000_000
-                more = {"mcp-session-id": session}
-                about = {"serverInfo": {"name": "raw", "version": "1"}, "capabilities": {"tools": {}}}
-                result: dict[str, Any] = {"protocolVersion": "2025-06-18", **about}
-            case "server/discover":
-                return page("no session", 400)
-            case "tools/list":
-                result = {"tools": [{"name": "talk", "inputSchema": {"type": "object"}}]}
-            case "tools/call":
-                if self._left.get(session, 0) < 1:
-                    self._left.pop(session, None)
-                    return self.refusal
-                self._left[session] -= 1
-                self.called.append((session, message["params"]["arguments"]["number"]))
-                result = {"content": [{"type": "text", "text": session}]}
-            case _:
-                return document({}, 202)
-        return document({"jsonrpc": "2.0", "id": message["id"], "result": result}, headers=more)
-
-
-def json_error(code: int, message: str, number: int | None) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": message}}
-
-
-GONE = document(json_error(-32001, "Session not found", 1), 404)
-
 REFUSALS = [
     pytest.param(GONE, True, id="404 with an error of JSON-RPC"),
     pytest.param(page("<h1>Not Found</h1>", 404), True, id="404 of a gateway"),
@@ -350,4 +293,4 @@ async def test_a_server_that_was_killed_is_started_again(open_server: OpenServer
     os.kill(server.pid, how)
     await becomes_true(lambda: server.down is not None)
     assert await server.call("add", ADD) == ToolAnswer("3")
-    assert notices(server)[0].startswith(f"server 'bench' was ended by {how.name} ")
+    assert notices(server)[0].startswith(f"started again: server 'bench' was ended by {how.name} ")

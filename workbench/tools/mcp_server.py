@@ -270,7 +270,7 @@ class McpServer:
                 stays = f"it has failed {counted(1 + MAX_RESTARTS, 'time')} in this batch, and stays down"
                 raise ServerError(f"{old.down}; {stays}", old.output)
             self._restarts += 1
-            notice, output = f"{old.down}, and was started again", old.output
+            notice, output = f"started again: {old.down}", old.output
             if old.told:
                 output = None
         with self._announced() as launched:

@@ -414,7 +414,8 @@ class StdioTransport:
                     await process.stdin.drain()
                 except OSError:
                     self.closed = True
-                    # The stream is no longer read: let the client see the end instead of waiting for an answer.
+                    # Earlier answers may still be on their way; then the client sees the end instead of waiting.
+                    await asyncio.wait({self._reader}, timeout=_FLUSH_S)
                     to_client.close()
                     return
 
