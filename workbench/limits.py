@@ -146,6 +146,11 @@ MAX_LISTING_PAGES = Limit(100, "goes on after {limit} pages", "let it list more 
 MAX_CALL_SECONDS = Limit(3_600, "still reports progress after {limit} s", "let it do less in one call")
 """Seconds of one call whose progress extends its own limit. A server that reports without end would never be left."""
 
+MAX_CALL_QUESTIONS = Limit(
+    100, "sent more than {limit} requests during {what}", "answer it so that it does not ask again"
+)
+"""Requests of a server during one call. One that asks until it gets another reply would never end."""
+
 MAX_SERVED_RUNS = 16
 """Runs that have servers with `state = "run"` at a time; others wait. A server takes 70 to 80 MB."""
 

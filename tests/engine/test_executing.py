@@ -60,7 +60,7 @@ class Office(Toolbox):
         return PlannedAnswer("server", self._answers, "office")
 
 
-async def _fine(on_progress: OnProgress | None = None) -> ToolAnswer:
+async def _fine(on_progress: OnProgress | None = None, ask: object = None) -> ToolAnswer:
     return ToolAnswer("sent")
 
 
@@ -224,13 +224,13 @@ async def test_several_runs_are_held_at_once_and_answered_one_by_one(tmp_path: P
 
 
 async def test_the_log_says_how_an_execution_ended(tmp_path: Path) -> None:
-    async def refuse(on_progress: OnProgress | None = None) -> ToolAnswer:
+    async def refuse(on_progress: OnProgress | None = None, ask: object = None) -> ToolAnswer:
         return ToolAnswer("no such person", is_error=True)
 
-    async def die(on_progress: OnProgress | None = None) -> ToolAnswer:
+    async def die(on_progress: OnProgress | None = None, ask: object = None) -> ToolAnswer:
         raise ServerError("server 'office' died")
 
-    async def hang(on_progress: OnProgress | None = None) -> ToolAnswer:
+    async def hang(on_progress: OnProgress | None = None, ask: object = None) -> ToolAnswer:
         await asyncio.Event().wait()
         raise AssertionError
 
@@ -247,7 +247,7 @@ async def test_the_log_says_how_an_execution_ended(tmp_path: Path) -> None:
 async def test_the_beginning_is_written_before_the_tool_is_called(tmp_path: Path) -> None:
     seen: list[str] = []
 
-    async def look(on_progress: OnProgress | None = None) -> ToolAnswer:
+    async def look(on_progress: OnProgress | None = None, ask: object = None) -> ToolAnswer:
         seen.extend(line["event"] for line in making.audited)
         return ToolAnswer("fine")
 
@@ -270,7 +270,7 @@ async def test_without_a_log_that_can_be_written_nothing_is_executed(tmp_path: P
 async def test_progress_is_told_now_and_then_and_never_after_the_end(tmp_path: Path) -> None:
     late: list[OnProgress] = []
 
-    async def count(on_progress: OnProgress | None = None) -> ToolAnswer:
+    async def count(on_progress: OnProgress | None = None, ask: object = None) -> ToolAnswer:
         assert on_progress is not None
         late.append(on_progress)
         for number in range(1_000):

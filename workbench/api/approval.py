@@ -168,6 +168,8 @@ def _without(needs: SuiteNeeds, others: SuiteNeeds) -> SuiteNeeds:
         models=_new(needs.models, others.models),
         passed=_new(needs.passed, others.passed),
         calls=_new(needs.calls, others.calls),
+        roots=_new(needs.roots, others.roots),
+        answers=_new(needs.answers, others.answers),
     )
 
 

@@ -221,7 +221,7 @@ def tools_used(case: Table) -> tuple[str, ...]:
 
 
 def _tools_named(case: Table) -> Iterator[object]:
-    for key in ("ordered", "unordered", "disallowed", "steps", "mocks", "setup"):
+    for key in ("ordered", "unordered", "disallowed", "steps", "mocks", "setup", "answers"):
         for _, call in tables(case.get(key)):
             yield call.get("tool")
             for _, inner in tables(call.get("any_order")):

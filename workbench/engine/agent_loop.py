@@ -8,6 +8,7 @@ import math
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 from workbench.checks.check import CheckVerdict
@@ -18,6 +19,7 @@ from workbench.engine.fork import Fork, fork_refusal, replayed, system_prompt
 from workbench.engine.media_store import MediaStore
 from workbench.engine.own_calls import OwnCalls, unseen_changes
 from workbench.engine.recorder import Recorder, TimeLimit
+from workbench.engine.server_questions import CallQuestions, Review, as_answered
 from workbench.engine.turns import (
     Turn,
     answer_message,
@@ -311,16 +313,18 @@ class Executor:
         """Return the definition of a tool; `None` when no tool of that name is offered."""
         return self._definitions.get(tool)
 
-    async def answer(self, call: ToolCall, step_mock: JsonValue = None) -> ResultReceived:
+    async def answer(self, call: ToolCall, step_mock: JsonValue = None, review: Review = as_answered) -> ResultReceived:
         """Answer a call from its step's mock, another mock or its server, and emit the events for it.
 
-        Raises ToolsError when its server cannot answer, ExecutionRefusedError when it may not be executed, and
-        AuditError when the execution cannot be logged.
+        `review` may change replies to requests of the server meanwhile. Raises ToolsError when its server cannot
+        answer, ExecutionRefusedError when it may not be executed, and AuditError when the execution cannot be logged.
         """
         judge = None if self._judge is None else self._judged
         planned = await self._tools.plan(call, step_mock, judge=judge)
         if planned.source == "server" and planned.server is not None:
-            answer, latency_ms = await self._execute(call, planned, planned.server)
+            questions = CallQuestions(call, self._tools.answers, self._recorder, judge, review)
+            answer, latency_ms = await self._execute(call, planned, planned.server, questions)
+            questions.check()
         else:
             began = self._recorder.clock()
             answer = await planned.run()
@@ -348,9 +352,19 @@ class Executor:
         async with self._limit.suspended():
             return await self._judge(check, value)
 
-    async def _execute(self, call: ToolCall, planned: PlannedAnswer, server: str) -> tuple[ToolAnswer, float]:
+    async def _execute(
+        self, call: ToolCall, planned: PlannedAnswer, server: str, ask: CallQuestions
+    ) -> tuple[ToolAnswer, float]:
         """Return the server's answer and its latency in milliseconds."""
         allowed = await self._permit(call, self._definitions[call.tool])
+        async with AsyncExitStack() as held:
+            async with self._limit.suspended():
+                await held.enter_async_context(planned.turn())
+            return await self._execute_in_turn(call, planned, server, allowed, ask)
+
+    async def _execute_in_turn(
+        self, call: ToolCall, planned: PlannedAnswer, server: str, allowed: Allowed, ask: CallQuestions
+    ) -> tuple[ToolAnswer, float]:
         if self._audit is None:
             raise AuditError(f"{call.tool} was not executed: this run has no audit log")
         # Logged before the call is sent: an execution that kills the program is in the log as well.
@@ -361,7 +375,7 @@ class Executor:
         outcome: Outcome = "stopped"
         reports = ProgressReports(call.id, self._recorder)
         try:
-            answer = await planned.run(reports)
+            answer = await planned.run(reports, ask)
             outcome = answer.outcome
         except ToolsError:
             outcome = "server error"
@@ -561,7 +575,9 @@ class AgentLoop:
             if after == "continue":
                 # A step's own mock answers the first call of the step alone.
                 step_mock = self._step_mock(turn.step) if call in first else None
-                result = await executor.answer(held.sent, step_mock)
+                result = await executor.answer(
+                    held.sent, step_mock, partial(checkpoint.review, answer.number, held, tool)
+                )
                 held = replace(held, result=result)
             if after == "regenerate":
                 return False

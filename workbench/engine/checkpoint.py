@@ -11,15 +11,19 @@ from typing import Literal, Protocol
 from workbench.dataclasses import dataclass
 from workbench.engine.recorder import Recorder, TimeLimit
 from workbench.providers.model import HttpRequest
+from workbench.tools.questions import Question, Reply, problem_of_reply
 from workbench.trajectory.events import (
     CallEdited,
     JsonValue,
     MessageAdded,
     Paused,
     Regenerated,
+    ReplyAction,
     ResultEdited,
     ResultReceived,
     Resumed,
+    ServerAsked,
+    ToolCall,
     ToolDefinition,
     problem_of,
 )
@@ -28,8 +32,8 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory
 PendingRequest = Callable[[], Awaitable[HttpRequest | None]]
 """Returns the next request of a held run as it would be sent; `None` for a model without HTTP. Raises ModelError."""
 
-At = Literal["request", "call", "result"]
-"""Before the request of a round, before a tool call, or after its result."""
+At = Literal["request", "call", "question", "result"]
+"""Before the request of a round, before a tool call, before a reply to its server, or after its result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,10 @@ class HoldPoint:
     """Identifies the hold while the run is held: the sequence number of its `Paused` event."""
     request: PendingRequest | None = None
     """The pending request with the messages added so far; only at a point before a request."""
+    question: Question | None = None
+    """The request of a server that waits for a reply."""
+    reply: Reply | None = None
+    """The reply that it gets if the run continues."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +86,15 @@ class SkipCall:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerQuestion:
+    """At a request of a server: reply in place of the case."""
+
+    action: ReplyAction
+    content: Mapping[str, JsonValue] | None = None
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class EditResult:
     """After a result: change the result that the model reads."""
 
@@ -97,13 +114,14 @@ class Regenerate:
     """Before a call or after a result: discard the answer of this round and repeat its request."""
 
 
-Edit = EditArguments | AnswerCall | SkipCall | EditResult | AddMessage | Regenerate
+Edit = EditArguments | AnswerCall | AnswerQuestion | SkipCall | EditResult | AddMessage | Regenerate
 Command = Continue | Edit
 
 # Messages are added anywhere, but a result exists only after its call, and arguments only change before they are sent.
 _ALLOWED: Mapping[At, tuple[type[Command], ...]] = {
     "request": (Continue, AddMessage),
     "call": (Continue, AddMessage, EditArguments, AnswerCall, SkipCall, Regenerate),
+    "question": (Continue, AddMessage, AnswerQuestion),
     "result": (Continue, AddMessage, EditResult, Regenerate),
 }
 
@@ -111,20 +129,31 @@ _WHEN: Mapping[type[Command], str] = {
     EditArguments: "arguments can be changed before the call",
     AnswerCall: "a call can be answered before it is made",
     SkipCall: "a call can be skipped before it is made",
+    AnswerQuestion: "a server is answered while it asks",
     EditResult: "a result can be changed right after it arrives",
     Regenerate: "a round can be asked again before one of its calls, or after a result",
 }
 
 
-def refusal(command: Command, at: At) -> str | None:
+_WHERE: Mapping[At, str] = {
+    "request": "before a request",
+    "call": "before a call",
+    "question": "while a server asks",
+    "result": "after a result",
+}
+
+
+def refusal(command: Command, at: At, question: Question | None = None) -> str | None:
     """Return why a command is not allowed where a run is held; `None` when it is allowed."""
     if not isinstance(command, _ALLOWED[at]):
-        where = {"request": "before a request", "call": "before a call", "result": "after a result"}[at]
+        where = _WHERE[at]
         return f"the run is held {where}: {_WHEN[type(command)]}"
     if isinstance(command, AddMessage) and not command.text.strip():
         return "a message to the model needs a text"
     if isinstance(command, EditArguments) and (problem := problem_of(command.arguments)) is not None:
         return f"these arguments cannot be sent: {problem}"
+    if isinstance(command, AnswerQuestion) and question is not None:
+        return problem_of_reply(question, command.action, command.content, command.text)
     return None
 
 
@@ -138,6 +167,14 @@ class RunControl(Protocol):
     async def next_command(self, point: HoldPoint) -> Command:
         """Wait for the next command to the held run, one that `refusal` allows at this point."""
         ...
+
+
+def asked_event(call: ToolCall, question: Question, reply: Reply) -> ServerAsked:
+    """Return a request of a server with its reply as an event."""
+    return ServerAsked(
+        *(call.id, call.tool, question.server, question.kind, question.message, question.request),
+        *(reply.action, reply.source, reply.content, reply.text, reply.problem, question.undeclared),
+    )
 
 
 SKIPPED = "This call was not made: the person who watches this run skipped it."
@@ -208,6 +245,36 @@ class Checkpoint:
         if after == "regenerate":
             self._recorder.emit(Regenerated(round_number))
         return after, point.call
+
+    async def review(
+        self, round_number: int, call: CallRecord, tool: ToolDefinition | None, question: Question, reply: Reply
+    ) -> Reply:
+        """Reach a request of a server, where the run may be held, and return the reply that a person wants."""
+        control = self._control
+        if control is None:
+            return reply
+        so_far = lambda: self._recorder.trajectory  # noqa: E731
+        point = HoldPoint("question", round_number, so_far, call, tool, question=question, reply=reply)
+        async with self._limit.suspended():
+            why = await control.why_hold(point)
+            if why is None:
+                return reply
+            asked = asked_event(call.call, question, reply)
+            self._recorder.emit(Paused(why, call.call.id, "question", round_number, asked))
+            point = replace(point, hold=self._recorder.last)
+            began = self._recorder.clock()
+            try:
+                while True:
+                    match await control.next_command(point):
+                        case AddMessage(text=text):
+                            self._recorder.emit(MessageAdded(text))
+                            self.added.append(text)
+                        case AnswerQuestion(action=action, content=content, text=text):
+                            return Reply(action, "person", content, text)
+                        case _:
+                            return reply
+            finally:
+                self._recorder.emit(Resumed(self._recorder.ms_since(began)))
 
     def _do(
         self, command: Command, round_number: int, call: CallRecord | None

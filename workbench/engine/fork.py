@@ -69,6 +69,7 @@ def _call(of: CallRecord, call_id: str) -> CallRecord:
         call=replace(of.call, id=call_id),
         result=_for_another_model_result(of.result, call_id),
         unedited=_for_another_model_result(of.unedited, call_id),
+        asked=tuple(replace(asked, call_id=call_id) for asked in of.asked),
     )
 
 
@@ -151,10 +152,11 @@ class PastHold:
 def past_holds(events: Sequence[Event]) -> tuple[PastHold, ...]:
     """Return the places where a run was held, the present hold included.
 
-    Waiting for a permission is not a hold: nothing can be changed then."""
+    Waiting for a permission is not a hold: nothing can be changed then. Nor is a server that asks, which cannot be
+    brought back to its question."""
     holds = []
     for index, each in enumerate(events):
-        if isinstance(each.payload, Paused) and each.payload.at != "permission":
+        if isinstance(each.payload, Paused) and each.payload.at not in ("permission", "question"):
             holds.append(PastHold(events, index))
     return tuple(holds)
 
@@ -275,6 +277,7 @@ def _round(of: Round, answered: int) -> Iterator[EventPayload]:
         for number, record in enumerate(answer.calls[: last + 1]):
             if record.edited is not None:
                 yield CallEdited(record.call.id, record.edited, record.call.arguments)
+            yield from record.asked if number < last else ()
             if number < last and record.result is not None and not record.by_provider:
                 yield from _result(record, record.result)
         if following is not None:

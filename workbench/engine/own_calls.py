@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 
 from workbench.checks.check import CheckVerdict
 from workbench.checks.combined_kinds import Judged
 from workbench.engine.fork import Fork
 from workbench.engine.recorder import Recorder, TimeLimit
+from workbench.engine.server_questions import CallQuestions
 from workbench.grading.final import Readers, replays_changes
 from workbench.numerals import seconds_text
 from workbench.suite.model import Case, FinalState, SetupCall
@@ -102,7 +104,12 @@ class OwnCalls:
                 "it (execute = true, --execute)"
             )
         began = self._recorder.clock()
-        answer = await self._answer(call, planned)
+        questions = CallQuestions(call, self._tools.answers, self._recorder, judged if self._judge else None)
+        async with AsyncExitStack() as held:
+            async with limit.suspended():
+                await held.enter_async_context(planned.turn())
+            answer = await self._answer(call, planned, questions)
+        questions.check()
         server = planned.server if planned.source == "server" else None
         answered = OwnCallAnswered(
             *(stage, call.tool, call.arguments, answer.content, answer.is_error, planned.source),
@@ -116,7 +123,7 @@ class OwnCalls:
                 text = f"{text[:_MAX_SHOWN]} …"
             raise ToolsError(text)
 
-    async def _answer(self, call: ToolCall, planned: PlannedAnswer) -> ToolAnswer:
+    async def _answer(self, call: ToolCall, planned: PlannedAnswer, ask: CallQuestions) -> ToolAnswer:
         if planned.source != "server" or planned.server is None:
             return await planned.run()
         if self._audit is None:
@@ -127,7 +134,7 @@ class OwnCalls:
         # Stays so when the task is cancelled, which is not a ToolsError.
         outcome: Outcome = "stopped"
         try:
-            answer = await planned.run()
+            answer = await planned.run(ask=ask)
             outcome = answer.outcome
         except ToolsError:
             outcome = "server error"

@@ -257,8 +257,8 @@ def contenders(suite: Suite, models: Iterable[str], variants: Variants) -> tuple
     return tuple(names)
 
 
-_ASKED_BY_SUITE = ("servers", "tools", "provider_tools", "mocks")
-_ASKED_BY_CASE = ("user", "messages", "setup", "tools", "offer", "mocks", "stop_on_failure")
+_ASKED_BY_SUITE = ("servers", "tools", "provider_tools", "mocks", "answers")
+_ASKED_BY_CASE = ("user", "messages", "setup", "tools", "offer", "mocks", "answers", "stop_on_failure")
 
 
 def same_question(run: PlannedRun, suite: Suite, case: Case) -> bool:

@@ -168,6 +168,8 @@ def _with_tools(document: Document, names: Sequence[Any]) -> Document:
         for key, name in (("tools", "name"), ("mocks", "tool")):
             if key in table:
                 table[key] = [each for each in table[key] if each[name] not in dropped]
+        if "answers" in table:
+            table["answers"] = [each for each in table["answers"] if each.get("tool") not in dropped]
     # Tools of servers are not written in the suite: only `offer` can leave them out.
     if "offer" in case or made.get("servers"):
         case["offer"] = list(map(str, names))
@@ -186,7 +188,7 @@ def _without_nothing(document: Document) -> Document:
     if document.get("system") == "":
         del document["system"]
     for table in (document, _case(document)):
-        for key in ("tools", "mocks", "messages"):
+        for key in ("tools", "mocks", "answers", "messages"):
             if table.get(key) == []:
                 del table[key]
     return document

@@ -209,6 +209,7 @@ __all__ = [
     "GRADERS",
     "REPEAT_RULES",
     "Aggregate",
+    "Answer",
     "Case",
     "ComparedBy",
     "ExpectedCall",
@@ -222,6 +223,7 @@ __all__ = [
     "Server",
     "ServerInstructionsUse",
     "ServerProtocol",
+    "ServerRequest",
     "Statistic",
     "Step",
     "Subject",
@@ -239,6 +241,10 @@ ServerAuth = Literal["oauth", "client_credentials"]
 """The OAuth flow of a server: the login of a person, or the credentials of a machine."""
 
 
+ServerRequest = Literal["elicitation", "sampling", "roots"]
+"""A request that a server may send to its client: for a form or a consent, for a text of a model, for its folders."""
+
+
 StateOwner = Literal["run", "batch"]
 """The owner of the state of a server or of a mock's module: each run has its own, or all runs of a batch share one."""
 
@@ -250,7 +256,10 @@ class Server(Frozen):
     protocol `legacy`, `initialize` is the first message, and protocols up to 2025-11-25 are spoken. `client_id` and
     `client_secret` may hold variables, as headers do, and belong to a client that was registered by hand at `issuer`,
     the authorization server. With `state = "run"`, each run that executes has a process or a session of its own. The
-    server's `instructions` are a part of the system prompt, or `off`."""
+    server's `instructions` are a part of the system prompt, or `off`.
+
+    `answers` are the requests of the server that are answered, over the protocol `legacy`: those for `roots` with these
+    folders inside the suite's folder, the others by `Answer`s."""
 
     name: NonEmpty
     command: Annotated[Items[str], Field(min_length=1)] | None = None
@@ -272,6 +281,13 @@ class Server(Frozen):
     call_timeout_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     state: StateOwner = "batch"
     instructions: ServerInstructionsUse = "system"
+    answers: Items[ServerRequest] = ()
+    roots: Items[NonEmpty] = ()
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether its calls are made one after another: nothing else tells which call a request of it belongs to."""
+        return "elicitation" in self.answers or "sampling" in self.answers
 
 
 class Subject(Frozen):
@@ -366,6 +382,30 @@ class Mock(Frozen):
     state: StateOwner = "run"
     delay_ms: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
     unlisted: bool = False
+
+
+AnswerAction = Literal["accept", "decline", "cancel"]
+
+
+class Answer(Frozen):
+    """A reply to requests that servers send while they execute a call.
+
+    The first answer applies whose `tool` is that of the call and whose `message` holds for the text of the request.
+    `content` fills the form of an elicitation, and `text` answers a sampling."""
+
+    to: Literal["elicitation", "sampling"]
+    tool: NonEmpty | None = None
+    message: Check | None = None
+    action: AnswerAction = "accept"
+    content: dict[str, JsonValue] | None = None
+    text: str | None = None
+
+    @property
+    def when(self) -> Checks:
+        """The condition, by the name of what it checks."""
+        if self.message is None:
+            return {}
+        return {"message": self.message}
 
 
 class PriorCall(Frozen):
@@ -574,6 +614,7 @@ class Case(Frozen):
     models: Items[NonEmpty] | None = None
     execute: bool | None = None
     mocks: Items[Mock] = ()
+    answers: Items[Answer] = ()
     limits: LimitsTable = LimitsTable.model_construct()
     grading: GradingTable = GradingTable.model_construct()
 
@@ -756,6 +797,7 @@ class Suite(Frozen):
     tools: Items[Tool] = ()
     provider_tools: Items[ProviderTool] = ()
     mocks: Items[Mock] = ()
+    answers: Items[Answer] = ()
     variants: Items[Variant] = ()
     cases: Items[Case] = ()
 

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import PurePath, PureWindowsPath
 from typing import Any, Final, cast, get_args
 from urllib.parse import urlsplit
 
@@ -134,6 +135,8 @@ def suite_rules(raw: dict[str, object]) -> Iterator[Finding]:
     yield from tools_rules(raw.get("tools"), ("tools",))
     yield from _provider_tools_rules(raw)
     yield from mock_rules(raw.get("mocks"), ("mocks",))
+    yield from _reply_rules(raw.get("answers"), ("answers",))
+    yield from _unasked_rules(raw)
     yield from _state_rules(raw)
     yield from _variants_rules(raw.get("variants"))
     for index, aggregate in tables(raw.get("aggregates")):
@@ -273,6 +276,7 @@ def _server_rules(server: dict[str, object], place: Place) -> Iterator[Finding]:
         options |= dict.fromkeys(("transport", "headers", "auth"), "url")
         yield from goes_only_with(server, options, place)
     yield from _auth_rules(server, place)
+    yield from _request_rules(server, place)
     yield from _command_rules(server.get("command"), place, 'write ["python", "server.py"]')
     yield from _no_control_characters(server.get("cwd"), (*place, "cwd"), "\0\r\n")
     url = server.get("url")
@@ -285,6 +289,33 @@ def _server_rules(server: dict[str, object], place: Place) -> Iterator[Finding]:
         module = server.get(key)
         if isinstance(module, str) and module:
             yield from _module_rules(module, (*place, key))
+
+
+def _request_rules(server: dict[str, object], place: Place) -> Iterator[Finding]:
+    """Check what a server says about the requests that it sends itself."""
+    answers, roots = server.get("answers"), server.get("roots")
+    answered = answers if isinstance(answers, list) else []
+    if "roots" in server and "roots" not in answered:
+        yield Finding((*place, "roots"), "are not declared to the server", 'write answers = ["roots"]')
+    if "roots" in answered and not roots:
+        hint = 'write roots = ["."] for the suite\'s folder'
+        yield Finding((*place, "answers"), '"roots" needs the folders that the server may use', hint)
+    if answered and server.get("protocol") == "auto":
+        message = "servers whose requests are answered speak the older protocol"
+        yield Finding((*place, "protocol"), message, "remove it, or `answers`")
+    for index, root in enumerate(roots if isinstance(roots, list) else []):
+        at = (*place, "roots", index)
+        yield from _no_control_characters(root, at, "\0\r\n")
+        if isinstance(root, str) and _leads_out(root):
+            hint = 'write a folder inside it, such as "data", or "." for itself'
+            yield Finding(at, f"{quoted(root)} leads out of the suite's folder", hint)
+
+
+def _leads_out(root: str) -> bool:
+    """Return whether a path by itself leads out of a folder; links may still do."""
+    # Suites travel between systems.
+    windows = PureWindowsPath(root)
+    return PurePath(root).is_absolute() or bool(windows.anchor) or ".." in windows.parts or root.startswith("~")
 
 
 def _auth_rules(server: dict[str, object], place: Place) -> Iterator[Finding]:
@@ -457,6 +488,67 @@ def mock_rules(mocks: object, place: Place) -> Iterator[Finding]:
         yield from goes_only_with(mock, {"state": "python"}, at)
         faults = file_name_fault(mock.get("python"))
         yield from (Finding((*at, "python"), message, hint) for message, hint in faults)
+
+
+_FLAT = "text, a number, true or false, or a list of texts"
+"""What a field of a form may hold."""
+
+
+def _reply_rules(answers: object, place: Place) -> Iterator[Finding]:
+    """Check the answers to requests of servers, of a suite or of a case."""
+    for index, answer in tables(answers):
+        at: Place = (*place, index)
+        action, to = answer.get("action", "accept"), answer.get("to")
+        if to == "sampling":
+            yield from _sampling_rules(answer, at)
+        elif to == "elicitation" and "text" in answer:
+            yield Finding((*at, "text"), "`text` answers a sampling", "fill the form by content = { … }")
+        if to == "elicitation" and action in ("decline", "cancel") and "content" in answer:
+            message = f"`content` is sent with `accept` alone, and this answer is `{action}`"
+            yield Finding((*at, "content"), message, "remove one of them")
+        for name, value in table(answer.get("content")).items():
+            if not _is_flat(value):
+                message = f"a form has no such value: a field is {_FLAT}"
+                yield Finding((*at, "content", name), message, 'a list of texts is written ["a", "b"]')
+        if isinstance(check := answer.get("message"), dict):
+            yield from check_rules(check, (*at, "message"))
+
+
+def _sampling_rules(answer: dict[str, object], place: Place) -> Iterator[Finding]:
+    action = answer.get("action", "accept")
+    if "content" in answer:
+        yield Finding((*place, "content"), "`content` answers an elicitation", 'write text = "…"')
+    if action == "cancel":
+        yield Finding((*place, "action"), "a sampling is accepted or declined", 'write action = "decline"')
+    elif action == "decline" and "text" in answer:
+        yield Finding((*place, "text"), "`text` is not sent when the sampling is declined", "remove one of them")
+    elif action == "accept" and "text" not in answer:
+        hint = 'write what the model says, text = "…", or action = "decline"'
+        yield Finding(place, "an answer to a sampling needs `text`", hint)
+
+
+def _is_flat(value: object) -> bool:
+    if isinstance(value, list):
+        return all(isinstance(each, str) for each in value)
+    return isinstance(value, str | int | float)
+
+
+def _unasked_rules(raw: dict[str, object]) -> Iterator[Finding]:
+    """Find answers that no server asks for."""
+    declared: set[object] = set()
+    for owner in (raw, *(variant for _, variant in tables(raw.get("variants")))):
+        for _, server in tables(owner.get("servers")):
+            answers = server.get("answers")
+            if isinstance(answers, list):
+                declared.update(each for each in answers if isinstance(each, str))
+    owners: list[tuple[dict[str, object], Place]] = [(raw, ())]
+    owners += [(case, ("cases", number)) for number, case in tables(raw.get("cases"))]
+    for owner, place in owners:
+        for index, answer in tables(owner.get("answers")):
+            to = answer.get("to")
+            if to in ("elicitation", "sampling") and to not in declared:
+                message = f"no server declares that {quoted(str(to))} is answered, so none asks for it"
+                yield warning((*place, "answers", index, "to"), message, f'write answers = ["{to}"] at the server')
 
 
 def _state_rules(raw: dict[str, object]) -> Iterator[Finding]:
@@ -650,6 +742,7 @@ def _case_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
     yield from _message_rules(case.get("messages"), (*place, "messages"))
     yield from tools_rules(case.get("tools"), (*place, "tools"))
     yield from mock_rules(case.get("mocks"), (*place, "mocks"))
+    yield from _reply_rules(case.get("answers"), (*place, "answers"))
     for call, at in _calls(case, place):
         yield from checks_rules(call.get("args"), (*at, "args"))
         if call.get("only_args") is True and "args" not in call and "tool" in call:

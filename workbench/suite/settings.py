@@ -280,14 +280,17 @@ def models_named_by(suite: Suite) -> tuple[str, ...]:
 def judged_checks(suite: Suite, case: Case, *, mocks: bool = True) -> Iterator[Judged]:
     """Yield the judged checks that a run of a case may need.
 
-    These are the checks of the case and, unless `mocks` is false, of the conditions of its mocks and the suite's."""
+    These are the checks of the case and, unless `mocks` is false, of the conditions of its mocks and answers, and of
+    the suite's."""
     for check in case.written_checks():
         if isinstance(check, Judged):
             yield check
     if not mocks:
         return
-    for mock in (*case.mocks, *suite.mocks):
-        for condition in (mock.when or {}).values():
+    conditions = [mock.when or {} for mock in (*case.mocks, *suite.mocks)]
+    conditions += [answer.when for answer in (*case.answers, *suite.answers)]
+    for when in conditions:
+        for condition in when.values():
             for check in with_parts(condition):
                 if isinstance(check, Judged):
                     yield check

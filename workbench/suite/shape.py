@@ -24,6 +24,7 @@ from workbench.suite.model import (
     AccuracyTable,
     Aggregate,
     Annotations,
+    Answer,
     Case,
     CriticsTable,
     DimensionsTable,
@@ -57,6 +58,7 @@ _OF_SUITE_AND_CASE: dict[tuple[str, ...], tuple[str, type[BaseModel]]] = {
     ("grading", "accuracy"): ("the options of accuracy", AccuracyTable),
     ("grading", "dimensions"): ("the options of dimensions", DimensionsTable),
     ("mocks",): ("a mock", Mock),
+    ("answers",): ("an answer", Answer),
     ("tools",): ("a tool", Tool),
     ("tools", "annotations"): ("annotations", Annotations),
 }
@@ -101,6 +103,7 @@ ARRAYS_OF_TABLES = frozenset(
         ("tools",),
         ("provider_tools",),
         ("mocks",),
+        ("answers",),
         ("aggregates",),
         ("variants",),
         ("variants", "servers"),
@@ -109,6 +112,7 @@ ARRAYS_OF_TABLES = frozenset(
         ("variants", "changes"),
         ("cases",),
         ("cases", "mocks"),
+        ("cases", "answers"),
         ("cases", "tools"),
         ("cases", "messages"),
         ("cases", "messages", "tool_calls"),
@@ -289,6 +293,8 @@ def _is_tag(previous: tuple[int | str, ...], part: int | str, *, is_below_field:
     if is_below_field or previous[-1:] == (ONE_CHECK,):
         return True
     if previous[-1:] == ("result",) and previous[-3:-2] == ("state",):
+        return True
+    if previous[-1:] == ("message",) and previous[-3:-2] == ("answers",):
         return True
     if len(previous) < 2:
         return False

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from difflib import get_close_matches
 
 from workbench.dataclasses import ByIdentity, dataclass
-from workbench.suite.model import ANY_TOOL, Case, ExtraCalls, Mock, Suite, comparable_name, written_tools
+from workbench.suite.model import ANY_TOOL, Answer, Case, ExtraCalls, Mock, Suite, comparable_name, written_tools
 from workbench.suite.problems import Finding, Place, warning
 
 _MAX_LISTED = 8
@@ -42,7 +42,7 @@ class KnownNames:
 
 
 def unknown_names(suite: Suite, case: Case, known: KnownNames) -> Iterator[Finding]:
-    """Find tools that a case offers, expects, forbids or mocks and that do not exist; places are inside the case."""
+    """Find tools that a case names and that do not exist; places are inside the case."""
     for index, name in enumerate(case.offer or ()):
         if not known.has(name):
             yield warning(("offer", index), f"offers {name!r}, but there is no such tool", known.hint(name))
@@ -79,6 +79,7 @@ def unknown_names(suite: Suite, case: Case, known: KnownNames) -> Iterator[Findi
             message = f"calls {own.tool!r}, but there is no such tool"
             yield warning((*own_place, "tool"), message, known.hint(own.tool))
     yield from unknown_mocks(case.mocks, known)
+    yield from unknown_answers(case.answers, known)
 
 
 def _unknown_free(rule: ExtraCalls | None, place: Place, known: KnownNames) -> Iterator[Finding]:
@@ -96,6 +97,14 @@ def unknown_mocks(mocks: Iterable[Mock], known: KnownNames) -> Iterator[Finding]
         if not mock.unlisted and not known.has(mock.tool):
             hint = known.hint(mock.tool)
             yield warning(("mocks", index, "tool"), f"mocks {mock.tool!r}, but there is no such tool", hint)
+
+
+def unknown_answers(answers: Iterable[Answer], known: KnownNames) -> Iterator[Finding]:
+    """Find answers to servers in calls of tools that do not exist; places begin with `answers`."""
+    for index, answer in enumerate(answers):
+        if answer.tool is not None and not known.has(answer.tool):
+            message = f"answers in calls of {answer.tool!r}, but there is no such tool"
+            yield warning(("answers", index, "tool"), message, known.hint(answer.tool))
 
 
 def names_for_all(suite: Suite, listed: Iterable[str], prefixes: Iterable[str] = ()) -> KnownNames:
@@ -123,6 +132,7 @@ def unknown_in_suite(
     prefixes of servers whose tools are not known."""
     known = names_for_all(suite, listed, prefixes)
     yield from unknown_mocks(suite.mocks, known)
+    yield from unknown_answers(suite.answers, known)
     yield from _unknown_free(suite.grading.extra_calls, ("grading", "extra_calls"), known)
     for index, case in zip(case_indices, suite.cases, strict=True):
         written = [tool.name for tool in written_tools(suite, case)]

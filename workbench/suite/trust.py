@@ -18,7 +18,7 @@ from workbench.config.variables import environment_names
 from workbench.dataclasses import dataclass
 from workbench.numerals import seconds_text
 from workbench.suite.files import LockedError, absolute, locked, resolved
-from workbench.suite.model import Mock, ProviderTool, Server, Suite, started_by, texts_with_variables
+from workbench.suite.model import Answer, Mock, ProviderTool, Server, Suite, started_by, texts_with_variables
 from workbench.suite.suite_file import SuiteFile
 
 _STORE_FORMAT = 1
@@ -161,6 +161,17 @@ class OwnCall:
         return f"{self.tool} {self.arguments}"
 
 
+@dataclass(frozen=True, slots=True)
+class ServerRoots:
+    """The folders that a server is told it may use, without links."""
+
+    server: str
+    folders: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{shlex.quote(self.server)} {shlex.join(self.folders)}"
+
+
 def _quoted(settings: Settings) -> Iterator[str]:
     for name, value in settings:
         yield f"{shlex.quote(name)}={shlex.quote(value)}"
@@ -174,7 +185,8 @@ class SuiteNeeds:
     settings beside it name (`workbench.evaluation.approval`), `files` the code of `modules` and `python`
     (`workbench.tools.python_code`). `passed` are the variables of the shell that its commands get without naming them
     (`workbench.config.passed_variables`). `calls` are those of `setup` and `final`, if a server may answer them.
-    `provider_tools` are tools that the providers of models would run."""
+    `provider_tools` are tools that the providers of models would run. `roots` are folders that servers are told, and
+    `answers` are replies to what servers ask."""
 
     folder: Path
     commands: tuple[Command, ...] = ()
@@ -187,6 +199,8 @@ class SuiteNeeds:
     passed: tuple[str, ...] = ()
     calls: tuple[OwnCall, ...] = ()
     provider_tools: tuple[str, ...] = ()
+    roots: tuple[ServerRoots, ...] = ()
+    answers: tuple[str, ...] = ()
 
     @property
     def nothing(self) -> bool:
@@ -228,6 +242,12 @@ class SuiteNeeds:
             tools = dict.fromkeys(call.tool for call in self.calls[_MAX_SHOWN_CALLS:])
             more = f"{len(self.calls) - _MAX_SHOWN_CALLS} more calls for `setup` and `final`"
             lines.append(f"make {more}: of {', '.join(tools)}")
+        for roots in self.roots:
+            lines.append(f"let a server use the folders: {roots}")
+        for answer in self.answers[:_MAX_SHOWN_CALLS]:
+            lines.append(f"answer what a server asks: {answer}")
+        if len(self.answers) > _MAX_SHOWN_CALLS:
+            lines.append(f"answer what servers ask with {len(self.answers) - _MAX_SHOWN_CALLS} more answers")
         for tool in self.provider_tools:
             lines.append(f"let the provider of a model run its own tool: {tool}")
         if self.passed:
@@ -267,13 +287,14 @@ class SuiteNeeds:
             del parts["models"]
         if not self.calls:
             del parts["calls"]
-        if not self.provider_tools:
-            del parts["provider_tools"]
+        for name in ("provider_tools", "roots", "answers"):
+            if not parts[name]:
+                del parts[name]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 _MAX_SHOWN_CALLS = 10
-"""The most calls of `setup` and `final` that have a line of their own."""
+"""The most calls of `setup` and `final`, and the most answers to servers, that have a line of their own."""
 
 
 def _together(models: Sequence[ModelNeed], more: str) -> str:
@@ -313,7 +334,36 @@ def needs_trust(suite: Suite, path: Path) -> SuiteNeeds:
         environment=_sorted(variables),
         calls=_sorted(_own_calls(suite)),
         provider_tools=_sorted(map(provider_tool_need, suite.provider_tools)),
+        roots=_sorted(_roots(suite, path.absolute().parent)),
+        answers=_sorted(_answers(suite)),
     )
+
+
+def _roots(suite: Suite, folder: Path) -> Iterator[ServerRoots]:
+    for server in started_by(suite):
+        if roots := roots_need(server, folder):
+            yield roots
+
+
+def roots_need(server: Server, folder: Path) -> ServerRoots | None:
+    """Return the trust that the roots of a server of a suite in `folder` need; `None` without any."""
+    if not server.roots:
+        return None
+    return ServerRoots(server.name, tuple(str(resolved(folder / root)) for root in server.roots))
+
+
+def _answers(suite: Suite) -> Iterator[str]:
+    if not any(server.answers for server in started_by(suite)):
+        return
+    answers = [*suite.answers]
+    for case in suite.cases:
+        answers += case.answers
+    for answer in answers:
+        reply: object = answer.text if answer.content is None else answer.content
+        words = [answer.to, answer.tool or "", answer.action]
+        if reply is not None:
+            words.append(json.dumps(reply, ensure_ascii=False, sort_keys=True))
+        yield " ".join(filter(None, words))
 
 
 def provider_tool_need(tool: ProviderTool) -> str:
@@ -375,10 +425,12 @@ def _settings(written: Mapping[str, str]) -> Settings:
 
 def _python_references(suite: Suite) -> Iterator[str]:
     yield from _of_mocks(suite.mocks)
+    yield from _of_answers(suite.answers)
     for variant in suite.variants:
         yield from _of_mocks(variant.mocks)
     for case in suite.cases:
         yield from _of_mocks(case.mocks)
+        yield from _of_answers(case.answers)
         for check in case.written_checks():
             if check.function is not None:
                 yield check.function
@@ -389,6 +441,11 @@ def _of_mocks(mocks: tuple[Mock, ...]) -> Iterator[str]:
         if mock.python is not None:
             yield mock.python
         yield from _of_checks(mock.when)
+
+
+def _of_answers(answers: tuple[Answer, ...]) -> Iterator[str]:
+    for answer in answers:
+        yield from _of_checks(answer.when)
 
 
 def _of_checks(checks: Checks | None) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 from workbench.dataclasses import ByIdentity, dataclass
 from workbench.suite.model import (
     ANY_TOOL,
+    Answer,
     AnyOrder,
     Case,
     ExpectedCall,
@@ -143,6 +144,7 @@ def _varied_suite(held: weakref.ref[Variant], suite: Suite) -> Suite:
         "servers": _replaced(suite.servers, variant.servers),
         "tools": _replaced(suite.tools, variant.tools),
         "mocks": tuple(map(names.mock, suite.mocks)),
+        "answers": tuple(map(names.answer, suite.answers)),
         "grading": names.grading(suite.grading),
         "variants": (),
     }
@@ -174,6 +176,7 @@ def _varied_case(held: weakref.ref[Variant], case: Case) -> Case:
         "steps": tuple(map(names.step, case.steps)),
         "tools": tuple(own_tools.values()),
         "mocks": (*variant.mocks, *map(names.mock, case.mocks)),
+        "answers": tuple(map(names.answer, case.answers)),
         "offer": offer,
         "extra_calls": names.extra_calls(case.extra_calls),
         "grading": names.grading(case.grading),
@@ -267,6 +270,11 @@ class _Names:
 
     def mock(self, mock: Mock) -> Mock:
         return mock.model_copy(update={"tool": self.tool(mock.tool), "when": self.args(mock.tool, mock.when)})
+
+    def answer(self, answer: Answer) -> Answer:
+        if answer.tool is None:
+            return answer
+        return answer.model_copy(update={"tool": self.tool(answer.tool)})
 
     def message(self, message: PriorMessage) -> PriorMessage:
         calls = []

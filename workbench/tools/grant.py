@@ -8,7 +8,7 @@ from dataclasses import field
 from workbench.config.models import ConfigError
 from workbench.dataclasses import dataclass
 from workbench.suite.model import Server
-from workbench.suite.trust import SuiteNeeds, server_need
+from workbench.suite.trust import SuiteNeeds, roots_need, server_need
 from workbench.tools.answer import ServerError
 from workbench.tools.python_code import FoundCode, PythonFunctions
 
@@ -26,7 +26,9 @@ class Grant:
 
     def covers(self, server: Server) -> bool:
         """Return whether the present definition of a server is among the approved ones."""
-        need = server_need(server, self.needs.folder)
+        need, roots = server_need(server, self.needs.folder), roots_need(server, self.needs.folder)
+        if roots is not None and roots not in self.needs.roots:
+            return False
         return need is None or need in (*self.needs.commands, *self.needs.modules, *self.needs.urls)
 
     def variables(self, server: Server) -> Mapping[str, str]:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
+from pathlib import Path
 
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted, seconds_text
 from workbench.suite.model import Server, ServerProtocol
 from workbench.tools.answer import OnProgress, ServerError, ToolAnswer
+from workbench.tools.client_requests import answer_nothing
 from workbench.tools.connection import Announce, Connection, ListingIssue, TimeLimits, announce_nothing
 from workbench.tools.handshake import Handshake
 from workbench.tools.launchers import launcher_of
 from workbench.tools.listings import ListingChange
+from workbench.tools.questions import AskRun
 from workbench.tools.session import ExpiredError, Session
 from workbench.trajectory.events import JsonValue, ServerOutput, ToolDefinition
 
@@ -47,7 +50,8 @@ class McpServer:
     It has one session at a time, and gets a new one for the next run when the present one has ended or expired. Every
     ServerError names it with its command, address or module, redacted. `relisted` is called after it has listed other
     tools than before, and `announce` reports each start. `known` tells that it has run before on this machine, so that
-    no launcher downloads it. `protocol` takes the place of the server's own if an earlier start has found out more."""
+    no launcher downloads it. `protocol` takes the place of the server's own if an earlier start has found out more.
+    `roots` are the folders that it is told."""
 
     def __init__(
         self,
@@ -60,6 +64,7 @@ class McpServer:
         *,
         known: bool = False,
         protocol: ServerProtocol | None = None,
+        roots: Sequence[Path] = (),
     ) -> None:
         self._server = server
         self._connect = connect
@@ -68,8 +73,13 @@ class McpServer:
         self._tell_relisted = relisted
         self._announce = announce
         self._launcher = launcher_of(server.command or ("",))
+        self._roots = tuple(roots)
+        self._turn = asyncio.Lock()
         self.protocol = protocol or server.protocol
         """The way in which its next session begins."""
+        # The newest protocol has no way for a server to ask in the middle of a call.
+        if server.answers:
+            self.protocol = "legacy"
         self._sessions: list[Session] = []
         self._session = self._next_session()
         self._renewal: asyncio.Task[None] | None = None
@@ -181,11 +191,20 @@ class McpServer:
             self._renewal.add_done_callback(self._renewed)
         await asyncio.shield(self._renewal)
 
+    def turn(self) -> AbstractAsyncContextManager[object]:
+        """Return a context for one call, which waits for those of others where the server may ask meanwhile."""
+        return self._turn if self._server.takes_turns else nullcontext()
+
     async def call(
-        self, tool: str, arguments: Mapping[str, JsonValue], on_progress: OnProgress | None = None
+        self,
+        tool: str,
+        arguments: Mapping[str, JsonValue],
+        on_progress: OnProgress | None = None,
+        ask: AskRun = answer_nothing,
     ) -> ToolAnswer:
         """Call a tool for a caller who makes no further call; see `RunServer.call`."""
-        return await RunServer(self).call(tool, arguments, on_progress)
+        async with self.turn():
+            return await RunServer(self).call(tool, arguments, on_progress, ask)
 
     async def progressed(self, start: asyncio.Task[None]) -> None:
         """Wait until it has been downloaded, or a task that starts it is over."""
@@ -331,7 +350,14 @@ class McpServer:
         if (protocol or self.protocol) == "auto":
             handshake = Handshake(connection, self._limits)
         session = Session(
-            self._server, connection, handshake, self._launcher, self._secrets, self._limits, self._tell_relisted
+            self._server,
+            connection,
+            handshake,
+            self._launcher,
+            self._secrets,
+            self._limits,
+            self._tell_relisted,
+            self._roots,
         )
         self._sessions.append(session)
         return session
@@ -350,8 +376,16 @@ class RunServer:
         self._session: Session | None = None
         """The session of its first call."""
 
+    def turn(self) -> AbstractAsyncContextManager[object]:
+        """Return a context for one call; see `McpServer.turn`."""
+        return self._server.turn()
+
     async def call(
-        self, tool: str, arguments: Mapping[str, JsonValue], on_progress: OnProgress | None = None
+        self,
+        tool: str,
+        arguments: Mapping[str, JsonValue],
+        on_progress: OnProgress | None = None,
+        ask: AskRun = answer_nothing,
     ) -> ToolAnswer:
         """Call a tool by its listed name and return its answer, which may be a tool error.
 
@@ -360,17 +394,17 @@ class RunServer:
         limit."""
         if self._session is not None:
             try:
-                return await self._session.call(tool, arguments, on_progress)
+                return await self._session.call(tool, arguments, on_progress, ask)
             except ExpiredError as error:
                 raise ServerError(
                     f"{error}: what this run did there before may be lost, so it ends; the next run gets a new session"
                 ) from None
         self._session = await self._server.session()
         try:
-            return await self._session.call(tool, arguments, on_progress)
+            return await self._session.call(tool, arguments, on_progress, ask)
         except ExpiredError:
             self._session = await self._server.session()
-        return await self._session.call(tool, arguments, on_progress)
+        return await self._session.call(tool, arguments, on_progress, ask)
 
 
 async def _until(event: asyncio.Event) -> None:

@@ -7,7 +7,8 @@ import copy
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Protocol
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import TYPE_CHECKING, Protocol
 
 from workbench.checks.check import (
     CallPython,
@@ -29,6 +30,9 @@ from workbench.tools.answer import OnProgress, ToolAnswer, ToolsError
 from workbench.tools.python_code import PythonFunctions, in_thread
 from workbench.trajectory.events import JsonValue, ResultSource, ToolCall
 
+if TYPE_CHECKING:
+    from workbench.tools.questions import AskRun
+
 AskJudge = Callable[[Judged, JsonValue], Awaitable[CheckVerdict]]
 """Asks a language model to judge a value. Raises CheckError if that is impossible."""
 
@@ -36,20 +40,24 @@ _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 
 
 class Run(Protocol):
-    """A function that makes the answer to a call; progress notices of a server go to `on_progress`."""
+    """A function that makes the answer to a call.
 
-    async def __call__(self, on_progress: OnProgress | None = None) -> ToolAnswer: ...
+    Progress notices of a server go to `on_progress`, and its requests to `ask`."""
+
+    async def __call__(self, on_progress: OnProgress | None = None, ask: AskRun | None = None) -> ToolAnswer: ...
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedAnswer:
     """The source that will answer a call, decided before anything runs; `server` is set for a real execution.
 
-    Await `run` once for the answer; it raises ToolsError for failures that the model did not cause."""
+    Await `run` once for the answer, inside of `turn`, which may wait for other calls of the server; it raises
+    ToolsError for failures that the model did not cause."""
 
     source: ResultSource
     run: Run
     server: str | None = None
+    turn: Callable[[], AbstractAsyncContextManager[object]] = nullcontext
 
 
 class Mocks:
@@ -114,7 +122,7 @@ class Mocks:
             raise _condition_error(mock, error) from error
 
     def _answer(self, mock: Mock, call: ToolCall, occurrence: int) -> Run:
-        async def answer(on_progress: OnProgress | None = None) -> ToolAnswer:
+        async def answer(on_progress: OnProgress | None = None, ask: AskRun | None = None) -> ToolAnswer:
             if mock.delay_ms:
                 await self._sleep(mock.delay_ms / 1000)
             written = _written_answer(mock, call, occurrence)

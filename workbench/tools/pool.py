@@ -15,9 +15,11 @@ from weakref import WeakKeyDictionary
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_SERVED_RUNS
+from workbench.suite.files import resolved
 from workbench.suite.model import Case, Mock, Server, ServerProtocol, Suite, ToolChange
 from workbench.suite.trust import provider_tool_need, server_folder
 from workbench.tools.answer import ServerError, UntrustedError
+from workbench.tools.case_answers import Answers
 from workbench.tools.connection import Announce, Connection, ServerStatus, TimeLimits, announce_nothing, learn_written
 from workbench.tools.fresh_servers import Background, FreshServers, Leases, Starting
 from workbench.tools.grant import Grant
@@ -194,6 +196,7 @@ class ServerPool:
             withheld=withheld,
             instructions=sent,
             owns_state=bool(modules) or any(execute and server.state == "run" for server in suite.servers),
+            answers=Answers(case.answers, suite.answers, functions.answer),
         )
 
     def _sent(self, instructions: Mapping[str, str]) -> tuple[ServerInstructions, ...]:
@@ -411,6 +414,7 @@ class ServerPool:
             announce_nothing if quiet else self._starting,
             known=self._listings.has(suite_file, definition),
             protocol=self._protocols.get(_key(suite_file, definition)),
+            roots=_roots(definition, suite_file),
         )
         start = asyncio.create_task(self._start(suite_file, definition, server, quiet=quiet))
         start.add_done_callback(_look_at)
@@ -457,6 +461,22 @@ class ServerPool:
                 server, server.command, folder, log_file, environment, secrets, limits, passed=passed
             )
         raise ServerError(f"server {server.name!r} has neither a command nor a url nor a module")
+
+
+def _roots(server: Server, suite_file: Path) -> list[Path]:
+    """Return the folders that a server is told, without links.
+
+    Raises ServerError for one that is not a folder inside the suite's folder."""
+    inside, roots = resolved(suite_file.absolute().parent), []
+    for number, root in enumerate(server.roots):
+        folder = resolved(inside / root)
+        where = f"server {server.name!r} is not started: roots[{number}], {root!r},"
+        if not folder.is_relative_to(inside):
+            raise ServerError(f"{where} leads out of the suite's folder, to {folder}; name a folder inside it")
+        if not folder.is_dir():
+            raise ServerError(f"{where} is not a folder: create {folder}, or correct it")
+        roots.append(folder)
+    return roots
 
 
 def _modules_of_runs(mocks: Iterable[Mock]) -> Iterator[str]:

@@ -7,16 +7,17 @@ import importlib
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.checks.schemas import BrokenSchemaError, result_problem
 from workbench.config.secrets import Secrets
-from workbench.limits import MAX_CALL_SECONDS, MAX_MESSAGE_BYTES, MAX_PROGRESS_CHARS
+from workbench.limits import MAX_CALL_QUESTIONS, MAX_CALL_SECONDS, MAX_MESSAGE_BYTES, MAX_PROGRESS_CHARS
 from workbench.numerals import seconds_text, setting_text
 from workbench.suite.model import Server
 from workbench.tools.answer import OnProgress, ServerError, ToolAnswer, answer_of, clean_object, clean_text, error_of
+from workbench.tools.client_requests import CallTime, ClientRequests, answer_nothing
 from workbench.tools.connection import (
     REFUSAL,
     Connection,
@@ -29,6 +30,7 @@ from workbench.tools.connection import (
 )
 from workbench.tools.handshake import Handshake, SilentServerError
 from workbench.tools.python_code import in_thread
+from workbench.tools.questions import AskRun
 from workbench.tools.tool_pages import ToolPages, issues_notice
 from workbench.trajectory.events import JsonValue, ServerOutput, ToolDefinition
 
@@ -63,7 +65,8 @@ class Session:
 
     With `handshake`, the server is asked for the newest protocol first, otherwise `initialize` is the first message.
     `launcher` is a program that may download the server before it starts it. Every ServerError names the server with
-    its command, address or module, redacted. `relisted` is called after it has listed other tools than before."""
+    its command, address or module, redacted. `relisted` is called after it has listed other tools than before. `roots`
+    are the folders that it is told."""
 
     def __init__(
         self,
@@ -74,9 +77,11 @@ class Session:
         secrets: Secrets,
         limits: TimeLimits,
         relisted: Callable[[], Awaitable[object]],
+        roots: Sequence[Path] = (),
     ) -> None:
         self._server = server
         self._connection = connection
+        self._requests = ClientRequests(server, roots, secrets)
         self._handshake = handshake
         self._launcher = launcher
         self._secrets = secrets
@@ -182,12 +187,17 @@ class Session:
         return ServerError(self._secrets.redact(f"{error}: {advice}"), error.output)
 
     async def call(
-        self, tool: str, arguments: Mapping[str, JsonValue], on_progress: OnProgress | None = None
+        self,
+        tool: str,
+        arguments: Mapping[str, JsonValue],
+        on_progress: OnProgress | None = None,
+        ask: AskRun = answer_nothing,
     ) -> ToolAnswer:
         """Call a tool by its listed name and return its answer, which may be a tool error.
 
-        Raises ExpiredError if the server has forgotten the session, and otherwise ServerError if it is down, dies, or
-        does not answer within its time limit, which counts anew with each report of progress."""
+        `ask` replies to requests of the server meanwhile. Raises ExpiredError if the server has forgotten the session,
+        and otherwise ServerError if it is down, dies, or does not answer within its time limit, which counts anew with
+        each report of progress and each reply."""
         if self.expired:
             raise self._forgotten()
         client = self._client
@@ -203,7 +213,7 @@ class Session:
         token = REFUSAL.set(refusal)
         self._under_way += 1
         try:
-            answer = await self._call(client, refusal, tool, arguments, on_progress)
+            answer = await self._call(client, refusal, tool, arguments, on_progress, ask)
         finally:
             REFUSAL.reset(token)
             self._under_way -= 1
@@ -219,29 +229,42 @@ class Session:
         tool: str,
         arguments: Mapping[str, JsonValue],
         on_progress: OnProgress | None,
+        ask: AskRun,
     ) -> ToolAnswer:
         from mcp import MCPError
 
-        connection, clock = self._connection, asyncio.get_running_loop().time
+        connection = self._connection
         # A server that was started again may no longer list the tool.
         name = self._own_names.get(tool) or tool.removeprefix(self._server.prefix)
         call_s = self._limits.call_s
-        began, reported = clock(), False
+        time = CallTime(call_s, max(call_s, MAX_CALL_SECONDS))
+
+        async def told(progress: float, total: float | None, message: str | None) -> None:
+            time.reported = True
+            time.extend()
+            if on_progress is not None:
+                self._tell(on_progress, progress, total, message)
+
         try:
-            async with asyncio.timeout(call_s) as limit:
-
-                async def told(progress: float, total: float | None, message: str | None) -> None:
-                    nonlocal reported
-                    reported = True
-                    with suppress(RuntimeError):  # a report may come after the answer
-                        limit.reschedule(min(clock() + call_s, began + max(call_s, MAX_CALL_SECONDS)))
-                    if on_progress is not None:
-                        self._tell(on_progress, progress, total, message)
-
-                result = await client.call_tool(name, dict(arguments), progress_callback=told)
+            with self._requests.of_call(ask, time) as asking:
+                asked: set[str] = set()
+                async with time:
+                    while True:
+                        try:
+                            result = await client.call_tool(name, dict(arguments), progress_callback=told)
+                            break
+                        except MCPError as error:
+                            # The call was not executed, and is repeated after the user has opened these addresses.
+                            required = self._requests.required_by(error)
+                            known, asked = asked, asked | {each.elicitation_id or each.url for each in required}
+                            if asked == known or not await self._requests.consents(asking, required):
+                                raise
+                if asking.too_many:
+                    raise self._failure(MAX_CALL_QUESTIONS.reached(what=f"a call of {tool}"))
             return self._fit(answer_of(result), tool)
         except TimeoutError:
-            if reported and clock() - began >= MAX_CALL_SECONDS:
+            reported = time.reported
+            if reported and time.spent_s >= MAX_CALL_SECONDS:
                 raise self._failure(f"was given up in a call of {tool}: it {MAX_CALL_SECONDS.reached()}") from None
             late = f"did not answer a call of {tool}"
             if reported:
@@ -338,6 +361,8 @@ class Session:
             entered = Client(self._connection, message_handler=take, mode="legacy")
             if self._handshake is not None:
                 entered = replace(entered, mode="auto")
+            self._requests.serve(entered)
+            if self._handshake is not None:
                 self._handshake.of(entered)
             async with entered as client:
                 if self._handshake is not None:

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, cast
 from workbench.checks.check import CallPython
 from workbench.checks.schemas import BrokenSchemaError, argument_problems
 from workbench.suite.model import Case, Suite, ToolChange
-from workbench.suite.tool_names import KnownNames, names_for_all, unknown_mocks, unknown_names
+from workbench.suite.tool_names import KnownNames, names_for_all, unknown_answers, unknown_mocks, unknown_names
 from workbench.tools.answer import OnProgress, ToolAnswer, ToolsError, UnknownToolError
+from workbench.tools.case_answers import Answers
+from workbench.tools.client_requests import answer_nothing
 from workbench.tools.mocks import AskJudge, Mocks, PlannedAnswer, default_answer, mock_answer
+from workbench.tools.questions import AskRun
 from workbench.trajectory.events import (
     JsonValue,
     ResultSource,
@@ -117,11 +120,14 @@ class Toolbox:
         instructions: tuple[ServerInstructions, ...] = (),
         owns_state: bool = False,
         withheld: Sequence[str] = (),
+        answers: Answers | None = None,
     ) -> None:
         self.owns_state = owns_state
         """Whether the run has servers, or modules of mocks, of its own, which begin anew with it."""
         self.withheld = frozenset(withheld)
         """Tools that no provider may run, because the suite is not trusted to."""
+        self.answers = answers or Answers((), (), call_python)
+        """The answers of the run to requests of its servers."""
         self.instructions = instructions
         """The instructions of its servers that are sent."""
         self.close = close
@@ -218,17 +224,17 @@ def _listed(texts: Sequence[str], most: int, separator: str, last_separator: str
 
 
 def _ready(source: ResultSource, answer: ToolAnswer) -> PlannedAnswer:
-    async def run(on_progress: OnProgress | None = None) -> ToolAnswer:
+    async def run(on_progress: OnProgress | None = None, ask: AskRun | None = None) -> ToolAnswer:
         return answer
 
     return PlannedAnswer(source, run)
 
 
 def _executed(call: ToolCall, server: RunServer, tool: ToolDefinition) -> PlannedAnswer:
-    async def run(on_progress: OnProgress | None = None) -> ToolAnswer:
-        return await server.call(call.tool, call.arguments, on_progress)
+    async def run(on_progress: OnProgress | None = None, ask: AskRun | None = None) -> ToolAnswer:
+        return await server.call(call.tool, call.arguments, on_progress, ask or answer_nothing)
 
-    return PlannedAnswer("server", run, tool.server)
+    return PlannedAnswer("server", run, tool.server, server.turn)
 
 
 def offered(definitions: Sequence[ToolDefinition], suite: Suite, case: Case) -> list[ToolDefinition]:
@@ -245,7 +251,12 @@ def offered(definitions: Sequence[ToolDefinition], suite: Suite, case: Case) -> 
                 "give a server a prefix, or rename one"
             )
     known = KnownNames(tuple(by_name))
-    unknown = [*unknown_names(suite, case, known), *unknown_mocks(suite.mocks, names_for_all(suite, by_name))]
+    for_all = names_for_all(suite, by_name)
+    unknown = [
+        *unknown_names(suite, case, known),
+        *unknown_mocks(suite.mocks, for_all),
+        *unknown_answers(suite.answers, for_all),
+    ]
     if unknown:
         messages = [f"{found.message} ({found.hint})" for found in unknown]
         raise UnknownToolError(_listed(messages, _MAX_NAMED, "; ", "; and "))

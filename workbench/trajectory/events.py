@@ -148,9 +148,9 @@ FinishReason = Literal[
 """The reason why a run ended. `decided`: the case has only one round, and it ended with calls. `step failed`: the chain
 stops at its first failed step."""
 
-HoldPlace = Literal["request", "call", "result", "permission"]
-"""The place where a run is held: before a model request, before a tool call, after a result, or while a person is asked
-for the permission to execute a call."""
+HoldPlace = Literal["request", "call", "question", "result", "permission"]
+"""The place where a run is held: before a model request, before a tool call, before the reply to a request of a server,
+after a result, or while a person is asked for the permission to execute a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,13 +361,14 @@ class Paused:
     """The run is held; the time until it is resumed does not count.
 
     `call_id` is the id of the call before or after which the run is held, `round` the round of that call or of the
-    pending request.
+    pending request. `asked` is the request of a server that waits, with the reply that it gets if the run continues.
     """
 
     why: str
     call_id: str | None = None
     at: HoldPlace = "permission"
     round: int | None = None
+    asked: ServerAsked | None = field(default=None, metadata=_SPARSE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -464,6 +465,72 @@ class ResultReceived:
     media: tuple[Media, ...] = field(default=(), metadata=_SPARSE)
 
 
+AskedKind = Literal["elicitation", "sampling"]
+"""A request of a server to its client: for a form or a consent of the user, or for a text of a model."""
+
+ReplyAction = Literal["accept", "decline", "cancel"]
+
+ReplySource = Literal["case", "suite", "person", "nobody"]
+"""The source of the reply to a server's request: an answer of the case or the suite, or the person who steps through
+the run. A request that `nobody` answers is declined."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAsked:
+    """A server sent a request while it executed a call, and got a reply.
+
+    `message` is that of an elicitation, or the text of a sampling's messages. `request` holds the other parameters,
+    under their names in the protocol, such as `requestedSchema`, or `url` and `elicitationId`. `content` fills the
+    form, and `text` answers the sampling. `problem` says why the answer that applies was not sent. `undeclared` is
+    true if the server asks although it was told that nobody answers.
+    """
+
+    call_id: str
+    tool: str
+    server: str
+    kind: AskedKind
+    message: str
+    request: Mapping[str, JsonValue]
+    action: ReplyAction
+    source: ReplySource
+    content: Mapping[str, JsonValue] | None = None
+    text: str | None = None
+    problem: str | None = None
+    undeclared: bool = field(default=False, metadata=_SPARSE)
+
+    @property
+    def notice(self) -> str | None:
+        """What the request lacked, and the way out; `None` if it was answered."""
+        message = " ".join(self.message.split())
+        if len(message) > _MAX_ASKED:
+            message = f"{message[:_MAX_ASKED]} …"
+        happened = f"server {self.server!r} asked in a call of {self.tool}: {message!r}"
+        if self.problem is not None:
+            return f"{happened}; the answer was not sent: {self.problem}"
+        if self.source != "nobody":
+            return None
+        if self.undeclared:
+            return f'{happened}, which was refused; answers = ["{self.kind}"] in its [[servers]] lets cases answer'
+        answer = f'to = "{self.kind}", tool = "{self.tool}", {self._open_reply}'
+        return f"{happened}, and no answer applies, so it was declined; write [[cases.answers]] with {answer}"
+
+    @property
+    def _open_reply(self) -> str:
+        """What an answer could say, as TOML, with gaps."""
+        if self.kind == "sampling":
+            return 'text = "…"'
+        schema = self.request.get("requestedSchema")
+        properties = schema.get("properties") if isinstance(schema, Mapping) else None
+        if not isinstance(properties, Mapping) or not properties:
+            return 'action = "accept"'
+        fields = [f"{name} = …" for name in properties]
+        return f"content = {{ {', '.join(fields)} }}"
+
+
+_MAX_ASKED = 200
+"""The most characters of a server's request that a notice quotes."""
+
+
 OwnCallStage = Literal["setup", "final"]
 """The time at which a suite makes a call itself: before the run, or after it."""
 
@@ -528,6 +595,7 @@ EventPayload = (
     | Forked
     | ExecutionStarted
     | ExecutionProgress
+    | ServerAsked
     | OwnCallAnswered
     | RunFinished
 )

@@ -23,6 +23,7 @@ from workbench.trajectory.events import (
     JsonValue,
     MessageAdded,
     OwnCallAnswered,
+    OwnCallStage,
     Paused,
     PromptProgress,
     ReasoningDelta,
@@ -36,6 +37,7 @@ from workbench.trajectory.events import (
     RetryScheduled,
     RunFinished,
     RunStarted,
+    ServerAsked,
     ServerOutput,
     StepStarted,
     StopReason,
@@ -68,6 +70,8 @@ class CallRecord:
     """The result before a person edited it."""
     by_provider: bool = False
     """Whether the provider of the model runs the call itself, so that nobody else answers it."""
+    asked: tuple[ServerAsked, ...] = ()
+    """The requests that the server sent while it executed the call, with their replies."""
 
     @property
     def tool(self) -> str:
@@ -92,8 +96,9 @@ class CallRecord:
 
     @property
     def touched(self) -> bool:
-        """Whether a person changed the call or its result."""
+        """Whether a person changed the call or its result, or answered its server."""
         answered = self.result is not None and self.result.source in ("edited", "skipped")
+        answered = answered or any(asked.source == "person" for asked in self.asked)
         return answered or self.edited is not None or self.unedited is not None
 
     @property
@@ -224,11 +229,19 @@ class Trajectory:
     """The messages that a person added since the last request; if the run is over, the model never reads them."""
     own_calls: tuple[OwnCallAnswered, ...] = ()
     """The calls that the suite made itself, before and after the run."""
+    asked_by_servers: tuple[ServerAsked, ...] = ()
+    """The requests of servers, with their replies, in all calls of the run and of the suite itself."""
 
     @property
     def setup_calls(self) -> tuple[OwnCallAnswered, ...]:
         """The calls of the suite before the run."""
         return tuple([call for call in self.own_calls if call.stage == "setup"])
+
+    def asked_in(self, stage: OwnCallStage) -> tuple[ServerAsked, ...]:
+        """Return the requests of servers in the suite's own calls before or after the run."""
+        in_calls = [asked for round_ in self.rounds for call in round_.calls for asked in call.asked]
+        own = [asked for asked in self.asked_by_servers if asked not in in_calls]
+        return tuple([asked for asked in own if asked.call_id.startswith(f"{stage}-")])
 
     @property
     def final_calls(self) -> tuple[OwnCallAnswered, ...]:
@@ -279,6 +292,10 @@ class Trajectory:
             notices = self.start.notices
         if self.finish_reason == "truncated":
             notices += (CUT_OFF,)
+        # A run whose answer did not fit ends with this error.
+        for asked in self.asked_by_servers:
+            if asked.problem is None and asked.notice is not None and asked.notice not in notices:
+                notices += (asked.notice,)
         return notices
 
     @property
@@ -355,6 +372,7 @@ class _OpenCall:
     edited: Mapping[str, JsonValue] | None = None
     unedited: ResultReceived | None = None
     by_provider: bool = False
+    asked: tuple[ServerAsked, ...] = ()
 
     def record(self) -> CallRecord:
         done = self.finished
@@ -371,6 +389,7 @@ class _OpenCall:
             edited=self.edited,
             unedited=self.unedited,
             by_provider=self.by_provider,
+            asked=self.asked,
         )
 
 
@@ -442,6 +461,7 @@ class TrajectoryFold:
         self._added: tuple[str, ...] = ()
         self._fork: Forked | None = None
         self._own_calls: tuple[OwnCallAnswered, ...] = ()
+        self._asked: tuple[ServerAsked, ...] = ()
 
     def add(self, event: Event) -> None:
         """Add an event; raise TrajectoryError if it cannot follow the events before it."""
@@ -517,6 +537,11 @@ class TrajectoryFold:
                 for round_ in self._rounds:
                     round_.replayed = True
                     round_.superseded = tuple(replace(answer, replayed=True) for answer in round_.superseded)
+            case ServerAsked():
+                self._asked += (what,)
+                # A call of the suite itself has no record until it is answered.
+                if (asking := self._calls.get(what.call_id)) is not None:
+                    asking.asked += (what,)
             case OwnCallAnswered():
                 self._own_calls += (what,)
             case RunFinished():
@@ -539,6 +564,7 @@ class TrajectoryFold:
             fork=self._fork,
             added=self._added,
             own_calls=self._own_calls,
+            asked_by_servers=self._asked,
         )
 
     @property
@@ -560,7 +586,9 @@ class TrajectoryFold:
             case StepStarted() | RunFinished(reason="step failed"):
                 # A judge may have been asked whether the step before failed.
                 inside_ms = 0.0
-            case OwnCallAnswered():
+            case ServerAsked(call_id=call_id) if call_id in self._calls:
+                return 0.0
+            case ServerAsked() | OwnCallAnswered():
                 # The suite's own calls are no part of the agent's work.
                 inside_ms = 0.0
             case ResultReceived(source="provider"):

@@ -36,12 +36,20 @@ from workbench.show.text import Paint
 from workbench.show.views.grades import issue_text, judgement_text, metric_text, step_lines
 from workbench.show.views.runs_report import ShownRun
 from workbench.show.views.server_output import output_title
-from workbench.show.views.trajectory import EDITED, deviation_lines, fork_text, own_source_text, unread_text
+from workbench.show.views.trajectory import (
+    EDITED,
+    asked_head,
+    deviation_lines,
+    fork_text,
+    own_source_text,
+    reply_text,
+    unread_text,
+)
 from workbench.show.views.values import call_text, usage_text
 from workbench.show.visible import after
 from workbench.suite.model import tool_text
 from workbench.suite.settings import Grading
-from workbench.trajectory.events import Message, OwnCallAnswered
+from workbench.trajectory.events import Message, OwnCallAnswered, ServerAsked
 from workbench.trajectory.trajectory import CallRecord, Round
 
 _LINE = 80
@@ -279,6 +287,7 @@ def _story(run: RunResult, expected: Expectations) -> Iterator[Node]:
             yield _said("system", f"instructions of the server {of.server}", of.text, is_folded=True)
         for message in start.messages:
             yield from _message(message)
+    yield from map(_asked, trajectory.asked_in("setup"))
     yield from map(_own_call, trajectory.setup_calls)
     # The calls of a run are numbered through all rounds, as grades pair them.
     at = 0
@@ -290,6 +299,7 @@ def _story(run: RunResult, expected: Expectations) -> Iterator[Node]:
             yield _said("system", "system prompt of the step", system, is_folded=True)
         yield from _round(each, run, expected, at)
         at += len(each.calls)
+    yield from map(_asked, trajectory.asked_in("final"))
     yield from map(_own_call, trajectory.final_calls)
     yield from _by_grade([list(_missing(grade, expected)) for grade in run.grades])
     if trajectory.finish_reason not in (None, *_ENDINGS):
@@ -302,6 +312,14 @@ def _own_call(call: OwnCallAnswered) -> Element:
     title = el("small", f"{call.stage}, by the suite · {own_source_text(call)}", class_="who")
     tool = el("code", call_text(call.tool, call.arguments), class_="tool")
     return el("div", title, tool, long_text(call.content), class_="said problem" if call.is_error else "said prior")
+
+
+def _asked(asked: ServerAsked) -> Element:
+    notice = asked.notice
+    who = el("small", f"? {asked_head(asked)}", class_="who")
+    reply = el("p", notice or f"← {reply_text(asked)}", class_="notice" if notice else "")
+    form = fold("aside", "what it asked", long_text(laid_out(dict(asked.request)))) if asked.request else None
+    return el("div", who, form, reply, class_="returned problem" if notice else "returned")
 
 
 def _message(message: Message) -> Iterator[Node]:
@@ -396,6 +414,7 @@ def _call(call: CallRecord, pairings: Sequence[CallPairing | None], expected: Ex
     if call.unedited is not None:
         who = el("small", "result before it was changed by hand", class_="who")
         parts.append(el("div", who, long_text(_pretty(call.unedited.content)), class_="returned"))
+    parts += map(_asked, call.asked)
     return el("div", parts, _returned(call), class_="call actual")
 
 

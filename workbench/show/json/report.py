@@ -41,7 +41,7 @@ from workbench.show.views.runs_report import Redactor, RunsReport
 from workbench.show.views.timing import Timing
 from workbench.suite.model import Case, RepeatRule
 from workbench.suite.suite_file import LineOf, no_line
-from workbench.trajectory.events import OwnCallStage, ResultSource
+from workbench.trajectory.events import AskedKind, OwnCallStage, ReplyAction, ReplySource, ResultSource
 from workbench.trajectory.media import Media
 from workbench.trajectory.trajectory import CallRecord, Round
 
@@ -265,6 +265,22 @@ class OwnCallReport(ReportModel):
     latency_ms: float
 
 
+class AskedReport(ReportModel):
+    """A request that a server sent while it executed a call, with the reply."""
+
+    tool: str
+    server: str
+    kind: AskedKind
+    message: str
+    request: dict[str, JsonValue] = Field(description="the other parameters, under their names in the protocol")
+    action: ReplyAction
+    source: ReplySource
+    content: dict[str, JsonValue] | None
+    text: str | None
+    problem: str | None = Field(description="why the answer that applies was not sent")
+    undeclared: bool = Field(description="whether the server was told that nobody answers")
+
+
 class RunReport(ReportModel):
     """One case with one model, once.
 
@@ -313,6 +329,7 @@ class RunReport(ReportModel):
         " tell; empty for a run that was not graded",
     )
     own_calls: tuple[OwnCallReport, ...] = Field((), description="the calls of `setup` and `final`, in order")
+    asked_by_servers: tuple[AskedReport, ...] = Field((), description="the requests of servers during calls, in order")
 
 
 class ArgumentStatisticsReport(ReportModel):
@@ -569,6 +586,7 @@ def run_fields(result: RunResult, line: int | None) -> dict[str, Any]:
         "metrics": result.metrics,
         "valid_arguments": result.valid_arguments,
         "own_calls": trajectory.own_calls,
+        "asked_by_servers": trajectory.asked_by_servers,
     }
 
 

@@ -9,6 +9,7 @@ from workbench.grading.grade import RunResult
 from workbench.show.spans import plain
 from workbench.show.views.grades import issue_lines
 from workbench.show.views.run_items import (
+    AskedItem,
     CallItem,
     ForkItem,
     HoldItem,
@@ -44,6 +45,8 @@ def copied_text(item: Item) -> tuple[str, str]:
             return item.text, "the notice"
         case OwnCallItem(call=call):
             return f"{call.tool} {_json(call.arguments)}\n{call.content}", "the call and its result"
+        case AskedItem(asked=asked):
+            return f"{asked.message}\n{_json(asked.request)}", "the request of the server"
         case HoldItem(request=request):
             if request is None or isinstance(request, str):
                 return item.why or "", "why the run is held"

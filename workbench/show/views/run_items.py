@@ -22,6 +22,7 @@ from workbench.trajectory.events import (
     ResultReceived,
     RetryScheduled,
     RunFinished,
+    ServerAsked,
     ToolCall,
     ToolDefinition,
 )
@@ -66,6 +67,16 @@ class OwnCallItem:
     """A call that the suite made itself, before or after the run, with its result."""
 
     call: OwnCallAnswered
+
+
+@dataclass(slots=True)
+class AskedItem:
+    """A request that a server sent while it executed a call, with its reply."""
+
+    asked: ServerAsked
+    held: str | None = None
+    """Why the run is held before the reply."""
+    waits: bool = False
 
 
 @dataclass(slots=True)
@@ -228,6 +239,7 @@ Item = (
     | ToolsItem
     | NoticeItem
     | OwnCallItem
+    | AskedItem
     | StepItem
     | HoldItem
     | ForkItem

@@ -46,6 +46,7 @@ from workbench.show.spans import (
 )
 from workbench.show.views.grades import note_of_issue, verdict
 from workbench.show.views.run_items import (
+    AskedItem,
     CallItem,
     ForkItem,
     HoldItem,
@@ -64,7 +65,14 @@ from workbench.show.views.run_items import (
 )
 from workbench.show.views.run_outcome import outcome_line, outcome_notes
 from workbench.show.views.server_output import server_output_lines
-from workbench.show.views.trajectory import deviation_lines, fork_text, own_source_text, source_text
+from workbench.show.views.trajectory import (
+    asked_head,
+    deviation_lines,
+    fork_text,
+    own_source_text,
+    reply_text,
+    source_text,
+)
 from workbench.show.views.values import call_text, progress_text, usage_text, waited_text
 from workbench.show.visible import after, compact_json, one_line, widest_cells
 from workbench.suite.sameness import same
@@ -196,6 +204,20 @@ class _Layout(NamedTuple):
         return JoinedLines(
             [[head, answered], self.rows(GrowingText(call.content), _RESULT_ROWS, role, ARGUMENT_INDENT)]
         )
+
+    def asked(self, item: AskedItem) -> Sequence[Line]:
+        """Return the lines of a request of a server, and of its reply."""
+        asked, lines = item.asked, [*self.note(Note(GLYPHS.asks, asked_head(item.asked), "text"))]
+        if self.expanded and asked.request:
+            lines += self.below(compact_json(dict(asked.request)), "muted", ARGUMENT_INDENT)
+        if item.held is not None:
+            lines += self.note(Note(GLYPHS.held, item.held, "accent"))
+        if item.waits:
+            return [*lines, *self.note(Note(GLYPHS.result, f"would be: {reply_text(asked)}"))]
+        role: Role = "muted"
+        if (notice := asked.notice) is not None:
+            return [*lines, *self.note(Note(GLYPHS.warned, notice, "warned"))]
+        return [*lines, *self.note(Note(GLYPHS.result, reply_text(asked), role))]
 
     def fork(self, item: ForkItem) -> list[Line]:
         lines = self.note(Note(GLYPHS.fork, fork_text(item.fork, item.origin), "accent"))
@@ -446,6 +468,7 @@ _LAYOUTS: Mapping[type[Item], Callable[[_Layout, Any], Sequence[Line]]] = {
     ToolsItem: _Layout.tools,
     NoticeItem: _Layout.notice,
     OwnCallItem: _Layout.own_call,
+    AskedItem: _Layout.asked,
     StepItem: _Layout.step,
     HoldItem: _Layout.hold,
     ForkItem: _Layout.fork,

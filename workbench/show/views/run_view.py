@@ -16,6 +16,7 @@ from workbench.grading.grade import RunResult
 from workbench.show.lazy_lines import GrowingText
 from workbench.show.views.run_grade import PlacedCall, put_grade
 from workbench.show.views.run_items import (
+    AskedItem,
     CallItem,
     ForkItem,
     HoldItem,
@@ -60,6 +61,7 @@ from workbench.trajectory.events import (
     RetryScheduled,
     RunFinished,
     RunStarted,
+    ServerAsked,
     StepStarted,
     TextDelta,
     TextWasReasoning,
@@ -207,6 +209,8 @@ class RunView:
             case ResultReceived(call_id=call_id) as result:
                 if (answer := run.result(call_id)) is not None:
                     answer.result = result
+            case ServerAsked() as asking:
+                self._take_asked(asking)
             case OwnCallAnswered() as answered:
                 run.finish_text()
                 run.append(OwnCallItem(answered))
@@ -216,6 +220,17 @@ class RunView:
                 self._end(finish)
             case by_hand:
                 self._take_by_hand(by_hand)
+
+    def _take_asked(self, asked: ServerAsked) -> None:
+        run = self._run
+        run.finish_text()
+        # A request before whose reply the run was held is shown already.
+        for index, item in enumerate(run.items):
+            if isinstance(item, AskedItem) and item.waits:
+                item.asked, item.waits = asked, False
+                run.changed(index)
+                return
+        run.append(AskedItem(asked))
 
     def _take_by_hand(self, action: Paused | Resumed | CallEdited | ResultEdited | MessageAdded | Regenerated) -> None:
         """Apply an action of the user, or a wait for one."""
@@ -410,6 +425,9 @@ def _message_item(message: Message, number: int) -> MessageItem:
 def hold(run: RunItems, paused: Paused) -> None:
     """Show that the run is held: at a call or a result, or at the end if a request is next."""
     go_on(run)
+    if paused.asked is not None:
+        run.held = run.append(AskedItem(paused.asked, paused.why, waits=True))
+        return
     index = run.index_of(paused.call_id)
     if index is None:
         number = paused.round
@@ -439,6 +457,8 @@ def go_on(run: RunItems, held_ms: float = 0.0) -> None:
             answer.asks = answer.held = None
         case CallItem() as call:
             call.held = None
+        case AskedItem() as asked:
+            asked.held = None
         case HoldItem() as held:
             held.why = held.request = None
         case None:

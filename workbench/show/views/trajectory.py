@@ -10,7 +10,7 @@ from workbench.numerals import count_text, counted, duration_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.text import Paint
 from workbench.show.views.values import call_text, content_text, progress_text, waited_text
-from workbench.show.visible import after, one_line, shortened
+from workbench.show.visible import after, compact_json, one_line, shortened
 from workbench.trajectory.events import (
     AnswerPaused,
     CallEdited,
@@ -27,6 +27,7 @@ from workbench.trajectory.events import (
     Paused,
     ReasoningDelta,
     Regenerated,
+    ReplySource,
     RequestFailed,
     RequestStarted,
     ResponseFinished,
@@ -37,6 +38,7 @@ from workbench.trajectory.events import (
     RetryScheduled,
     RunFinished,
     RunStarted,
+    ServerAsked,
     StepStarted,
     TextDelta,
     TextWasReasoning,
@@ -81,6 +83,42 @@ def own_call_line(call: OwnCallAnswered) -> str:
     """Return a call that the suite made itself as one line, with its result."""
     shown = f"{call.stage}  {call_text(call.tool, call.arguments)}"
     return f"{shown}  ← {own_source_text(call)}  {content_text(call.content)}"
+
+
+_REPLIERS: Mapping[ReplySource, str] = {
+    "case": "the case",
+    "suite": "the suite",
+    "person": f"{GLYPHS.by_hand} by hand",
+    "nobody": "nobody",
+}
+
+
+def asked_head(asked: ServerAsked) -> str:
+    """Return a request of a server on one line, safe to show: `server shop asks in book: Size?`."""
+    shown = f"server {asked.server} asks in {asked.tool}: {asked.message}"
+    if url := asked.request.get("url"):
+        shown += f" {url}"
+    return one_line(shown)
+
+
+def reply_text(asked: ServerAsked) -> str:
+    """Return the reply to a request of a server on one line, with its source: `the case · accept {"size":42}`."""
+    reply: str = asked.action
+    if asked.text is not None:
+        reply += f" {one_line(asked.text)}"
+    if asked.content is not None:
+        reply += f" {compact_json(dict(asked.content))}"
+    shown = f"{_REPLIERS[asked.source]} {GLYPHS.dot} {reply}"
+    if asked.problem is not None:
+        shown += f" {GLYPHS.dot} {one_line(asked.problem)}"
+    return shown
+
+
+def asked_lines(asked: ServerAsked) -> list[str]:
+    """Return a request of a server and its reply as lines of a run."""
+    if (notice := asked.notice) is not None:
+        return [f"{GLYPHS.warned} {one_line(notice)}"]
+    return [f"{GLYPHS.asks} {asked_head(asked)}  {GLYPHS.result} {reply_text(asked)}"]
 
 
 def _answer_line(result: ResultReceived, server: str | None) -> str:
@@ -163,6 +201,8 @@ class StepLines:
                 self._servers[call_id] = server
             case ResultReceived(call_id=call_id) as result:
                 return [_answer_line(result, self._servers.get(call_id))]
+            case ServerAsked() as asked:
+                return asked_lines(asked)
             case OwnCallAnswered() as call:
                 return [own_call_line(call)]
             case TextDelta(text=text):
@@ -291,6 +331,8 @@ def hold_text(paused: Paused, tool: str | None) -> str:
             return f"before the request of round {paused.round}"
         case "call":
             return f"before {tool}"
+        case "question":
+            return f"while a server asks in {tool}"
         case "result":
             return f"after the result of {tool}"
         case _:
@@ -365,6 +407,8 @@ def made_lines(trajectory: Trajectory) -> list[str]:
 
 def trajectory_lines(trajectory: Trajectory) -> Iterator[str]:
     """Yield a finished run as the steps of its rounds: calls, results, texts and errors."""
+    for asked in trajectory.asked_in("setup"):
+        yield from asked_lines(asked)
     for own in trajectory.setup_calls:
         yield own_call_line(own)
     for round_ in trajectory.rounds:
@@ -372,6 +416,8 @@ def trajectory_lines(trajectory: Trajectory) -> Iterator[str]:
             yield f"▲ {one_line(error)}"
         for call in (*round_.not_offered, *round_.calls):
             yield _call_line(call.tool, call.arguments, call.call.raw, call.call.problem)
+            for asked in call.asked:
+                yield from asked_lines(asked)
             if call.result is not None:
                 yield _answer_line(call.result, call.server)
         if round_.text.strip():
@@ -382,5 +428,7 @@ def trajectory_lines(trajectory: Trajectory) -> Iterator[str]:
             yield "▲ refused"
         for line in deviation_lines(round_.deviations):
             yield f"▲ {line}"
+    for asked in trajectory.asked_in("final"):
+        yield from asked_lines(asked)
     for own in trajectory.final_calls:
         yield own_call_line(own)

@@ -187,7 +187,7 @@ class MainSituation(Situation):
     """Whether the displayed run has grades."""
     why_not_graded: str = ""
     """Why a finished run has no grades."""
-    held: Literal["request", "call", "result"] | None = None
+    held: Literal["request", "call", "question", "result"] | None = None
     """The kind of stop at which the displayed run is held, if it is."""
     held_beside: str | None = None
     """The name and the stop of a held run of the selected case that is not displayed."""
@@ -262,7 +262,12 @@ def why_no_run(now: MainSituation) -> str:
     return f"this case has not been run{session}{runs}"
 
 
-HELD_AT: Mapping[str, str] = {"request": "before a request", "call": "before a call", "result": "after a result"}
+HELD_AT: Mapping[str, str] = {
+    "request": "before a request",
+    "call": "before a call",
+    "question": "while a server asks",
+    "result": "after a result",
+}
 
 
 def while_held(places: Collection[str], otherwise: str, *, to_call: bool = False) -> Why:

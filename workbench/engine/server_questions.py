@@ -1,0 +1,59 @@
+"""The requests that a server sends during one call of a run: answered, recorded, and named where they cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from workbench.engine.checkpoint import asked_event
+from workbench.engine.recorder import Recorder
+from workbench.tools.answer import ToolsError
+from workbench.tools.case_answers import Answers
+from workbench.tools.mocks import AskJudge
+from workbench.tools.questions import Question, Reply
+from workbench.trajectory.events import ToolCall
+
+Review = Callable[[Question, Reply], Awaitable[Reply]]
+"""Returns the reply that is sent in place of the one that the answers give; a person may have changed it."""
+
+
+async def as_answered(question: Question, reply: Reply) -> Reply:
+    """Send every reply as the answers give it."""
+    return reply
+
+
+class CallQuestions:
+    """Replies to the requests of a server during one call, and records them; an `AskRun`."""
+
+    def __init__(
+        self,
+        call: ToolCall,
+        answers: Answers,
+        recorder: Recorder,
+        judge: AskJudge | None,
+        review: Review = as_answered,
+    ) -> None:
+        self._call = call
+        self._answers = answers
+        self._recorder = recorder
+        self._judge = judge
+        self._review = review
+        self._problem: str | None = None
+
+    async def __call__(self, question: Question) -> Reply:
+        """Return the reply to a request."""
+        reply = await self._answers.reply(question, self._call.tool, self._judge)
+        if not question.undeclared:
+            reply = await self._review(question, reply)
+        if reply.problem is not None and self._problem is None:
+            self._problem = (
+                f"server {question.server!r} asked in a call of {self._call.tool}, and the answer does not fit, so it "
+                f"was not sent: {reply.problem}"
+            )
+        self._recorder.emit(asked_event(self._call, question, reply))
+        return reply
+
+    def check(self) -> None:
+        """Raise ToolsError if an answer of the suite did not fit a request."""
+        # The run would go on as if its user had declined, which the suite does not say.
+        if self._problem is not None:
+            raise ToolsError(self._problem)

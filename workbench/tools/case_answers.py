@@ -1,0 +1,47 @@
+"""The answers that a suite and its cases have to the requests of servers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from workbench.checks.check import CallPython
+from workbench.checks.patterns import CheckError
+from workbench.suite.model import Answer
+from workbench.tools.mocks import AskJudge, condition_holds
+from workbench.tools.python_code import in_thread
+from workbench.tools.questions import UNANSWERED, Question, Reply, problem_of_reply
+from workbench.trajectory.events import ReplySource
+
+
+class Answers:
+    """The answers of one run to servers: those of the case before those of the suite."""
+
+    def __init__(self, of_case: Sequence[Answer], of_suite: Sequence[Answer], call_python: CallPython) -> None:
+        self._call_python = call_python
+        self._answers: list[tuple[Answer, ReplySource, str]] = []
+        for number, answer in enumerate(of_case):
+            self._answers.append((answer, "case", f"answers[{number}] of the case"))
+        for number, answer in enumerate(of_suite):
+            self._answers.append((answer, "suite", f"answers[{number}] of the suite"))
+
+    async def reply(self, question: Question, tool: str, judge: AskJudge | None = None) -> Reply:
+        """Return the reply of the first answer that applies in a call of `tool`, `UNANSWERED` if none does."""
+        if question.undeclared:
+            return UNANSWERED
+        for answer, source, where in self._answers:
+            if answer.to != question.kind or answer.tool not in (None, tool):
+                continue
+            try:
+                if not await condition_holds(answer.when, {"message": question.message}, self._call_python, judge):
+                    continue
+            except CheckError as error:
+                problem: str | None = f"its `message` cannot be checked: {error}"
+            else:
+                # The schema is the server's: a search for its pattern may take long.
+                reply = partial(problem_of_reply, question, answer.action, answer.content, answer.text)
+                problem = await in_thread(reply, name="schema")
+            if problem is not None:
+                return Reply("decline", source, answer.content, answer.text, f"{where}: {problem}")
+            return Reply(answer.action, source, answer.content, answer.text)
+        return UNANSWERED

@@ -1,0 +1,281 @@
+"""The side of a connection that a server sends requests to: passes them to the run whose call is under way."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.config.secrets import Secrets
+from workbench.limits import MAX_CALL_QUESTIONS
+from workbench.suite.model import Server
+from workbench.tools.answer import clean_object, clean_text
+from workbench.tools.questions import UNANSWERED, AskRun, Question, Reply
+from workbench.trajectory.events import AskedKind
+
+if TYPE_CHECKING:
+    from mcp import Client, MCPError
+    from mcp.client.session import ClientRequestContext, ClientSession
+    from mcp_types import (
+        ClientCapabilities,
+        CreateMessageRequestParams,
+        CreateMessageResult,
+        ElicitRequestParams,
+        ElicitRequestURLParams,
+        ElicitResult,
+        ErrorData,
+        ListRootsResult,
+    )
+
+_logger = logging.getLogger(__name__)
+
+_USER_REJECTED = -1
+"""The error code that the specification gives for a sampling that the user rejects."""
+
+
+async def answer_nothing(question: Question) -> Reply:
+    """Decline every request, for a caller without answers."""
+    return UNANSWERED
+
+
+class CallTime:
+    """The time limit of one call, which counts anew with each sign of life; time in which a reply is awaited is free.
+
+    Enter it around the call; it raises TimeoutError. `call_s` and `most_s`, the limit of all, are seconds."""
+
+    def __init__(self, call_s: float, most_s: float) -> None:
+        self._call_s = call_s
+        self._most_s = most_s
+        self._clock = asyncio.get_running_loop().time
+        self._began = self._clock()
+        self._limit = asyncio.timeout(call_s)
+        self._waits = 0
+        self._free_s = 0.0
+        self.reported = False
+        """Whether the server has reported progress."""
+
+    async def __aenter__(self) -> None:
+        await self._limit.__aenter__()
+
+    async def __aexit__(self, *error: Any) -> None:
+        await self._limit.__aexit__(*error)
+
+    @property
+    def spent_s(self) -> float:
+        """The seconds since the beginning, without those in which a reply was awaited."""
+        return self._clock() - self._began - self._free_s
+
+    def extend(self) -> None:
+        """Count anew, up to the limit of a call that reports progress for ever."""
+        if self._waits:
+            return
+        latest = self._began + self._free_s + self._most_s
+        with suppress(RuntimeError):  # a report may come after the answer
+            self._limit.reschedule(min(self._clock() + self._call_s, latest))
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Let the limit stand still."""
+        began = self._clock()
+        self._waits += 1
+        with suppress(RuntimeError):
+            self._limit.reschedule(None)
+        try:
+            yield
+        finally:
+            self._waits -= 1
+            if not self._waits:
+                self._free_s += self._clock() - began
+                self.extend()
+
+
+class _Asking:
+    """A call under way, whose run replies to requests of the server."""
+
+    def __init__(self, ask: AskRun, time: CallTime) -> None:
+        self._ask = ask
+        self._time = time
+        self._replies: set[asyncio.Task[Reply]] = set()
+        self._count = 0
+
+    @property
+    def too_many(self) -> bool:
+        """Whether the server has sent more requests than the limit."""
+        return self._count > MAX_CALL_QUESTIONS
+
+    async def reply(self, question: Question) -> Reply | None:
+        """Return the reply of the run, `None` if it cannot reply any more."""
+        self._count += 1
+        if self.too_many:
+            return None
+        replying = asyncio.ensure_future(self._ask(question))
+        self._replies.add(replying)
+        try:
+            with self._time.waiting():
+                # Not awaited itself: when the call ends, the reply is cancelled, and not the callback of the SDK.
+                await asyncio.wait({replying})
+        finally:
+            replying.cancel()
+            self._replies.discard(replying)
+        if replying.cancelled():
+            return None
+        if (error := replying.exception()) is not None:
+            _logger.error("a request of a server", exc_info=error)
+            return None
+        return replying.result()
+
+    def end(self) -> None:
+        """Cancel the replies that are still awaited."""
+        for replying in self._replies:
+            replying.cancel()
+
+
+class ClientRequests:
+    """Replies to the requests that a server sends over one connection.
+
+    Nothing in a request over standard input and output tells which call it belongs to. So it belongs to the one call
+    that is under way, and is refused if there are several; calls of a server that asks are made one after another
+    (`Server.takes_turns`). `roots` are the folders that the server may use."""
+
+    def __init__(self, server: Server, roots: Sequence[Path], secrets: Secrets) -> None:
+        self._server = server
+        self._roots = tuple(roots)
+        self._secrets = secrets
+        self._calls: list[_Asking] = []
+
+    def serve(self, client: Client) -> None:
+        """Take the requests of a client's connection; call it before the client is entered."""
+        from mcp_types import SamplingCapability, SamplingToolsCapability
+
+        client.elicitation_callback = self._elicit
+        client.sampling_callback = self._sample
+        client.sampling_capabilities = SamplingCapability(tools=SamplingToolsCapability())
+        client.list_roots_callback = self._list_roots
+        build = client._build_session
+
+        async def built(exit_stack: AsyncExitStack[bool | None]) -> ClientSession:
+            session = await build(exit_stack)
+            # The SDK declares what it has callbacks for. Ours also name what was asked undeclared.
+            of_callbacks = session._build_capabilities
+
+            def declared(version: str) -> ClientCapabilities:
+                return self._declared(of_callbacks(version))
+
+            session._build_capabilities = declared  # type: ignore[method-assign]
+            return session
+
+        client._build_session = built  # type: ignore[method-assign]
+
+    @contextmanager
+    def of_call(self, ask: AskRun, time: CallTime) -> Iterator[_Asking]:
+        """Let a run reply to requests during one of its calls."""
+        asking = _Asking(ask, time)
+        self._calls.append(asking)
+        try:
+            yield asking
+        finally:
+            self._calls.remove(asking)
+            asking.end()
+
+    async def consents(self, asking: _Asking, required: Sequence[ElicitRequestURLParams]) -> bool:
+        """Return whether the user opens all addresses that a refused call requires."""
+        for each in required:
+            reply = await asking.reply(self._elicitation(each))
+            if reply is None or reply.action != "accept":
+                return False
+        return True
+
+    def required_by(self, error: MCPError) -> list[ElicitRequestURLParams]:
+        """Return the addresses that must be opened before a call that was refused, none for any other error."""
+        from mcp_types import URL_ELICITATION_REQUIRED, ElicitationRequiredErrorData
+        from pydantic import ValidationError
+
+        if error.code != URL_ELICITATION_REQUIRED:
+            return []
+        try:
+            return ElicitationRequiredErrorData.model_validate(error.error.data).elicitations
+        except ValidationError:
+            return []
+
+    def _declared(self, capabilities: ClientCapabilities) -> ClientCapabilities:
+        from mcp_types import RootsCapability
+
+        declared: dict[str, object] = {}
+        for name in ("elicitation", "sampling", "roots"):
+            if name not in self._server.answers:
+                declared[name] = None
+        # The folders of a connection never change.
+        if "roots" in self._server.answers:
+            declared["roots"] = RootsCapability()
+        return capabilities.model_copy(update=declared)
+
+    async def _elicit(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult | ErrorData:
+        from mcp_types import ElicitResult
+
+        reply = await self._reply(question := self._elicitation(params))
+        if not isinstance(reply, Reply):
+            return reply
+        content: Any = None
+        if reply.action == "accept" and question.schema is not None:
+            content = dict(reply.content or {})
+        return ElicitResult(action=reply.action, content=content)
+
+    async def _sample(
+        self, context: ClientRequestContext, params: CreateMessageRequestParams
+    ) -> CreateMessageResult | ErrorData:
+        from mcp_types import CreateMessageResult, ErrorData, TextContent
+
+        reply = await self._reply(self._sampling(params))
+        if not isinstance(reply, Reply):
+            return reply
+        if reply.action != "accept":
+            return ErrorData(code=_USER_REJECTED, message="User rejected sampling request")
+        text = TextContent(type="text", text=reply.text or "")
+        return CreateMessageResult(role="assistant", content=text, model="workbench", stop_reason="endTurn")
+
+    async def _list_roots(self, context: ClientRequestContext) -> ListRootsResult | ErrorData:
+        from mcp_types import ErrorData, ListRootsResult, Root
+
+        if "roots" not in self._server.answers:
+            return ErrorData(code=-32600, message="List roots not supported")
+        roots = []
+        for folder in self._roots:
+            roots.append(Root.model_validate({"uri": folder.as_uri(), "name": folder.name}))
+        return ListRootsResult(roots=roots)
+
+    async def _reply(self, question: Question) -> Reply | ErrorData:
+        """Return the reply of the run, or an error for the server; a callback of the SDK must not raise."""
+        from mcp_types import INVALID_REQUEST, ErrorData
+
+        if len(self._calls) != 1:
+            under_way = f"{len(self._calls)} calls are" if self._calls else "no call is"
+            what = self._secrets.redact(f"server {self._server.name!r} asked, and {under_way} under way")
+            _logger.warning("%s: %s", what, self._secrets.redact(question.message))
+            return ErrorData(code=INVALID_REQUEST, message=f"{under_way} under way that this request could belong to")
+        reply = await self._calls[0].reply(question)
+        if reply is None:
+            return ErrorData(code=INVALID_REQUEST, message="the call ends")
+        if question.undeclared:
+            return ErrorData(code=INVALID_REQUEST, message=f"{question.kind.capitalize()} not supported")
+        return reply
+
+    def _elicitation(self, params: ElicitRequestParams) -> Question:
+        request = params.model_dump(
+            by_alias=True, exclude_none=True, mode="json", exclude={"message", "mode", "meta", "task"}
+        )
+        return self._question("elicitation", params.message, request)
+
+    def _sampling(self, params: CreateMessageRequestParams) -> Question:
+        texts = []
+        for message in params.messages:
+            for block in message.content_as_list:
+                texts.append(block.text if block.type == "text" else f"[{block.type}]")
+        request = params.model_dump(by_alias=True, exclude_none=True, mode="json", exclude={"meta", "task"})
+        return self._question("sampling", "\n".join(texts), request)
+
+    def _question(self, kind: AskedKind, message: str, request: dict[str, Any]) -> Question:
+        name, undeclared = self._server.name, kind not in self._server.answers
+        return Question(kind, name, clean_text(message), clean_object(request), undeclared)

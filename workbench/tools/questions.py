@@ -1,0 +1,82 @@
+"""The requests that servers send while they execute a call, and the replies to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from workbench.checks.schemas import BrokenSchemaError, argument_problems
+from workbench.dataclasses import dataclass
+from workbench.trajectory.events import AskedKind, JsonValue, ReplyAction, ReplySource
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A request of a server: an elicitation, whose `message` the user would read, or a sampling, with its messages.
+
+    `request` holds the other parameters under their names in the protocol. `undeclared` marks a request that the server
+    should not have sent, because it was told that nobody answers it."""
+
+    kind: AskedKind
+    server: str
+    message: str
+    request: Mapping[str, JsonValue]
+    undeclared: bool = False
+
+    @property
+    def schema(self) -> Mapping[str, JsonValue] | None:
+        """The schema of the form of an elicitation; `None` for an address to open, and for a sampling."""
+        schema = self.request.get("requestedSchema")
+        return schema if isinstance(schema, dict) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The reply to a request of a server; with `problem`, an answer applies that cannot be sent, for this reason."""
+
+    action: ReplyAction
+    source: ReplySource
+    content: Mapping[str, JsonValue] | None = None
+    text: str | None = None
+    problem: str | None = None
+
+
+UNANSWERED = Reply("decline", "nobody")
+"""The reply to a request that no answer is for."""
+
+
+class AskRun(Protocol):
+    """Returns the reply of a run to a request of a server that executes one of its calls; it raises nothing."""
+
+    async def __call__(self, question: Question) -> Reply: ...
+
+
+def problem_of_reply(
+    question: Question, action: ReplyAction, content: Mapping[str, JsonValue] | None, text: str | None
+) -> str | None:
+    """Return why a reply does not fit a request; `None` if it does."""
+    if action != "accept":
+        return None
+    if question.kind == "sampling":
+        choice = question.request.get("toolChoice")
+        if isinstance(choice, dict) and choice.get("mode") == "required":
+            return "the server wants a call of its tools, and an answer is text"
+        return None if text is not None else "the text of the answer is missing"
+    schema = question.schema
+    if schema is None:
+        if content is not None:
+            return 'the server asks to open an address, not to fill a form: write action = "accept" without `content`'
+        return None
+    filled = dict(content or {})
+    properties = schema.get("properties")
+    names = list(properties) if isinstance(properties, dict) else []
+    for name in filled:
+        if name not in names:
+            return f"the form has no field {name!r}, only {', '.join(names) or 'none'}"
+    try:
+        problems = argument_problems(filled, schema)
+    except BrokenSchemaError as error:
+        return f"the form of the server is invalid: {error}"
+    if problems:
+        return "; ".join(problem.replace("args", "content", 1) for problem in problems[:3])
+    return None
