@@ -6,7 +6,7 @@ import tomllib
 from typing import Any
 
 BYTE_ORDER_MARK = "\ufeff"
-"""The mark is kept in a text, so that a file is saved with it; it is no part of the content."""
+"""The mark is kept in a text, so that a file is saved with it; it is not part of the content."""
 
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 

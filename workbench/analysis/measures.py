@@ -163,7 +163,7 @@ class Measure:
                 return False
 
     def signed_text(self, difference: float) -> str:
-        """Return a difference of two shares with its sign, for rates in percentage points."""
+        """Return a difference with its sign and without a unit; that of two rates is in percentage points."""
         if self.is_rate:
             return points_text(difference)
         return difference_text(difference)

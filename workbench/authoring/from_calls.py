@@ -83,7 +83,7 @@ def case_expecting(case: Table, tool: str, arguments: Mapping[str, JsonValue], s
     if "steps" in case:
         raise ValueError("the case is a chain, whose steps expect one call each: put the call into a step")
     if case.get("expect_no_calls"):
-        raise ValueError("the case expects no calls: remove that first")
+        raise ValueError("the case has expect_no_calls: remove that key first")
     return with_item(case, ("ordered", len(items_at(case, ("ordered",)))), call)
 
 

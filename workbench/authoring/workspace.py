@@ -507,7 +507,7 @@ def undo(suite: OpenSuite, open_suites: OpenSuites) -> list[SuiteChange] | str:
 
     A move is undone in both suites; the suite that then has the case comes last.
 
-    Returns the undone changes, or the reason that nothing was: a case must not vanish from both suites.
+    Returns the undone changes, or the reason why nothing was undone: a case must not vanish from both suites.
     """
     # Undone in one suite alone, a moved case would be in both of them or in none.
     move = suite.last.part_of if suite.last is not None else None

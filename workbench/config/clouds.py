@@ -94,7 +94,7 @@ class CloudPlace:
     """The place of a model at a cloud, found by its settings and the environment.
 
     `key_variable` is the variable of its key, `None` for credentials of another `source`. An empty `project` is that of
-    the credentials. `written_url` and `written_key` are the settings, of which the address and the key may be others.
+    the credentials. `written_url` and `written_key` are as in the settings; the address and the key in use may differ.
     With a `problem`, a sentence without a subject, the model cannot be asked."""
 
     base_url: str = ""
@@ -439,7 +439,7 @@ def _label_of(variable: str, text: str) -> str:
 
 
 def _must_be_own(cloud: Cloud, url: str, names: str) -> None:
-    """Raise _Unlocated for an address that is not the cloud's: it gets no credentials that nobody named."""
+    """Raise _Unlocated for an address that is not the cloud's: it gets only credentials that the user named."""
     if not is_own_address(cloud, url):
         raise _Unlocated(
             f"is at an address that is not {CLOUD_TITLES[cloud]}'s own, which gets no credentials by itself: name them"
@@ -465,7 +465,7 @@ _Name = TypeVar("_Name", bound=str)
 
 
 def setting_problems(cloud: Cloud | None, written: Mapping[_Name, str]) -> Iterator[tuple[_Name, str]]:
-    """Yield each of the clouds' settings that a provider lacks or refuses, with the problem; `None` is no cloud."""
+    """Yield each of the clouds' settings that a provider lacks or refuses, with the problem; `None` is not a cloud."""
     for name, value in written.items():
         users = [known for known, names in SETTINGS_OF.items() if name in names]
         choices: tuple[str, ...] = _CHOICES.get(name, ())

@@ -308,7 +308,7 @@ def checked_params(params: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
     Raises ValueError for keys that the program sets, and for numbers that JSON lacks."""
     taken = [name for name in SET_BY_PROGRAM if name in params]
     if taken:
-        raise ValueError(f"must not contain {', '.join(map(repr, taken))}: the program sets it")
+        raise ValueError(f"must not contain {', '.join(map(repr, taken))}, which the program sets")
     try:
         json.dumps(params, allow_nan=False)
     except ValueError:

@@ -20,7 +20,7 @@ _CERTIFICATES = frozenset(
 )
 _PACKAGE_MANAGER = late_pattern(r"(?i:npm_config)_[!-~]+|UV_\w+|PIP_\w+", re.ASCII)
 _USER = late_pattern(r".*[_:]_?(?:user|username|auth|otp)", re.IGNORECASE)
-"""Names of users and of npm's credentials, which have no word of secrets."""
+"""Names of users and of npm's credentials, which lack the words that mark secrets, such as KEY."""
 
 _SWITCHES = frozenset({"true", "false", "null", "undefined", "0", "1"})
 _ADDRESS = late_pattern(r"[a-zA-Z][a-zA-Z0-9+.-]*://[^\s,;'\"]+")
@@ -88,7 +88,7 @@ def add_passed(names: Iterable[str], environment: Mapping[str, str], secrets: Se
 def secret_parts(name: str, value: str) -> Iterator[str]:
     """Yield the texts of a passed variable to redact: addresses with their hosts, and values that look unusual.
 
-    `true`, `60`, `copy`, a path and a public registry are no secrets, and would blank out words of reports."""
+    `true`, `60`, `copy`, a path and a public registry are not secrets, and would blank out words of reports."""
     if addresses := _ADDRESS.findall(value):
         for address in addresses:
             yield from _parts_of_address(address, _host_and_query(address)[0])

@@ -19,7 +19,7 @@ LOOKS_BACK = 6
 """The number of characters that `BEFORE_WORD` reads before a position."""
 
 _ALNUM, _BASE64 = "[A-Za-z0-9]", "[A-Za-z0-9_-]"
-# A name in small letters with hyphens, such as `sk-ant-colony-simulation`, is no token.
+# A name in small letters with hyphens, such as `sk-ant-colony-simulation`, is not a token.
 _MIXED = rf"(?={_BASE64}{{0,64}}[A-Z0-9])"
 
 

@@ -18,7 +18,7 @@ from workbench.config.secret_forms import BEFORE_WORD, LOOKS_BACK, FormPlace, fo
 from workbench.startup import late_pattern
 
 # A value is secret by its use, by its place or by its look, with less and less certainty. A value that is used as a key
-# or a header is secret unless it is obviously none. A value of a `.env` is secret unless it is ordinary. A value of the
+# or a header is secret unless it obviously is not. A value of a `.env` is secret unless it is ordinary. A value of the
 # environment, which holds everything, is secret only if both its name and its look say so. Redacting too much would
 # blank out words in every report, redacting too little would store a key.
 

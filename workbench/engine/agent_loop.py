@@ -371,7 +371,7 @@ class Executor:
         audited = self._audit.log.begin(self._audit.caller, call, server, allowed)
         self._recorder.emit(ExecutionStarted(call.id, server))
         began = self._recorder.clock()
-        # Stays so when the task is cancelled, which is not a ToolsError.
+        # Stays so when the task is cancelled: that does not raise a ToolsError.
         outcome: Outcome = "stopped"
         reports = ProgressReports(call.id, self._recorder)
         try:

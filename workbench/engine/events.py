@@ -77,7 +77,9 @@ class StartUp:
 
 @dataclass(frozen=True, slots=True)
 class ToolsListed:
-    """A server has listed its tools: at its start, or because they changed, which is `change` then."""
+    """A server has listed its tools, at its start or because they changed.
+
+    `change` has the differences from its last listing, if there are any."""
 
     suite_file: Path
     server: str

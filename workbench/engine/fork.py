@@ -223,7 +223,7 @@ def _why_nothing_follows(whole_rounds: list[Round], turns: Turns, *, under_way: 
 
     A last round that is `under_way` needs none: its calls are still to be answered."""
     last: Round | None = None
-    # The turns are asked for every round again: the case may have changed since the run.
+    # `turns` is asked again for every round, because the case may have changed since the run.
     for number, round_ in enumerate(whole_rounds):
         turn = turns.next(number, last)
         if not isinstance(turn, Turn):

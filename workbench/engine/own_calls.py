@@ -131,7 +131,7 @@ class OwnCalls:
         # Logged before the call is sent, as every execution.
         audited = self._audit.log.begin(self._audit.caller, call, planned.server, "suite")
         began = self._recorder.clock()
-        # Stays so when the task is cancelled, which is not a ToolsError.
+        # Stays so when the task is cancelled: that does not raise a ToolsError.
         outcome: Outcome = "stopped"
         try:
             answer = await planned.run(ask=ask)

@@ -137,7 +137,7 @@ async def _opened_together(planned: PlannedRun, context: RunContext, model: Mode
 
 
 def _close_opened(opening: asyncio.Future[Toolbox]) -> None:
-    """Close tools that came although the run has failed meanwhile."""
+    """Close tools that were opened in vain, because the run has failed meanwhile."""
     if not opening.cancelled() and opening.exception() is None:
         opening.result().close()
 

@@ -63,7 +63,7 @@ class Resumption:
     history: Path
     """The file of the history."""
     as_then: tuple[str, ...]
-    """Messages for the user: suites of which the stored text is run, and grading by the expectations of then."""
+    """Messages for the user: suites of which the stored text is run, and grading by the expectations of that time."""
     differences: tuple[str, ...]
     """Messages for the user: models and judges whose settings differ from those of the batch."""
     instructions: InstructionsThen

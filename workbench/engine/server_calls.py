@@ -51,7 +51,7 @@ async def execute_by_hand(
     call = ToolCall(CALL_ID, tool, arguments)
     caller = _caller(suite_file)
     log = AuditLog(program.folders.audit_log, program.secrets)
-    # Stays so when the call is cancelled, which is not a ServerError.
+    # Stays so when the call is cancelled: that does not raise a ServerError.
     outcome: Outcome = "stopped"
     started = await pool.started(suite_file, server, grant)
     # Logged before the call is sent: an execution that kills the program is in the log as well.

@@ -76,8 +76,8 @@ class Stepper:
     def go_on(self, until: Until, hold: int | None) -> str | None:
         """Let the run continue up to `until`; returns the reason if it cannot.
 
-        `hold` is the hold that the caller saw (`HoldPoint.hold`); `None` if the run was not held, for which `until`
-        applies as it continues."""
+        `hold` is the hold that the caller saw (`HoldPoint.hold`); `None` if the run was not held. Such a run continues
+        in any case, now up to `until`."""
         now = self._hold
         if hold != now:
             if hold is None and until == "stop":
@@ -165,7 +165,7 @@ class Steppers:
 
     def go_on(self, run_id: str, until: Until, hold: int | None) -> str | None:
         """Let a run continue up to `until`, as `Stepper.go_on` does; returns the reason if it cannot."""
-        # A run that has not begun takes the point with it to its start.
+        # A run that has not begun yet starts with this point.
         if run_id in self._waiting:
             self._waiting[run_id] = until
             return None

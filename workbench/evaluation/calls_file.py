@@ -54,7 +54,7 @@ def repeated_keys(text: str, first_line: int = 1) -> Iterator[str]:
     for token in _TOKEN.finditer(text):
         kind = token[0]
         if kind in "{[":
-            # A list takes a place on the stack too, so that a string in it is no key.
+            # A list takes a place on the stack too, so that a string in it is not a key.
             opened: dict[str, int] | None = None
             if kind == "{":
                 opened = {}

@@ -51,7 +51,7 @@ _SUBMIT = "submit_requests"
 _NEIGHBOURS = 12
 """Number of other tools that a question describes."""
 _ALIKE = 90
-"""Similarity out of 100 that requests have which differ in a word or two."""
+"""Similarity, out of 100, of requests that differ in a word or two."""
 _NAME_WIDTH = 60
 _PATIENCE_S = 600
 
@@ -495,7 +495,7 @@ def _draft_of(
     try:
         suite_text({"cases": [draft.table()]})
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"a suite cannot hold it: {error}") from None
+        raise ValueError(f"a suite cannot hold the request: {error}") from None
     return draft
 
 

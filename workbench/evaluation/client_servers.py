@@ -37,7 +37,7 @@ _OF_SERVERS = re.compile(r"^(mcp[-_])?(server[-_])?|[-_](mcp|server)(?=$|[-_])")
 
 
 def server_at(url: str) -> Table:
-    """Return the MCP server at an address; raise ValueError if it is no address."""
+    """Return the MCP server at an address; raise ValueError if it is not an address."""
     try:
         host = urlsplit(url).hostname
     except ValueError:
@@ -488,7 +488,7 @@ def _as_cwd(parts: Sequence[str]) -> str | None:
 
 
 def _may_be_secret(name: str, value: str) -> bool:
-    """Return whether a typed value of `env` may be a secret; a reference to a variable is none."""
+    """Return whether a typed value of `env` may be a secret; a reference to a variable is not one."""
     if environment_names(value):
         return any(passwords_in(value))
     path = value.startswith(("/", "~", "."))

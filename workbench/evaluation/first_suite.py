@@ -324,7 +324,7 @@ def _args_of(tool: ToolDefinition) -> Table:
     """
     args = required_args(tool.parameters)
     for name, value in args.items():
-        # 0 is the default of `required_args` for a number, and no likely value unless the schema suggests it.
+        # 0 is the default of `required_args` for a number, and not a likely value unless the schema suggests it.
         if value == 0 and value is not False and _is_any_number(tool, name):
             args[name] = {"present": True}
     return args
@@ -354,7 +354,7 @@ def _in_words(tool: ToolDefinition, name: str) -> str:
 def _sentence(text: str) -> str:
     """Return the first sentence of a text."""
     text = text.strip().partition("\n\n")[0]
-    # The next sentence begins with a capital, so that "e.g. this" ends none.
+    # The next sentence begins with a capital, so that "e.g. this" does not end one.
     return re.split(r"(?<=[.!?])\s+(?=[A-Z])", " ".join(text.split()), maxsplit=1)[0]
 
 

@@ -1,6 +1,6 @@
 """The instructions of servers that the runs of two batches were sent: named where they differ.
 
-They are a part of what a run is, as the text of its suite is, but only the runs themselves have them."""
+Like the text of its suite, they influence a run, but only the stored runs themselves hold them."""
 
 from __future__ import annotations
 

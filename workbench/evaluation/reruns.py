@@ -21,8 +21,8 @@ from workbench.numerals import count_text
 class Rerun:
     """A case with a model to rerun, like its planned `run`.
 
-    `typical` is the least share of runs that the case passes if it did not break; `writes` allows it to execute tools
-    again that are not read-only.
+    `typical` is the least share of runs that the case passes if it did not break; `writes` allows it to execute
+    tools again even if they are not read-only.
     """
 
     run: PlannedRun
@@ -47,7 +47,7 @@ class Reruns:
 
     @property
     def at_once(self) -> int:
-        """Number of cases rerun at the same time: as many as `most` runs could all confirm."""
+        """Number of cases rerun at the same time: the most that `most` runs suffice to confirm."""
         return max(1, self.most // fewest_reruns(self.among))
 
     def planned(self) -> tuple[Reruns, tuple[PlannedRun, ...]]:

@@ -183,7 +183,7 @@ class TypedModel:
         )
 
     def _cloud(self, provider: Provider, model: str, problems: dict[Field, str]) -> CloudSettings | None:
-        """Return the settings of a cloud, and add their problems; `None` if the provider is none."""
+        """Return the settings of a cloud, and add their problems; `None` if the provider is not a cloud."""
         typed: dict[CloudField, str] = {}
         for name in CLOUD_FIELDS:
             if text := getattr(self, name).strip():

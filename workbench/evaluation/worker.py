@@ -158,7 +158,7 @@ class Teller:
         self._known = known
         row = None
         if self._packer is not None:
-            # A run that cannot be stored goes with its events: the program then fails to pack it too, and reports that.
+            # A run that cannot be stored is sent with its events: the program fails to pack it too, and reports that.
             with suppress(TypeError, ValueError, RecursionError):
                 row = self._packer.packed(done_run(done, events))
         if not self._hears_events and (row is not None or self._packer is None):

@@ -189,7 +189,7 @@ class WorkerPool:
             assert worker.in_common is not None
             result = worker.in_common.arrived(result, result_of(planned, Status.SKIPPED, Trajectory(planned.run_id)))
         if row is not None and made.known < len(self._secrets.replacements):
-            # This program knows more secrets than the worker did. Without its row, the run is redacted here.
+            # This program knows more secrets than the worker did. Without the worker's row, the run is redacted here.
             events, row = events or row.unpacked_events(), None
         for event in events:
             context.listener(RunEvent(event))

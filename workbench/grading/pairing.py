@@ -41,7 +41,7 @@ def pairs_in_turn(
     earliest column wins.
     """
     left = list(columns)
-    # With more than a thousand rows each considers fewer columns, so that the time stays linear in the rows.
+    # With more than a thousand rows, each row considers fewer columns, so that the time stays linear in the rows.
     looked_at = max(min(_LOOKED_AT, _LOOKED_AT_IN_ALL // (len(rows) or 1)), 1)
     pairs = []
     for row in rows:

@@ -112,7 +112,7 @@ class ExtraCallRule:
 
 
 def rule_of(case: Case, grading: Grading, trajectory: Trajectory) -> ExtraCallRule:
-    """Return the rule that a case has for a run."""
+    """Return the rule for the surplus calls of a run, by its case."""
     written = extra_calls_of(case, grading)
     if written in ("allow", "forbid", None):
         return ExtraCallRule(written)
@@ -249,8 +249,8 @@ class _Surplus:
         wanted, record = self._expected[row], self._calls[column]
         if not wanted.means(record.tool):
             return 0
-        # Three digits of one number, the first one the most important: the call fits; it is not free, and so would be
-        # wrong as a surplus call; how nearly it fits.
+        # Three digits of one number, the most important first: whether the call fits, whether it would be wrong as a
+        # surplus call (it is not free), and how nearly it fits.
         rows = len(self._expected) + 1
         near, fits = self._nearness(wanted, record)
         return ((fits * rows) + (column not in self._candidates)) * rows * _NEAREST + near

@@ -161,7 +161,7 @@ def judge_arguments(
     for name, check in listed.items():
         if type(check) is not Equals and asks(check, Judged):
             judged.add(name)
-    # Judges cost money and time: they come last, and where the rest has decided they are not asked.
+    # Judges cost money and time: they come last, and are not asked where the other checks have decided.
     wrong = bool(judged) and not arguments.keys() <= checks.keys()
     in_turn: Iterable[tuple[str, Check]] = listed.items()
     if judged and all_or_nothing:

@@ -105,8 +105,8 @@ class StoredBatches(StoredRows):
         """Yield batches, damaged ones included, the newest first, reading a page at a time.
 
         `forks=True` selects forks and reruns, which count for no case, and `forks=False` all other batches. `suites`
-        are row ids, and selects batches with one of these suites; `lacking` selects batches with runs that never
-        finished, and `unended` batches that have not ended."""
+        (row ids) selects batches with one of these suites, `lacking` batches with runs that never finished, and
+        `unended` batches that have not ended."""
         wanted = ["id < ?"]
         if forks is True:
             wanted.append(_ASIDE)

@@ -258,7 +258,7 @@ class _Merging:
         shard = self._shard
         row = next(self._read(f"SELECT {wanted} {PLANNED} AND id = ?", shard.number), None)
         if row is None:
-            raise ValueError("it is not there any more")
+            raise ValueError("the batch is not there any more")
         started_at, program, settings, name = map(columns.text, (*row[:3], row[3] or ""))
         outline = unpacked(row[5])
         of_source = _ids(row[4])

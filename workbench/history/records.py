@@ -364,7 +364,7 @@ class BatchRow:
 
     @property
     def shard(self) -> ShardRef | None:
-        """The shard of a plan that this batch is, `None` if it is none."""
+        """The shard of a plan that this batch is, `None` if it is not a shard."""
         return ShardRef.of_batch(self.settings)
 
     @property
@@ -383,7 +383,7 @@ class BatchRow:
         return self._number(CONFIRMS)
 
     def _number(self, setting: str) -> int | None:
-        # `True` is an `int` for isinstance, but no number of a batch.
+        # `True` is an `int` for isinstance, but not the number of a batch.
         number = self.settings.get(setting)
         if type(number) is int:
             return number

@@ -380,8 +380,8 @@ class StoredRows:
     def _versions(self, key: str) -> list[int]:
         """Return the row ids of all versions of a suite; `key` is a `SuiteRef.key`."""
         found: list[tuple[Any, ...]] = []
-        # A project is stored relative to the history where it can be, and `key` is absolute: so each stored project is
-        # resolved, which are few, and not each suite.
+        # A project is stored relative to the history where it can be, and `key` is absolute. So the stored projects are
+        # resolved, which are few, and not the suites.
         for (written,) in self._stored(values_in("suites", "project"), ()):
             try:
                 project = folder_of_stored(self.file, columns.path(written))

@@ -37,11 +37,11 @@ _logger = logging.getLogger(__name__)
 class AgentRequest:
     """A request to an agent to continue a conversation, with some tools on offer.
 
-    `messages` is the conversation so far. A message has a `role` and a `content`; that of an assistant may have
-    `tool_calls` (each with `id`, `tool` and `arguments`), and that of a tool has the `call_id` that it answers, and
-    `is_error` if the call failed. A tool has a `name`, a `description` and `parameters`, a JSON Schema. `round` counts
-    the requests of a run from 1. `run` identifies the run, for agents that keep conversations themselves; `case` is the
-    id of the case.
+    `messages` is the conversation so far. A message has a `role` and a `content`. An assistant's message may have
+    `tool_calls` (each with `id`, `tool` and `arguments`). A tool's message has the `call_id` of the call that it
+    answers, and `is_error` if the call failed. A tool has a `name`, a `description` and `parameters`, a JSON Schema.
+    `round` counts the requests of a run from 1. `run` identifies the run, for agents that keep conversations
+    themselves; `case` is the id of the case.
     """
 
     system: str | None

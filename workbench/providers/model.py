@@ -164,7 +164,7 @@ class TakesProviderTools(Protocol):
 
 
 def takes(model: Model, tool: ToolDefinition, *, trusted: bool = True) -> bool:
-    """Return whether a tool can be offered to a model: one of providers only to a model of an API that has it.
+    """Return whether a tool can be offered to a model: a tool of providers only to a model whose API has it.
 
     `trusted` is whether providers may run the tool."""
     return tool.provider is None or (isinstance(model, TakesProviderTools) and model.takes(tool, trusted=trusted))

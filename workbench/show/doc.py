@@ -218,5 +218,5 @@ Block = Heading | Paragraph | Items | Facts | Section | Table[Any] | Matrix[Any]
 
 
 def line_of(text: str, role: Role = "text") -> Line:
-    """Return a text of one role, safe to show, as a line."""
+    """Return a line of one text, all in one colour role; the text must be safe to show."""
     return (Span(text, role),)

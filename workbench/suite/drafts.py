@@ -103,7 +103,7 @@ class _Journal:
     text: str
     size: int
     is_new: bool = True
-    """Whether the folder may not yet have the file on the disk."""
+    """Whether the folder's list of files, as it is on the disk, may still lack the file."""
 
 
 @dataclass

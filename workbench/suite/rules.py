@@ -151,7 +151,7 @@ def suite_rules(raw: dict[str, object]) -> Iterator[Finding]:
 
 
 def _provider_tools_rules(raw: dict[str, object]) -> Iterator[Finding]:
-    """Check the tools of providers: their names, and what cannot be said about them."""
+    """Check the tools of providers: their names, and the keys that must not name them."""
     yield from twice(raw.get("provider_tools"), "name", ("provider_tools",), "provider_tools")
     names = {tool.get("name") for _, tool in tables(raw.get("provider_tools"))}
     if not names:

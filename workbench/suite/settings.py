@@ -80,7 +80,7 @@ class Grading:
     extra_calls: ExtraCalls | None = None
     """The extra calls that are allowed; `None` leaves them to the grader's own rule."""
     quarantined: bool = False
-    """Whether the run counts in no gate, no aggregate and not in the exit code."""
+    """Whether the run is left out of every gate, every aggregate and the exit code."""
     compare_by: ComparedBy = "status"
     """The subject of comparisons: statuses or scores."""
     published_report: bool = False

@@ -257,7 +257,7 @@ def _place_of(raw: dict[str, object], location: tuple[int | str, ...]) -> tuple[
     value: object = raw
     previous: tuple[int | str, ...] = ()
     fields_of: int | None = None
-    """The number of the part that is the tag of a check of fields, whose names may be those of checks."""
+    """The number of the part that is the tag of a check of fields: the names of its fields may look like tags."""
     for number, part in enumerate(location):
         is_field = fields_of is not None and number == fields_of + 2
         if not is_field and _is_tag(previous, part, is_below_field=number - 3 == fields_of):

@@ -451,7 +451,7 @@ def _ids_differ(file: SuiteFile, now: SuiteText, reused: _Reused) -> bool:
 
 
 def _is_of_several(problem: Problem) -> bool:
-    """Return whether a problem involves several cases, whose message then names one by its index."""
+    """Return whether a problem involves several cases, so that its message names one of them by its index."""
     return _CASE.search(problem.message) is not None
 
 

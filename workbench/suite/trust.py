@@ -118,7 +118,7 @@ class ModelNeed:
     """A model that a suite asks: its name at the endpoint, the endpoint's address, and all that is sent there.
 
     `key` is the variable with the key, `command` the program that prints it. `headers` and `query` are as written.
-    `credentials` describes those of a cloud that are no key."""
+    `credentials` describes those of a cloud other than a key."""
 
     model: str
     url: str
@@ -268,7 +268,7 @@ class SuiteNeeds:
 
     @property
     def fingerprint(self) -> str:
-        """The SHA-256 in hex of all needs except `folder`, and `files` and `passed`, which are compared alone."""
+        """The SHA-256 in hex of all needs but `folder`, and but `files` and `passed`, which are compared separately."""
         parts = asdict(self)
         del parts["folder"], parts["files"], parts["passed"]
         # Suites without `cwd`, without logins or without models keep the fingerprint of versions that lacked these.

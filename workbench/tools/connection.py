@@ -51,11 +51,10 @@ class ListingIssue:
 class ServerStatus:
     """The state of a server.
 
-    `tools` are its tools while it runs, and `starting_s` the seconds since its start began,
-    of which a launcher needs the first ones to download it while `downloads` is true. `reason` and `output`, the
-    end of its standard error, tell why it is down. `task_tools` are tools that can be called as tasks of MCP only, and
-    are not offered, `issues` the violations of the protocol in its list of tools, and `instructions` its text on how to
-    use them."""
+    `tools` are its tools while it runs, and `starting_s` the seconds since its start began. `downloads` is whether a
+    launcher is still downloading it. `reason` and `output`, the end of its standard error, tell why it is down.
+    `task_tools` are tools that can be called as tasks of MCP only, and are not offered. `issues` are the violations of
+    the protocol in its list of tools, and `instructions` is its text on how to use them."""
 
     state: ServerState = "not started"
     tools: tuple[ToolDefinition, ...] = ()
@@ -204,7 +203,7 @@ def first_line(error: BaseException | None) -> str:
 
 
 def innermost(error: BaseException) -> BaseException:
-    """Return the first exception inside an exception group, or the exception itself if it is no group."""
+    """Return the first exception inside an exception group, or the exception itself if it is not a group."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

@@ -48,7 +48,7 @@ class FreshServers:
         self._told = False
 
     def tell_once(self) -> bool:
-        """Return whether the caller is the first of the batch to ask, who reports something about all servers."""
+        """Return whether the caller is the first of the batch to ask: it alone reports what is about all servers."""
         told, self._told = self._told, True
         return not told
 
@@ -139,7 +139,7 @@ class Background:
 
 
 class Leases:
-    """The servers that one run has for itself; `close` gives them back, at once or as soon as they have come.
+    """The servers that one run has for itself; `close` gives them back, at once or as soon as they have started.
 
     `places` bounds the runs that have such servers; a place is free again when all servers of its run have ended."""
 

@@ -29,7 +29,7 @@ _FIRST_PAUSE_S, _LAST_PAUSE_S = 0.25, 1.0
 """The first and the longest pause between two attempts to reach a lost server behind a URL."""
 
 _STEADY_CALLS = 10
-"""The answers after which the death of a server is a bad moment, and no habit that counts."""
+"""The number of answers after which the death of a server is an accident, and is not counted as a habit."""
 
 
 async def _tell_nobody() -> None:
@@ -123,12 +123,12 @@ class McpServer:
 
     @property
     def instructions(self) -> str:
-        """The text on how to use the tools that runs are sent: that of the first session, until `adopt`."""
+        """The instructions on using the tools, as runs are sent them: those of the first session, until `adopt`."""
         return self._instructions
 
     @property
     def listed_instructions(self) -> str:
-        """The text on how to use the tools of the present session, "" if it has none."""
+        """The instructions on using the tools that the present session has, "" if it has none."""
         return self._session.instructions
 
     def adopt(self) -> None:
@@ -139,7 +139,7 @@ class McpServer:
 
     @property
     def down(self) -> str | None:
-        """The reason why the server can not be called now, `None` while it can."""
+        """The reason why the server cannot be called now, `None` while it can."""
         return self._session.down
 
     @property
@@ -149,7 +149,7 @@ class McpServer:
 
     @property
     def is_stateless(self) -> bool:
-        """Whether it speaks a protocol without sessions, by which no two clients are told apart."""
+        """Whether it speaks a protocol without sessions, so that it cannot tell clients apart."""
         return self._session.is_stateless
 
     @property

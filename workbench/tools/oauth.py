@@ -102,7 +102,7 @@ class ServerLogin:
             try:
                 return await _undisturbed(self._renewed(refused))
             except LoginError:
-                # The renewal was early, and may succeed before the token expires.
+                # The renewal was early, so another one may succeed before the token expires.
                 login = self._login
                 if login is None or login.access_token == refused or not login.is_valid(time.time()):
                     raise
@@ -408,7 +408,7 @@ class _Requests:
         metadata = extract_resource_metadata_from_www_auth(response)
         if metadata is not None:
             words.append(f'resource_metadata="{metadata}"')
-        # Also for a server that asks later: a login that was asked for is made.
+        # Also if the server has not asked for a login yet: the user has asked for it.
         return httpx2.Response(401, headers={"WWW-Authenticate": f"Bearer {', '.join(words)}"})
 
     async def _ping(self, client: httpx2.AsyncClient, method: str) -> httpx2.Response:
@@ -424,7 +424,8 @@ class _Requests:
     async def drive(self, provider: _Provider, refusal: httpx2.Response | None = None) -> None:
         """Send the requests of a provider's flow until it has tokens.
 
-        `refusal` answers the request that wants them; without it, only tokens that can be refreshed are."""
+        `refusal` is the answer to the flow's own request, which wants tokens. Without it, tokens can only be
+        refreshed."""
         request = httpx2.Request("POST", self._url)
         async with await _client() as client, aclosing(provider.async_auth_flow(request)) as flow:
             outgoing = await anext(flow)
@@ -537,7 +538,7 @@ _WAYS_OUT = {
 """What to do about errors of the SDK, by their beginnings; the first that fits."""
 
 _OF_THE_BODY = ("content-encoding", "content-length", "transfer-encoding")
-"""Headers that are about a body before it was read."""
+"""Headers that describe a body as it is sent, and are wrong about a body that has been read."""
 
 _LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 

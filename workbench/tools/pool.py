@@ -162,7 +162,7 @@ class ServerPool:
         code = None
         if grant is not None:
             code = grant.code
-        # Kept by the code, so that all runs of a batch load each module once.
+        # One object for each approved code, so that all runs of a batch load each module once.
         shared = self._functions.setdefault(code, PythonFunctions(code))
         modules = frozenset(_modules_of_runs((*case.mocks, *suite.mocks)))
         functions = shared.for_run(modules)

@@ -38,8 +38,8 @@ class RedirectAnswer:
 class Redirect:
     """A local address that waits for one answer, open while it is entered.
 
-    Entering raises PortTakenError. Answers with another state than the expected one are not those of this login, and
-    are refused without an end to the waiting."""
+    Entering raises PortTakenError. An answer with another state than the expected one belongs to another login: it is
+    refused, and the wait goes on."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -78,7 +78,7 @@ class Redirect:
         return await self._answer
 
     def take(self, address: str) -> str | None:
-        """Take an address to which a browser was sent, and return why it is none; `None` if it was taken."""
+        """Take an address to which a browser was sent, and return why it is not an answer; `None` if it was taken."""
         values = _values_of(address.strip())
         if "code" not in values and "error" not in values:
             return "this is not the address to which the browser was sent: it has neither code= nor error="
@@ -116,7 +116,7 @@ class Redirect:
 
 
 def _values_of(address: str) -> dict[str, str]:
-    """Return the values in the query of an address, {} for a text that is none."""
+    """Return the values in the query of an address, {} for a text that is not an address."""
     try:
         return {name: values[0] for name, values in parse_qs(urlsplit(address).query).items()}
     except ValueError:

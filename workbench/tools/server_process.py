@@ -265,7 +265,7 @@ class StdioTransport:
         self.closed = False
         """Whether no more messages can pass: the server ended or closed its pipes, or the transport is being left."""
         self.stray_lines = 0
-        """The number of lines on standard output that were no MCP messages."""
+        """The number of lines on standard output that were not MCP messages."""
         self.overlong = False
         """Whether a message exceeded the limit; nothing is read after it."""
         self.own_exit_code: int | None = None

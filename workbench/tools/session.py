@@ -142,7 +142,7 @@ class Session:
 
     @property
     def is_stateless(self) -> bool:
-        """Whether it speaks a protocol without sessions, by which no two clients are told apart."""
+        """Whether it speaks a protocol without sessions, so that it cannot tell clients apart."""
         from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
         return self._client is not None and self._client.protocol_version in MODERN_PROTOCOL_VERSIONS
@@ -202,7 +202,7 @@ class Session:
             raise self._forgotten()
         client = self._client
         if client is None:
-            # A server that is just going down has no reason for it until it has ended.
+            # While a server is going down, the reason is not known yet.
             if not self._connecting:
                 await self._end()
             self.told = True
@@ -484,7 +484,7 @@ class Session:
             self._owner.cancel()
 
     def _fit(self, answer: ToolAnswer, tool: str) -> ToolAnswer:
-        """Return an answer whose text files and requests can hold.
+        """Return an answer with a text that files and requests can hold.
 
         Raises ServerError for a text above the limit."""
         if len(answer.content) > MAX_MESSAGE_BYTES:

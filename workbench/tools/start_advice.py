@@ -78,7 +78,7 @@ def _listed(shown: Sequence[str], names: Collection[str]) -> str:
 def _likely(
     held_back: Sequence[str], environment: Mapping[str, str], output: Sequence[str], server: str
 ) -> Iterator[str]:
-    """Yield the variables that a server may need, the likeliest first; some several times."""
+    """Yield the variables that a server may need, the likeliest first; some of them several times."""
     text = "\n".join(output)
     for name in held_back:
         if len(name) >= _MIN_NAMED_CHARS and re.search(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])", text):

@@ -22,7 +22,7 @@ MAX_SHOWN_CHARS = 80
 """The characters of a wrong value, or of a cursor, that a message quotes."""
 
 _REMOVABLE = ("annotations", "outputSchema", "title", "icons", "execution", "_meta")
-"""The fields of a tool without which a model uses it as well: the first two restrict it, the others only show it."""
+"""The fields that a model does not need in order to use a tool: the first two restrict it, the others only show it."""
 
 _LISTING = "tools/list"
 

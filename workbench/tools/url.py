@@ -37,7 +37,7 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE = re.compile(r"([!-~]([\t -~]*[!-~])?)?")
 
 _OFFERS_LOGIN = re.compile(r"\bresource_metadata=")
-"""Where a server says who gives tokens for it (RFC 9728), as those of MCP do."""
+"""The parameter of a refusal by which servers of MCP say who gives tokens for them (RFC 9728)."""
 
 # Shorter than any server's, or a request could be sent over a connection that the server is just closing.
 _KEEP_ALIVE_S = 2.0
@@ -226,7 +226,7 @@ class UrlConnection:
     def _client(self, headers: Mapping[str, str], auth: LoginAuth | None) -> httpx2.AsyncClient:
         import httpx2
 
-        # A mount without a transport takes the host from the proxies of the environment.
+        # A mount without a transport exempts the host from the proxies of the environment.
         mounts = None
         if is_loopback(self._url):
             host = urlsplit(self._url).hostname or ""
@@ -248,7 +248,7 @@ class UrlConnection:
         if not response.headers.get("content-type", "").startswith("text/event-stream"):
             response.stream = _bounded_type()(response.stream)
         # Only a refused message (POST) matters: a server may refuse to stream (GET) and to end a session (DELETE) with
-        # any status, and works all the same. A login answers the first 401 with a new token, and tells of a final one.
+        # any status, and works all the same. A login answers the first 401 with a new token, and reports a second one.
         is_of_login = response.status_code == 401 and self._login is not None
         if response.status_code < 400 or sent.method != "POST" or is_of_login:
             return

@@ -575,7 +575,7 @@ class TrajectoryFold:
     def _outside_before(self, event: Event) -> float:
         """Return the part of the milliseconds since the last event that was spent outside the agent loop."""
         since_last_ms = event.time_ms - self._time_ms
-        # `Resumed` brings the time while held.
+        # The time while held comes with `Resumed`.
         if self._is_held:
             return 0.0
         match event.payload:

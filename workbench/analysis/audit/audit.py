@@ -256,7 +256,7 @@ def _graded(agent: ExactAgent, settings: CaseSettings, run: Trajectory, by: Grad
 
 
 def _unnoticed(case: Case, place: Place, settings: CaseSettings, table: ToolTable) -> Iterator[AuditFinding]:
-    """Yield a finding for each expected call of which wrong variants pass, too."""
+    """Yield a finding for each expected call whose wrong variants pass, too."""
     agent = _exact(case, settings, table)
     if agent is None or case.final_states:
         return

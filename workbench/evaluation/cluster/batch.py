@@ -402,7 +402,7 @@ class ClusterBatch(Batch):
         suspect, runs = lane.next_is_suspect, lane.take(workers)
         at_once = lent[0][1].at_once
         if lent[0][1].endpoint:
-            # More runs than requests, as the leases limit those: runs of this portion use what the other one leaves.
+            # More runs than requests: the leases limit requests, and this portion's runs use what the other one leaves.
             at_once *= AT_A_TIME
         portion = Portion(number, tuple(map(self._group.ref, runs)), at_once, known_as, asked)
         out = worker.out[number] = _Out(portion, lane, {run.run_id: run for run in runs}, lent, suspect)
@@ -576,7 +576,7 @@ class ClusterBatch(Batch):
             assert worker.in_common is not None
             result = worker.in_common.arrived(result, result_of(planned, Status.SKIPPED, Trajectory(planned.run_id)))
         if row is not None and self._may_hold_secret(result, row):
-            # This program knows more secrets than the worker did. Without its row, the run is redacted here.
+            # This program knows more secrets than the worker did. Without the worker's row, the run is redacted here.
             events, row = events or row.unpacked_events(), None
         for event in events:
             self._context.listener(RunEvent(event))

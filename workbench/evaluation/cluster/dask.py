@@ -315,7 +315,7 @@ class DaskCluster:
 @contextmanager
 def _removed_if_killed(folder: str) -> Iterator[None]:
     """Remove a folder even if this program is killed, by a process that outlives it."""
-    # Nothing is written to the input of that process, which ends with this program. Workers take a moment longer.
+    # The input of that process stays empty, and ends when this program does. Workers take a moment longer.
     script = 'read -r _; sleep 1; rm -rf -- "$1"'
     keeper = subprocess.Popen(
         ["/bin/sh", "-c", script, "workbench keeper", folder],

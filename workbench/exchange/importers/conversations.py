@@ -43,8 +43,8 @@ NO_TOOLS = "no definitions of tools: write [[tools]] or [[servers]] into the sui
 
 
 NoteKind = Literal["other", "not imported", "check calls", "expects nothing yet", "no tools", "no mock"]
-"""The part of a note that code decides by: `not imported` counts as left out; `check calls` goes when a file names its
-own expectations, and so do `expects nothing yet` and `no tools` when it has some."""
+"""The part of a note that code decides by: `not imported` counts as left out; `check calls` is dropped when a file
+names its own expectations, `expects nothing yet` and `no tools` when it has some."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def tool_names(tools: Iterable[Table]) -> list[str]:
 
 
 def not_imported(place: str, why: str) -> Note:
-    """Make the note on a part of the file that became no case."""
+    """Make the note on a part of the file that did not become a case."""
     return Note(place, f"not imported: {why}", "not imported")
 
 

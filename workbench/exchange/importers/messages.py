@@ -241,7 +241,7 @@ def read_conversations(
     more: Callable[[Node], tuple[str, ...]] | None = None,
     read: Callable[[Node], Conversation] = conversation_of,
 ) -> Imported:
-    """Make a case of each conversation. Raises RefusedError if there is none. `more` returns tags."""
+    """Make a case of each conversation, with the tags that `more` returns. Raises RefusedError if there is none."""
 
     def make(node: Node) -> ImportedCase:
         conversation = read(node)

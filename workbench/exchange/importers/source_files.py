@@ -322,7 +322,7 @@ class Source:
 
 
 def read_source(path: Path, fields: dict[str, str] | None = None) -> Source:
-    """Read a file. Raises RefusedError when it cannot be read or has none of the four kinds."""
+    """Read a file. Raises RefusedError when it cannot be read or is not of one of the four kinds."""
     try:
         if path.is_dir():
             raise RefusedError("cannot be read: it is a folder", file=path)

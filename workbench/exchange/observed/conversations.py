@@ -323,7 +323,7 @@ class Observer:
         return Step(messages, head, conversation, keys, reading, self._clock(), tuple(notes)), parent, kept
 
     def _continued(self, wire: Provider, keys: list[Key]) -> ObservedConversation | None:
-        """Return the conversation that a request continues: that of which it repeats the most messages."""
+        """Return the conversation that a request continues: the one of which it repeats the most messages."""
         fitting = []
         for each in self.conversations:
             if each.wire == wire and _continues(keys, each.steps[-1]):
@@ -346,9 +346,9 @@ def _began(conversation: ObservedConversation, step: Step) -> ConversationBegan:
 
 
 def _continues(keys: list[Key], last: Step) -> bool:
-    """Return whether a request repeats another one and its answer.
+    """Return whether a request repeats the request `last` and its answer.
 
-    A request that failed may also be sent again; one without an answer so far can only be continued.
+    If `last` failed, the request may repeat it alone. If `last` has no answer so far, the request must add to it.
     """
     if last.answer is None:
         return len(keys) > len(last.keys) and keys[: len(last.keys)] == last.keys

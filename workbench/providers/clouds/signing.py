@@ -53,7 +53,7 @@ class Signed(NamedTuple):
 class Sdk:
     """A client of a vendor's SDK, made with `capturing_client`.
 
-    `path` is the API's own, such as `/v1/messages`; the SDK makes that of the cloud of it. `renew` hands the client
+    `path` is the API's own, such as `/v1/messages`; the SDK turns it into the cloud's path. `renew` hands the client
     credentials that are valid now. `omit` is the SDK's mark for a header that is not sent, `errors` are the exceptions
     of the SDK, and `credentials` those that are fetched, if any are."""
 
@@ -92,7 +92,7 @@ def capturing_client() -> httpx2.AsyncClient:
             return httpx2.Response(204, request=request)
 
     client = httpx2.AsyncClient(transport=Capture(), trust_env=False, follow_redirects=False)
-    # It would be signed, and the connection here has its own.
+    # This header would be signed, and the connection here sends its own.
     del client.headers["connection"]
     return client
 
@@ -128,8 +128,8 @@ class Signer:
         """Find the address of the model.
 
         Raises ModelError if the credentials or the address cannot be used."""
-        # The SDKs make the cloud's path of a small document with model and stream. Real bodies are JSON already, and
-        # are signed as bytes.
+        # The SDKs derive the cloud's path from a small document with model and stream. Real bodies are JSON already,
+        # and are signed as bytes.
         document = {"model": model, "stream": True, "max_tokens": 1, "messages": []}
         self._made = await self._make(self._sdk.path, query, body=document)
 

@@ -32,7 +32,7 @@ async def connect(spec: ModelSpec, key: Key | None, given: Mapping[str, str], st
     else:
         credentials = _credentials(spec, given, store)
         bearer = Bearer(partial(token_of, credentials))
-        # The SDKs need the project for the address, also where the credentials know it.
+        # The SDKs need the project for the address, even if the credentials know it.
         project = project or (await credentials.current()).project
     if not project:
         raise ModelError(f"{spec.name} has no project: write project into workbench.toml, or set GOOGLE_CLOUD_PROJECT")

@@ -69,7 +69,7 @@ class SseParser:
 
     def close(self) -> list[SseEvent]:
         """Return the events that the end of the stream completes."""
-        # The standard drops an event without a blank line after it, but some servers omit that of the last one.
+        # The standard drops an event without a blank line after it, but some servers omit the last blank line.
         events: list[SseEvent] = []
         self._take(b"".join(self._line_pieces), events)
         self._line_pieces = []
@@ -191,7 +191,7 @@ def _join(said: list[ModelEvent], piece: ModelEvent) -> bool:
 
 
 async def _beginning(content: Content, content_type: str) -> tuple[Kind | None, bytes]:
-    """Return the kind of a body, and the bytes that were read to find it; `None` is a body that ended before."""
+    """Return the kind of a body, `None` if it ended too early, and the bytes that were read to find it."""
     head, received = b"", 0
     while chunk := await content.readany():
         head = (head + chunk).lstrip()  # some servers send blanks for as long as a model thinks

@@ -114,7 +114,8 @@ async def _check(spec: ModelSpec, client: Client, errors: EndpointErrors) -> Che
 
 async def _check_cloud(spec: ModelSpec, client: Client, errors: EndpointErrors) -> CheckResult:
     """Check whether a cloud answers at the address of a model; its credentials were found when the client was made."""
-    # Clouds list models that one may not use, and no deployments. Only a request that costs tokens shows the rest.
+    # Clouds list models that the caller may not use, and list no deployments. Only a request that costs tokens shows
+    # whether the model can be used.
     place = shown_url(spec.base_url)
     try:
         await client.get("", _silence(spec))

@@ -277,7 +277,7 @@ class Clients:
         client = self._clients.get(place)
         if client is not None:
             return client
-        # Credentials may take seconds, for which models elsewhere must not wait.
+        # Fetching credentials may take seconds, and models elsewhere must not wait for that.
         async with self._making.setdefault(place, asyncio.Lock()):
             if place not in self._clients:
                 with self._starting(f"model {spec.name}"):
@@ -407,7 +407,7 @@ def _headers(spec: ModelSpec, access: Access) -> dict[str, str]:
     }
     if spec.provider == "anthropic":
         headers["anthropic-version"] = OLDER_ANTHROPIC_VERSION if spec.legacy_auth else ANTHROPIC_VERSION
-    # The SDK of a cloud writes the key into its requests; others, without a body, have none.
+    # The SDK of a cloud writes the key into the requests that it makes; requests without a body carry no key there.
     if access.key and spec.cloud is None:
         headers |= _with_key(spec.key_header, access.key)
     return headers | dict(access.headers)
@@ -432,7 +432,7 @@ def tls_context() -> ssl.SSLContext:
 
 
 async def beginning_of(response: aiohttp.ClientResponse, most: int) -> bytes:
-    """Return the body of a response as it was sent; of one over `most` bytes, a beginning that is longer than that."""
+    """Return the body of a response as it was sent; for one over `most` bytes, a beginning that is over `most` too."""
     body = bytearray()
     while len(body) <= most and (chunk := await response.content.readany()):
         body += chunk

@@ -75,7 +75,8 @@ MIN_WAIT_MS = 100.0
 """The shortest wait that is reported; shorter ones may be delays of the network."""
 
 MIN_GROWTH_SECONDS = 0.3
-"""The least delay of the first tokens of late requests against early ones, besides twice the time of these."""
+"""The least delay that shows slots: late requests' first tokens must come this much later than early ones', and must
+take twice as long."""
 _KEPT = 32
 _MIN_PAIRS = 10
 _IN_ORDER = 0.8
@@ -338,7 +339,7 @@ class EndpointModel:
         """Return the context of one request, as `turn` does.
 
         `on_pause` is called with the seconds of a pause that delays the request."""
-        # A judge, for example, is not started before: the time of a start here counts as no latency.
+        # A judge, for example, is not started before: the time of a start here does not count as latency.
         await self.start()
         async with self._limiter.turn(on_pause), self._slots.held():
             yield

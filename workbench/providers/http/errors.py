@@ -119,7 +119,7 @@ class Refusal:
 
 
 def base_url_hint(spec: ModelSpec) -> str | None:
-    """Return a question that proposes the base URL with `/v1`, which those of OpenAI's APIs end with; else `None`."""
+    """Return a question that proposes the base URL with `/v1`, the end of those of OpenAI's APIs; else `None`."""
     if spec.api == "messages" or spec.cloud is not None or "/v1" in urlsplit(spec.base_url).path:
         return None
     return f"did you mean {shown_url(spec.base_url).rstrip('/')}/v1 as base_url?"
@@ -323,7 +323,7 @@ def _broken_off(causes: tuple[BaseException, ...], began: bool) -> Broken | None
     when = "in the middle of its answer" if began else "before it answered"
     if any(isinstance(cause, TlsExpectedError) or _is_in_tls(cause) for cause in causes):
         return Broken("expects TLS: write https:// in base_url")
-    # The innermost cause says most: an incomplete body, for example, may have been no gzip stream at all.
+    # The innermost cause says most: an incomplete body, for example, may not have been a gzip stream at all.
     for cause in reversed(causes):
         match cause:
             case BodyError():

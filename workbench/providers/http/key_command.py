@@ -22,7 +22,7 @@ from workbench.providers.wire.errors import quoted
 
 KEY_COMMAND_TIMEOUT_S = 30.0
 RERUN_AFTER_S = 30.0
-"""The least time between two runs for keys that no request was accepted with."""
+"""The least time between two runs of the command, if no request was accepted with the key in between."""
 _PIPES_TIMEOUT_S = 1.0
 """How long the output of a command is read after its end: a program that it left behind may hold the pipes open."""
 _PIECE_BYTES = 4096

@@ -231,7 +231,7 @@ class LeasedLimiter(RateLimiter):
         return free_s - self._clock()
 
     def _next(self) -> list[float] | None:
-        """Return the permits of the lease that has the permit that is free first; `None` without leases."""
+        """Return the permits of the lease whose next permit is free first; `None` without leases."""
         return min(self._permits.values(), key=lambda permits: permits[0], default=None)
 
 

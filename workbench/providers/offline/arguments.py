@@ -464,7 +464,7 @@ class _Filling:
 
     def _instead(self) -> tuple[str, tuple[JsonValue, ...]] | None:
         """Return the values enumerated with that of one parameter, if no other parameter took any of them."""
-        # A value that another parameter has taken is no further value of this one.
+        # A value that another parameter has taken is not a further value of this one.
         for name, others in self.beside.items():
             if others and not any(overlaps(one, self.used) for one in _evidence_of(others)):
                 return name, tuple(_values_of(others[:_MAX_INSTEAD]))
@@ -480,7 +480,7 @@ class _Filling:
         return unfilled
 
     def _is_tool_word(self, one: Evidence) -> bool:
-        """Return whether a capitalised word is one of the tool's own words, such as "DM", and so no name."""
+        """Return whether a capitalised word is one of the tool's own words, such as "DM", and so not a name."""
         return one.kind == "name" and self.known.issuperset(map(stem, split_name(str(one.value))))
 
     def _claim(self, start: int, end: int) -> None:

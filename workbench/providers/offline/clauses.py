@@ -86,7 +86,7 @@ class Clause:
         found: dict[str, None] = {}
         for expression in self.expressions:
             found[expression.operation] = None
-        # "add the files" is no arithmetic: words count only beside two numbers, or one and an earlier result.
+        # "add the files" is not arithmetic: words count only beside two numbers, or one and an earlier result.
         if numbers >= 2 or (numbers == 1 and (self.after or self.refers_back)):
             for word in self.words:
                 if operation := operation_of(word.text):

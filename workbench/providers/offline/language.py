@@ -165,7 +165,7 @@ def stem(word: str) -> str:
             word = word.removesuffix("e")
     for ending in ("ing", "ed"):
         root = word.removesuffix(ending)
-        # A root needs a vowel: "string" is no form of "str".
+        # A root needs a vowel: "string" is not a form of "str".
         if root != word and len(root) >= 3 and not _VOWELS.isdisjoint(root):
             doubled = root[-1] == root[-2] and root[-1] not in "lsz"
             return root[:-1] if doubled else root.removesuffix("e")
@@ -513,7 +513,7 @@ _NO_CLOCK = datetime(2000, 1, 1)
 class Evidence:
     """A value in a text, with its kind and its place; dates and times are ISO text.
 
-    `weak` marks a capitalised word at the beginning of a sentence, which may be no name."""
+    `weak` marks a capitalised word at the beginning of a sentence, which may not be a name."""
 
     kind: Kind
     value: str | int | float

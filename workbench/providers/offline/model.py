@@ -127,7 +127,8 @@ def decide(messages: Sequence[Message], index: ToolIndex) -> Decision:
     """Return the next answer of the offline model in a conversation.
 
     The last message of the user is the request, unless it only asks to continue."""
-    # A call is repeated for the same request only if it failed and the user asks to continue: so a conversation ends.
+    # A call is repeated for the same request only if it failed and the user asks to continue, so every conversation
+    # ends.
     said = _requests_in(messages)
     if not said:
         return Decision("No request.", answer=NO_TOOLS)
@@ -262,7 +263,7 @@ def _recalled(earlier: Sequence[Message]) -> list[Evidence]:
     found: list[Evidence] = []
     for message in reversed(spoken):
         found += reversed(find_evidence(message.content))
-    # Capitalised first words of sentences come last, because they may be no names.
+    # Capitalised first words of sentences come last, because they may not be names.
     return sorted(found, key=lambda one: one.weak)
 
 
@@ -286,7 +287,7 @@ def _due(tasks: Sequence[_Task], made: Sequence[_Made]) -> tuple[PlannedCall, ..
         for number, call in planned:
             if call in due or any(one.is_call(call) for one in made):
                 continue
-            # A person may have changed the arguments of a call, which then counts for the first one of its tool.
+            # A person may have changed the arguments of a call, which then counts as the first planned one of its tool.
             instead = next((one for one in left if one.call.tool == call.tool), None)
             if instead is None:
                 due.append(call)

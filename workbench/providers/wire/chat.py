@@ -51,7 +51,7 @@ _REFUSED = {"content_filter", "refusal"}
 _FAILED = {"error", "insufficient_system_resource"}
 _TEXTS_OF_DETAILS = ("text", "summary")
 _AT_CALLS = ("extra_content", "provider_specific_fields")
-"""Fields of a call that have to go back at it, such as Gemini's signatures, also behind LiteLLM."""
+"""Fields of a call that have to go back with the call, such as Gemini's signatures, also behind LiteLLM."""
 
 _JOINED_DETAILS = {"reasoning.text", "reasoning.summary"}
 
@@ -139,7 +139,7 @@ class ChatReader:
                 return
 
     def _progress(self, progress: object) -> Iterator[ModelEvent]:
-        """Read the progress with the prompt, which llama.cpp reports."""
+        """Read the progress on the prompt that llama.cpp reports."""
         processed, total = _number_in(progress, "processed"), _number_in(progress, "total")
         took_ms = _number_in(progress, "time_ms")
         if processed is not None and total is not None:
@@ -235,7 +235,7 @@ class ChatReader:
         yield from self._calls.add(call, arguments)
 
     def _sign(self, call: OpenCall, entry: dict[str, Any]) -> None:
-        """Keep the fields of a call that have to go back at it."""
+        """Keep the fields of a call that have to go back with the call."""
         for name in _AT_CALLS:
             if entry.get(name):
                 self._signed.setdefault(call.id, {})[name] = entry[name]
@@ -385,7 +385,7 @@ class ChatWire:
         return ChatReader(request.round, calls, self._errors, thoughts_apart=self._thoughts_apart)
 
     def expect_llama_cpp(self) -> None:
-        """Request the progress with the prompt in every later stream."""
+        """Ask the server to report its progress on the prompt in every later stream."""
         self._more = {"return_progress": True}
 
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:

@@ -131,7 +131,7 @@ class _Block:
 _OF_CALLS = ("type", "id", "name", "input")
 
 _USE, _RESULT = "_tool_use", "_tool_result"
-"""The ends of the types of blocks of the provider's own tools."""
+"""Suffixes of the types of blocks of the provider's own tools."""
 
 _NOT_CALLS = ("redacted_thinking", "compaction")
 

@@ -51,7 +51,7 @@ class ProviderCalls:
         self._round = round_number
         self._calls = calls
         self._offer = offer
-        # By the ids that the API gives them.
+        # Calls by the ids that the API gives them.
         self._ids = {given: given for given in known}
         calls.take(self._ids)
 
@@ -83,7 +83,7 @@ class ProviderCalls:
         yield CallFinished(call.id, arguments, raw, problem)
 
     def result(self, given_id: object, content: JsonValue, *, is_error: bool, name: str) -> Iterator[ModelEvent]:
-        """Yield the result of a call; one whose call never arrived is shown as that of a call named `name`."""
+        """Yield the result of a call; if the call never arrived, the result is shown as that of a call named `name`."""
         call_id = self._ids.get(given_id) if isinstance(given_id, str) else None
         if call_id is None:
             call, started = self.begin(given_id, name)
@@ -105,7 +105,7 @@ def result_text(content: JsonValue) -> str:
         try:
             text = json_text(_readable(content))
         except (ValueError, RecursionError) as error:
-            # The same content in its block then fails the answer, with the name of the model.
+            # The block has the same content, and then fails the answer with an error that names the model.
             text = f"(JSON cannot express it: {error})"
     text = joined_surrogates(text)
     if len(text) <= MAX_PROVIDER_RESULT_CHARS:

@@ -357,7 +357,7 @@ class ResponsesReader:
             yield ReasoningDelta(self._round, text)
 
     def _parts(self) -> Iterator[Part]:
-        # The API refuses an item by whose id it finds that the reasoning before the item is missing.
+        # The API refuses an item if its id shows that the reasoning before it is missing.
         lost = any(item.kind == "reasoning" and not item.document for item in self._items)
         for item in self._items:
             if (part := item.part(named=not lost)) is not None:

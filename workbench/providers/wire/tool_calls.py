@@ -72,7 +72,7 @@ class ToolNames:
         self._ours = {accepted: name for name, accepted in self._accepted.items()}
 
     def accepted(self, name: str) -> str:
-        """Return the API's name of a tool; a tool that is not offered may be invented, or offered earlier."""
+        """Return the API's name of a tool, also of one that was offered earlier or that the model invented."""
         return self._accepted.get(name) or accepted_name(name, MAX_TOOL_NAME_CHARS)
 
     def ours(self, accepted: str) -> str:

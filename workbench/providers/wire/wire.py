@@ -71,7 +71,7 @@ class Wire(Protocol):
         ...
 
     def expect_llama_cpp(self) -> None:
-        """Request the progress with the prompt, which only llama.cpp reports, in every later request."""
+        """Ask the server in every later request to report its progress on the prompt, as only llama.cpp does."""
         ...
 
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:

@@ -31,7 +31,7 @@ class Redactor(Protocol):
 
 
 class TextRedactor(Redactor, Protocol):
-    """Removes secrets from texts, too."""
+    """Removes secrets from results and from texts."""
 
     def redact(self, text: str) -> str: ...
 

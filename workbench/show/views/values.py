@@ -130,7 +130,7 @@ class Awaited:
     """A request in flight.
 
     `sent_s` and `first_s` are the times at which it was sent and its answer began, in seconds of any one clock;
-    `characters` counts the answer so far, and `reading` is the endpoint's progress with the prompt.
+    `characters` counts the answer so far, and `reading` is the endpoint's progress on the prompt.
     """
 
     sent_s: float

@@ -114,7 +114,8 @@ class Memory:
         """Apply a change to the memory and write it, unless the app is read-only."""
         if is_read_only():
             return
-        # A second app may have written since, so the file is read again: the later one wins for each setting only.
+        # A second app may have written since, so the file is read again: only settings that both changed
+        # are overwritten.
         before = self.read()
         after = change(before)
         # Mappings are equal in any order, but the order of the projects matters.

@@ -49,7 +49,7 @@ class Due:
 
     @property
     def pace(self) -> Pace:
-        """The way to grade the run."""
+        """How the run is graded: at once, in the background, or by Python code of the suite."""
         if self.known is not None:
             return "at once"
         return _pace(self.now.case, self.result.trajectory)
