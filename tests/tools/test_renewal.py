@@ -294,3 +294,22 @@ async def test_a_server_that_was_killed_is_started_again(open_server: OpenServer
     await becomes_true(lambda: server.down is not None)
     assert await server.call("add", ADD) == ToolAnswer("3")
     assert notices(server)[0].startswith(f"started again: server 'bench' was ended by {how.name} ")
+
+
+async def test_a_watcher_sees_a_server_die_and_come_back(pool: ServerPool) -> None:
+    definition = Server(name="bench", command=("python", "workshop.py"))
+    file = SERVERS / "suite.toml"
+    server = await started(pool, file, definition)
+    seen = pool.status(file, definition)
+    assert seen.state == "running"
+    dies = asyncio.create_task(pool.changed(file, definition, seen.tools))
+    await crash(server)
+    await dies
+    assert pool.status(file, definition).state == "down"
+    comes_back = asyncio.create_task(pool.changed(file, definition))
+    used = asyncio.create_task(RunServer(server).call("add", ADD))
+    await comes_back
+    assert pool.status(file, definition).state == "starting"
+    await pool.changed(file, definition)
+    assert pool.status(file, definition).state == "running"
+    assert await used == ToolAnswer("3")
