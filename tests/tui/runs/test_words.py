@@ -72,7 +72,7 @@ def test_at_80_columns_a_long_batch_shows_its_bar_and_what_runs_is_done_failed_a
 def test_what_starts_up_is_named_while_runs_wait_for_it() -> None:
     book = RunBook(lambda: 0.0)
     book.apply(BatchStarted("batch-1", ()))
-    book.apply(StartUp(1, "server weather"))
+    book.apply(StartUp(1, "server weather", downloads=True))
     book.apply(StartUp(2, "model m"))
 
     def shown() -> tuple[str, str]:
@@ -80,6 +80,8 @@ def test_what_starts_up_is_named_while_runs_wait_for_it() -> None:
         line = status_line("smart_home", "m", 23, Counts(waiting=4), Spend(), progress, 80)
         return plain(line), plain(progress_ends(progress)[0])
 
+    assert all("downloading server weather … 0 s and 1 other" in text for text in shown())
+    book.apply(StartUp(1, "server weather"))
     assert all("starting server weather … 0 s and 1 other" in text for text in shown())
     book.apply(StartUp(2, "model m", 700.0))
     assert all("starting server weather … 0 s  " in text for text in shown())
