@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
+from tests.results import result
 from tests.show.html_page import Page
+from workbench.grading.grade import Grade, Issue
+from workbench.grading.status import Status
 from workbench.show.spans import plain
 from workbench.show.text import Paint
 from workbench.show.views.copied_text import copied_text
@@ -58,6 +61,23 @@ def test_the_app_shows_each_with_its_result(width: int) -> None:
         assert "← server shop · 3 ms · error" in shown
         assert '{"status": "open"}' in shown
     assert copied_text(items[0]) == ('open {"id": "A17"}\nopened', "the call and its result")
+
+
+@pytest.mark.parametrize(
+    ("status", "why", "sign"), [("passed", "", "✓"), ("failed", 'get {"id": "A17"}: wrong', "✗"), ("error", "", "")]
+)
+def test_a_state_is_marked_once_the_run_is_graded(status: str, why: str, sign: str) -> None:
+    view = RunView()
+    for event in EVENTS:
+        view.add(event)
+    issues = (Issue("final state", why, decides=True),) * bool(why)
+    grade = Grade("critics", None, Status.PASSED, "", issues=issues, status=Status(status))
+    view.grade(result(Status(status), trajectory=fold(EVENTS), grade=grade))
+    item = next(item for item in view.items if isinstance(item, OwnCallItem) and item.call is FINAL)
+    assert item.holds is {"✓": True, "✗": False, "": None}[sign]
+    assert (
+        f"final  {sign} get(" in plain(lines_of(item, 80)[0]) if sign else "final  get(" in plain(lines_of(item, 80)[0])
+    )
 
 
 SUITE = """format = 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from workbench.checks.check import EMPTY_CONTEXT, Check, CheckContext, all_hold, describe, evaluate, why
@@ -162,7 +162,7 @@ def _state_issues(number: int, state: FinalState, trajectory: Trajectory, contex
     answer = _answer_to(state, trajectory)
     if answer is None:
         raise CheckError(
-            f"final.state[{number}]: the run was not asked for {state.tool} {describe_value(state.args)}: run the case"
+            f"final.state[{number}]: the run was not asked for {asked_text(state.tool, state.args)}: run the case"
         )
     value = result_value(answer.content, state.result)
     try:
@@ -172,12 +172,17 @@ def _state_issues(number: int, state: FinalState, trajectory: Trajectory, contex
     if not found.holds:
         yield Issue(
             "final state",
-            f"{state.tool} {describe_value(state.args)}: {found.note}" if found.note else f"as {state.tool} reports",
+            f"{asked_text(state.tool, state.args)}: {found.note or 'not as expected'}",
             tool=state.tool,
             expected=describe(state.result),
             got=describe_value(value),
             decides=True,
         )
+
+
+def asked_text(tool: str, args: Mapping[str, JsonValue]) -> str:
+    """Return the words for a state that is asked for, with which the reason of its issue begins."""
+    return f"{tool} {describe_value(dict(args))}"
 
 
 def _answer_to(state: FinalState, trajectory: Trajectory) -> OwnCallAnswered | None:

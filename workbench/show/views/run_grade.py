@@ -7,9 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
+from workbench.grading.final import asked_text
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Issue, RunResult, StepGrade
 from workbench.grading.status import Status
-from workbench.show.views.run_items import CallItem, ForkItem, Item, MissingItem, RunItems, StepItem
+from workbench.show.views.run_items import CallItem, ForkItem, Item, MissingItem, OwnCallItem, RunItems, StepItem
 from workbench.suite.model import Case, ExpectedCall
 from workbench.suite.problems import Place
 
@@ -152,6 +153,7 @@ def put_grade(
         if (found, verdicts) != (call.issues, call.verdicts):
             call.issues, call.verdicts = found, verdicts
             run.changed(index)
+    _mark_states(run, result)
     ends = _grade_steps(run, result)
     outcome.result, outcome.former = result, former
     assert run.outcome is not None
@@ -183,6 +185,21 @@ def put_grade(
         run.insert(index, item)
     if first:
         run.rebuild()
+
+
+def _mark_states(run: RunItems, result: RunResult) -> None:
+    """Mark the calls after the run by whether their results are as expected."""
+    wrong = [issue.why for issue in result.issues if issue.kind == "final state" and issue.decides]
+    for index, item in enumerate(run.items):
+        if not isinstance(item, OwnCallItem) or item.call.stage != "final":
+            continue
+        holds = None
+        if result.status.graded:
+            asked = asked_text(item.call.tool, item.call.arguments)
+            holds = not any(why.startswith(f"{asked}: ") for why in wrong)
+        if holds is not item.holds:
+            item.holds = holds
+            run.changed(index)
 
 
 def _behind_replay(run: RunItems, placed: list[tuple[int, MissingItem]]) -> list[tuple[int, MissingItem]]:

@@ -64,9 +64,13 @@ class NoticeItem:
 
 @dataclass(slots=True)
 class OwnCallItem:
-    """A call that the suite made itself, before or after the run, with its result."""
+    """A call that the suite made itself, before or after the run, with its result.
+
+    `holds` tells of a call after a graded run whether its result is as expected.
+    """
 
     call: OwnCallAnswered
+    holds: bool | None = None
 
 
 @dataclass(slots=True)

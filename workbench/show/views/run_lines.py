@@ -13,7 +13,7 @@ from rich.cells import cell_len
 
 from workbench.grading.grade import ArgumentVerdict, Issue
 from workbench.grading.scoring import part_earned
-from workbench.grading.status import Status
+from workbench.grading.status import Status, passed_if
 from workbench.numerals import duration_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.highlight import cut_json, json_line, json_rows
@@ -193,17 +193,18 @@ class _Layout(NamedTuple):
 
     def own_call(self, item: OwnCallItem) -> Sequence[Line]:
         """Return the lines of a call of the suite itself, and of its result."""
-        call, room = item.call, self.width - BODY
-        head = cut_line(
-            (*_head(None, call.stage, "muted"), Span(cut(call_text(call.tool, call.arguments), room))), self.width
-        )
+        call = item.call
+        head = [*_head(None, call.stage, "muted")]
+        if item.holds is not None:
+            status = passed_if(item.holds)
+            head.append(Span(f"{status.sign} ", status.role))
+        head.append(Span(call_text(call.tool, call.arguments, DISPLAY_LIMIT)))
         role: Role = "failed" if call.is_error else "muted"
-        answered = cut_line((_CALL, Span(f"{GLYPHS.result} {own_source_text(call)}", role)), self.width)
+        answered = (_CALL, Span(f"{GLYPHS.result} {own_source_text(call)}", role))
+        lines = [cut_line(tuple(head), self.width), cut_line(answered, self.width)]
         if not call.content.strip():
-            return [head, answered]
-        return JoinedLines(
-            [[head, answered], self.rows(GrowingText(call.content), _RESULT_ROWS, role, ARGUMENT_INDENT)]
-        )
+            return lines
+        return JoinedLines([lines, self.rows(GrowingText(call.content), _RESULT_ROWS, role, ARGUMENT_INDENT)])
 
     def asked(self, item: AskedItem) -> Sequence[Line]:
         """Return the lines of a request of a server, and of its reply."""
