@@ -75,4 +75,4 @@ def test_a_chain_that_stopped_is_played_again_and_says_where_it_has_nothing_to_p
     assert "    – step 2     –  never reached: the chain stops at the first step that fails" in again.splitlines()
     further = program.run(*words, "--by", "dimensions")
     assert further.returncode == 3
-    assert "the recorded chain stopped at a step that failed, and does not now" in further.stdout
+    assert "the recorded chain stopped at a failed step, which does not fail now" in further.stdout

@@ -43,7 +43,7 @@ def test_a_run_on_signed_requests_and_binary_streams_keeps_every_secret(program:
         done = program.run(*words, "--format", "json", "--output", "report.json")
         checked = program.run("models", "--check", "--trust")
     assert checked.returncode == 0, checked.stdout
-    assert f"✓ {server.url} answers, and credentials were found: whether they may use us.claude" in checked.stdout
+    assert f"✓ {server.url} answers, and credentials were found: the first run shows whether us." in checked.stdout
     assert "bedrock: us.claude" in checked.stdout
     asked = [request for request in server.requests if request.method == "POST"]
     assert len(asked) >= 2, done.stderr

@@ -47,8 +47,8 @@ def test_what_fails_by_chance_is_made_again_and_no_regression(program: Program) 
         done = booked.run(*BASELINE, "--report", "r.md")
         assert done.returncode == 0, done.stdout
         assert (program.folder / "r.md").read_text(encoding="utf-8").startswith("## ✓ Good enough\n")
-        announced = "1 case is made again until it is sure whether it broke, by 6 runs at most"
-        assert done.stderr == f"{announced}: --confirm none makes none again\n"
+        announced = "1 case is rerun until it is decided whether it broke, with at most 6 runs"
+        assert done.stderr == f"{announced}: --confirm none reruns nothing\n"
         assert "· Room 3  not confirmed: passed 2 of 2 reruns\n" in done.stdout
         assert "  all 6 cases: good runs -16.7 points (95%: " in done.stdout
         verdict = "✓ no regression since the baseline #1 · 1 case failed and passed again · 2 extra runs"
@@ -114,8 +114,8 @@ def test_no_more_runs_are_made_again_than_the_batch_has_and_what_stays_open_is_n
     with rooms(program, lambda room, asked: room != 1 or asked % 2 == 1, 4) as booked:
         done = booked.run(*BASELINE)
     assert done.returncode == 0, done.stdout
-    assert "1 case is made again until it is sure whether it broke, by 4 runs at most" in done.stderr
-    why = "no more runs are made again than the batch has: --repeats N allows for more"
+    assert "1 case is rerun until it is decided whether it broke, with at most 4 runs" in done.stderr
+    why = "a batch gets at most as many reruns as it has runs: --repeats N allows for more"
     assert f"▲ Room 1  perhaps by chance: failed 2 of 4 reruns; {why}\n" in done.stdout
     assert "✓ no regression since the baseline #1 · 1 case failed perhaps by chance · 4 extra runs" in done.stdout
 
@@ -125,7 +125,7 @@ def test_a_suite_of_one_case_can_have_a_regression_too(program: Program) -> None
         done = booked.run(*BASELINE)
         assert len(booked.server.requests) == booked.asked + 1 + 3, "three failures are the fewest that decide"
     assert done.returncode == 1
-    assert "by 3 runs at most" in done.stderr
+    assert "with at most 3 runs" in done.stderr
     assert "✗ Room 1  broke: failed 3 of 3 reruns\n" in done.stdout
 
 
@@ -210,8 +210,8 @@ def test_no_case_is_made_again_that_changed_something_unless_that_is_allowed(pro
         program.write("rooms.toml", suite(5, head).replace("args = { room = 2 }", "args = { room = 3 }"))
         done = program.run(*words, *BASELINE)
         assert (done.returncode, done.stderr) == (0, "")
-        why = "it executed book, which is not read-only; --confirm-writes makes it again all the same"
-        assert f"▲ Room 2  perhaps by chance: not made again: {why}\n" in done.stdout
+        why = "it executed book, which is not read-only; --confirm-writes reruns it all the same"
+        assert f"▲ Room 2  perhaps by chance: not rerun: {why}\n" in done.stdout
         assert "rooms.toml changed since the baseline: 1 case changed (Room 2)" in done.stdout
         assert len((program.folder / "booked").read_text()) == 2
         again = program.run(*words, *BASELINE, "--confirm-writes")
@@ -250,7 +250,7 @@ def test_a_recording_of_another_answer_is_perhaps_chance(program: Program) -> No
             assert done.returncode == 0
             (program.folder / "made").rename(program.folder / "first")
     assert done.returncode == 0, done.stdout
-    why = "not made again: a recording always answers the same, and its repeats do not decide"
+    why = "not rerun: a recording always answers the same, and its repeats do not decide"
     assert f"▲ Room 3  perhaps by chance: {why}" in done.stdout
 
 
@@ -345,7 +345,7 @@ def test_a_case_that_was_over_before_its_batch_was_resumed_is_made_again(program
             running.communicate()
     with Server(Booking(lambda room, asked: room != 3), port=booked.server.port):
         done = program.run("run", "--resume", "2", "--trust", "--model", booked.model, "-q", *BASELINE)
-    assert "1 case is made again until it is sure whether it broke, by 6 runs at most" in done.stderr
+    assert "1 case is rerun until it is decided whether it broke, with at most 6 runs" in done.stderr
     assert "✗ Room 3  broke: failed 3 of 3 reruns\n" in done.stdout
     assert done.returncode == 1
 
@@ -371,7 +371,7 @@ def test_a_merge_confirms_by_repeats_or_says_that_it_cannot(program: Program) ->
             for which in ("1/2", "2/2"):
                 booked.run("--repeats", "2", "--shard", which, "--plan", way)
             few = program.run("history", "merge", "--plan", way, *BASELINE, "-q", "--confirm", way)
-            told = "perhaps by chance: not made again: its repeats are all there is, and do not decide"
+            told = "perhaps by chance: not rerun: its repeats are all there is, and do not decide"
             assert (few.returncode, told in few.stdout) == (code, way == "repeats"), few.stdout
 
 

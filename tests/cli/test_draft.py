@@ -136,7 +136,7 @@ UNAUTHORIZED = document(error_document("openai", f"no such key {SECRET}"), 401)
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        (said("openai", "I'd love to help! {"), "the answer holds no drafts (“I'd love to help! {”): it is no JSON"),
+        (said("openai", "I'd love to help! {"), "the answer holds no drafts (“I'd love to help! {”): it is not JSON"),
         (said("openai", calls=[Call("rm", {})]), "it called rm, and not submit_requests"),
         (said("openai", calls=[Call(SUBMIT, '{"requests": [')]), "the answer cannot be read: "),
         (submitted({"user": 3}), "there is no request in it"),

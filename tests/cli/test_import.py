@@ -93,7 +93,7 @@ def test_no_secret_of_a_file_gets_into_what_is_made_of_it(program: Program) -> N
     ("name", "text", "says"),
     [
         ("x.json", "{", "line 1: is not JSON"),
-        ("x.json", '{"a": 1}', "has no form that is plain: name one with --from"),
+        ("x.json", '{"a": 1}', "has no form that can be recognized: name one with --from"),
         ("x.yaml", "a: [", "line 2: is not YAML"),
         ("x.csv", "a,b\n1,2,3\n", "line 2: has 3 values, and the first line names 2"),
         ("x.json", "", "the file is empty"),
@@ -113,7 +113,7 @@ def test_what_cannot_be_read_is_refused_with_place_and_reason(
 
 def test_a_table_needs_its_map_which_decides_the_form(program: Program) -> None:
     program.write("rows.jsonl", '{"question": "Hi", "expected": "greet", "more": 1}\n')
-    assert "has no form that is plain" in program.run("import", "rows.jsonl").stderr
+    assert "has no form that can be recognized" in program.run("import", "rows.jsonl").stderr
     unknown = program.run("import", "rows.jsonl", "--map", "query=question")
     assert unknown.returncode == 2 and "write MEANING=FIELD" in unknown.stderr
     done = program.run("import", "rows.jsonl", "--map", "user=question,tool=expected")

@@ -80,7 +80,7 @@ def test_two_states_of_one_module_are_a_mistake() -> None:
     text = CART.format(state='state = "batch"') + '[[cases.mocks]]\ntool = "add_item"\npython = "mocks:other"\n'
     (problem,) = parse_suite(text, Path("cart.toml")).problems
     assert problem.where == "cases[1].mocks[0].python"
-    assert problem.message == '"mocks" has another state than at mocks[0], and a module has one'
+    assert problem.message == '"mocks" has another `state` than at mocks[0], but a module has only one'
 
 
 SHOP = """format = 1
@@ -274,7 +274,7 @@ final = {{ state = [{{ tool = "get_order", result = 1 }}] }}
 @pytest.mark.parametrize(
     ("text", "place", "message"),
     [
-        (SERVERS.format(state=""), "servers[0].state", "its state is that of all runs together"),
+        (SERVERS.format(state=""), "servers[0].state", "but all runs share its state"),
         (SERVERS.format(state='state = "run"'), "", ""),
         (SERVERS.format(state="") + '[[mocks]]\ntool = "get_order"\nresult = 1\n', "tool", "says the same whatever"),
         (SHOP + case_with(STATE), "", ""),
@@ -284,7 +284,7 @@ final = {{ state = [{{ tool = "get_order", result = 1 }}] }}
             .replace(":open_order", ':open_order"\nstate = "batch')
             + case_with(STATE),
             "mocks[0].state",
-            "its state is that of all runs together",
+            "but all runs share its state",
         ),
         (SERVERS.format(state='state = "each"'), "servers[0].state", 'must be `run` or `batch`, not the text "each"'),
         (SHOP + case_with("[cases.final]"), "final", "`final` needs `changes` or `state`"),

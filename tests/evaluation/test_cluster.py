@@ -259,8 +259,8 @@ async def test_what_is_not_as_approved_is_refused_before_the_first_run(
         "version": r": it has Workbench 0\.1\.0, and this is 99\.0: install the same there",
         "python": rf": it has Python {platform.python_version()}, and this is .*: use the same one",
         "key": r": mine needs a key, and OTHER_KEY is not set there: set it where the worker is started",
-        "code": r": refused, since that is not what was approved: the code of checks \(of weather.toml\) is another",
-        "model": r": refused, .*: the model 'mine': test at http://127.0.0.1:10/v1 with no key is another one there",
+        "code": r": refused, since that is not what was approved: the code of checks \(of weather.toml\) is different",
+        "model": r": refused, .*: the model 'mine', test at http://127.0.0.1:10/v1 with no key, is different there",
         "secret": r"a secret would travel: .*weather.toml:\d+ \(.*\) holds a secret: write \$\{CITY_TOKEN\}",
         "folder": r": refused, since that is not what was approved: the code of checks",
     }

@@ -263,4 +263,4 @@ def test_a_resumed_batch_sends_the_instructions_of_its_earlier_runs() -> None:
     assert asked.prompts["none"] == ["Be brief."]
     first, second, third = (result.trajectory.notices for result in report.results)
     assert first == third == () and len(second) == 1
-    assert second[0].startswith("the instructions of server 'a' are other ones now: this run was sent those of the ")
+    assert second[0].startswith("the instructions of server 'a' have changed: this run was sent the same ones as ")

@@ -93,7 +93,7 @@ CALLED: list[EventPayload] = [RequestStarted(1), *ROUND, CARRIED, ResultReceived
 @pytest.mark.parametrize(
     ("happenings", "number", "said"),
     [
-        ([*ANSWERED, RunFinished("answered")], 2, r"no answer for request 2, the recorded run ended \(answered\)"),
+        ([*ANSWERED, RunFinished("answered")], 2, r"no answer for request 2: the recorded run ended \(answered\)"),
         ([*CALLED, RunFinished("error", "server gone")], 2, "^server gone$"),
         (
             [*CALLED, RequestStarted(2), RunFinished("timed out", "not finished within 1 s")],

@@ -258,13 +258,13 @@ def described(name: str, origin: Origin) -> ModelSpec | None:
             base_url, query = checked_address(found["url"])
     except ValueError as error:
         # The message does not quote the name, which may contain a password.
-        raise ConfigError(f"the address after '@' in the name of a {provider} model {error}") from None
+        raise ConfigError(f"the address after '@' in the name of the {provider} model {error}") from None
     if not model or model.startswith("@http"):
         raise UnknownModelError(_nameless(provider))
     if found is None and (bare := _WITHOUT_SCHEME.fullmatch(rest)):
         meant = f"{provider}:MODEL@http://{bare['place']}"
         raise ConfigError(
-            f"the text after '@' in the name of a {provider} model is not an address: did you mean {meant}?"
+            f"the text after '@' in the name of the {provider} model is not an address: did you mean {meant}?"
         )
     cloud: CloudSettings | None = None
     if (of := next((known for known in CLOUDS if known == provider), None)) is not None:

@@ -376,7 +376,7 @@ def _parsed(text: str) -> object:
     except _DoubleKeyError:
         raise
     except (ValueError, RecursionError):
-        raise ValueError("it is no JSON") from None
+        raise ValueError("it is not JSON") from None
 
 
 class _DoubleKeyError(ValueError):

@@ -83,7 +83,7 @@ class OwnCalls:
                 async with TimeLimit(self._timeout_s) as limit:
                     await self._make(stage, ToolCall(f"{stage}-{number}", call.tool, dict(call.args)), limit)
             except TimeoutError:
-                late = f"no answer within {seconds_text(self._timeout_s)}, raise limits.timeout_s to wait longer"
+                late = f"no answer within {seconds_text(self._timeout_s)} (raise limits.timeout_s to wait longer)"
                 raise ToolsError(f"{where}: {late}") from None
             except ServerError as error:
                 raise ServerError(f"{where}: {error}", error.output) from error

@@ -34,7 +34,7 @@ from workbench.suite.variants import model_of
 from workbench.trajectory.recording import RecordingError
 from workbench.trajectory.trajectory import Trajectory
 
-_NO_MORE = "no more runs are made again than the batch has: --repeats N allows for more"
+_NO_MORE = "a batch gets at most as many reruns as it has runs: --repeats N allows for more"
 
 MAX_EARLIER = 200
 """Most earlier runs of a case that are read for its typical pass rate."""
@@ -58,9 +58,8 @@ class Confirming:
         verb, they = "are", "they"
         if len(self.changes) == 1:
             verb, they = "is", "it"
-        which = f"{counted(len(self.changes), 'case')} {verb} made again"
-        whether = f"until it is sure whether {they} broke"
-        return f"{which} {whether}, by {counted(self.plan.reruns.most, 'run')} at most: --confirm none makes none again"
+        which = f"{counted(len(self.changes), 'case')} {verb} rerun until it is decided whether {they} broke"
+        return f"{which}, with at most {counted(self.plan.reruns.most, 'run')}: --confirm none reruns nothing"
 
     def done(
         self, results: Iterable[RunResult] = (), *, batch: int | None = None, interrupted: bool = False
@@ -137,7 +136,7 @@ def confirming(
         elif repeats_confirm(failed, graded, against.diff.compared):
             settled.append(_confirmed(change, "confirmed", why=f"failed {of_text(failed, graded)} repeats"))
         elif (why_not := _why_not(baseline, change, of_case, plan, planned, interrupted=interrupted)) is not None:
-            settled.append(_confirmed(change, "perhaps by chance", why=f"not made again: {why_not}"))
+            settled.append(_confirmed(change, "perhaps by chance", why=f"not rerun: {why_not}"))
         elif planned is not None:
             again.append((change, planned))
     if not again or plan is None:
@@ -281,7 +280,7 @@ def _why_not(
 
 
 def _not_read_only(tool: str) -> str:
-    return f"it executed {tool}, which is not read-only; --confirm-writes makes it again all the same"
+    return f"it executed {tool}, which is not read-only; --confirm-writes reruns it all the same"
 
 
 def _typical_shares(

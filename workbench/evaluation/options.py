@@ -253,7 +253,7 @@ class RunOptions:
         if not 1 <= shard.index <= shard.of:
             yield f"there is no shard {shard.index}/{shard.of}: write one of 1/{shard.of} to {shard.of}/{shard.of}"
         if self.until is not None:
-            yield "a shard does not see what decides the others: leave out either --shard or --until"
+            yield "a shard sees only its own runs, which cannot decide: leave out either --shard or --until"
         if self.compares:
             yield "models are compared when all runs are there: merge the shards of 'workbench run' first"
         if self.history is None and self.resume is None:

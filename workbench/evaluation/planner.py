@@ -242,7 +242,7 @@ def part_of(shard: Shard, runs: Sequence[PlannedRun], program: Program, specs: S
         places = places_in_turn(len(runs), shard.index, shard.of)
     else:
         if not shard.costs.exists():
-            raise HistoryError(f"there is no history {shard.costs} with latencies to share runs out by")
+            raise HistoryError(f"there is no history {shard.costs}, by whose latencies runs would be divided")
         with History(shard.costs) as history:
             means = history.mean_latencies()
         paths = project_paths({run.file.path for run in runs}, program.environment.home)

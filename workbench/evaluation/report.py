@@ -100,7 +100,7 @@ class CaseResults(Lazy[CaseResult]):
                 run = case.runs[0]
                 there_are.append(f"model {run.model!r} of suite {run.suite!r}")
             which = "; ".join(there_are)
-            raise LookupError(f"there are several results of {case_id!r}, say which one with of(…): {which}")
+            raise LookupError(f"there are several results of {case_id!r}: say which one with of(…): {which}")
         return found[0]
 
 

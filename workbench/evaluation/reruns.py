@@ -124,7 +124,7 @@ class RerunCourse:
             if self.cost_limit is not None:
                 return f"{NOT_NEEDED}a limit on cost was reached"
             if not self._left:
-                return f"{NOT_NEEDED}{count_text(self._reruns.most)} runs are the most that are made again"
+                return f"{NOT_NEEDED}at most {count_text(self._reruns.most)} reruns are made"
             if self._is_next(place) and planned.repeat < self.over[place] + evidence.needed:
                 self._left -= 1
                 return None

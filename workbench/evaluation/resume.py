@@ -355,7 +355,7 @@ def _complete_suites(
                 left_out(str(error))
                 continue
         if file.suite is None:
-            left_out(f"{suite.file}, which as it was in batch {batch.number} can no longer be read")
+            left_out(f"{suite.file}, whose text in batch {batch.number} can no longer be read")
             continue
         # Their results go into the report, so the keys of their models must be redacted too.
         learn_secrets_of_models(program, file, [use for use in used if use.suite == suite], specs)

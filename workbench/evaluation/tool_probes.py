@@ -47,7 +47,7 @@ _ON_UNCLEAR: Mapping[str, str] = {
 
 _SEEN_IN_REACTION: frozenset[IssueKind] = frozenset({"missing call", "extra call", "wrong tool", "response"})
 
-_NO_USAGE = "no answer says how many tokens it took: costs, and tools that never arrive, cannot be noticed"
+_NO_USAGE = "no answer says how many tokens it took: costs are unknown, and tools that never arrive go unnoticed"
 _ADVICE_ON_USAGE = "update the server, or the gateway before it: each of the APIs says how many tokens a stream took"
 _NO_CALLS = "no tool was called in any answer: the model does not call tools, or its endpoint does not pass them on"
 _ADVICE_ON_CALLS = (

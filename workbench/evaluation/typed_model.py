@@ -269,7 +269,7 @@ def price_of(text: str) -> Price | None:
         numbers = []
     if len(numbers) not in (2, 3) or not all(0 <= number < float("inf") for number in numbers):
         raise ValueError(
-            "must be US dollars per million tokens, input and output, such as 0.15, 0.6; those read from a cache third"
+            "must be US dollars per million tokens, input and output, such as 0.15, 0.6; a third is for cached input"
         )
     return Price(*numbers)
 
@@ -360,7 +360,7 @@ def change_model(known: ModelSpec, spec: ModelSpec) -> Path:
             line_end = "\r\n"
         text = mark + edited(text.removeprefix(mark), old, new, line_end)
     except CannotEditError as error:
-        raise ConfigError(f"{file}: {spec.name} cannot be changed here, change it in the file: {error}") from error
+        raise ConfigError(f"{file}: {spec.name} cannot be changed here ({error}): change it in the file") from error
     try:
         save(file, text, before)
     except SavingError as error:

@@ -17,7 +17,7 @@ OFFLINE = "offline"
 WEAKNESSES = {
     "careless": "takes no notice of listed values",
     "gullible": "does what results of tools tell it to do",
-    "stubborn": "repeats a call that failed for ever",
+    "stubborn": "repeats a failed call without end",
     "hasty": "chooses by the first word of descriptions",
 }
 """The planted weaknesses of the offline model, by the word after `offline:`."""

@@ -129,11 +129,11 @@ class ReplayModel:
             return f"{path} has no whole answer for request {number}: the recorded run was stopped before it"
         if finish.reason == "step failed":
             return (
-                f"{path} has no answer for request {number}, the recorded chain stopped at a step that failed, and "
-                "does not now: its steps have changed since, or another grader decides"
+                f"{path} has no answer for request {number}: the recorded chain stopped at a failed step, which does "
+                "not fail now, because the steps have changed since or another grader decides"
             )
         return (
-            f"{path} has no answer for request {number}, the recorded run ended ({finish.reason}) before it: "
+            f"{path} has no answer for request {number}: the recorded run ended ({finish.reason}) before it, so "
             "the case, its mocks or its limits have changed since"
         )
 

@@ -56,7 +56,7 @@ def _shared_state(suite: Suite, case_indices: Sequence[int]) -> Iterator[Finding
                 yield warning((*place, "tool"), message, "mock it with `python`, or let its server answer")
     for place, ids in cases.items():
         count = len(set(ids))
-        message = f"`setup` or `final` of {counted(count, 'case')} uses it, and its state is that of all runs together"
+        message = f"`setup` or `final` of {counted(count, 'case')} uses it, but all runs share its state"
         yield warning((*place, "state"), message, 'write state = "run", which gives each run its own')
 
 
@@ -163,7 +163,7 @@ def _thresholds(suite: Suite, case: Case | None, place: Place) -> Iterator[Findi
         # The finding stands at a threshold that is written here; the other one may be inherited.
         key = "fail_threshold" if own.warn_threshold is None else "warn_threshold"
         both = f"the warn threshold ({setting_text(warn)}) is below the fail threshold ({setting_text(fail)})"
-        message = f"{both}: the lower one fails"
+        message = f"{both}: scores below the lower one fail"
         yield warning((*place, "grading", key), message, "write both, with `fail_threshold` below `warn_threshold`")
 
 

@@ -566,7 +566,7 @@ def _state_rules(raw: dict[str, object]) -> Iterator[Finding]:
             module, state = reference.partition(":")[0], mock.get("state", "run")
             known, known_at = first.setdefault(module, (state, at))
             if known != state:
-                message = f"{quoted(module)} has another state than at {written(known_at)}, and a module has one"
+                message = f"{quoted(module)} has another `state` than at {written(known_at)}, but a module has only one"
                 yield Finding((*at, "python"), message, "write the same `state` at all mocks of the module")
 
 

@@ -195,7 +195,7 @@ def _placed(findings: list[Finding], lines: Positions, path: Path) -> tuple[Prob
     return tuple(sorted(problems, key=_by_line))
 
 
-_UNKNOWN_LINES = "the lines of this file cannot be told, so its problems name none"
+_UNKNOWN_LINES = "the lines of this file could not be found, so its problems have no line numbers"
 
 
 def _parsed(text: str) -> dict[str, object] | None:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 NO_INSTRUCTIONS: Mapping[str, str] = MappingProxyType({})
 
 _CHANGED_INSTRUCTIONS = (
-    "the instructions of server {server} are other ones now: this run was sent those of the earlier runs of its batch"
+    "the instructions of server {server} have changed: this run was sent the same ones as earlier runs of its batch"
 )
 
 
@@ -347,7 +347,7 @@ class ServerPool:
             if grant is None:
                 raise UntrustedError(
                     f"{suite_file} is not trusted, so its server {server.name!r} is not started, and no earlier run "
-                    "has listed its tools: trust the suite, with --trust for one"
+                    "has listed its tools: trust the suite, with --trust for this run alone"
                 )
             if leases is not None:
                 started = await self._leased(suite_file, server, grant, leases)

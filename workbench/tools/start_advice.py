@@ -51,7 +51,7 @@ def start_advice(environment: Mapping[str, str], given: Collection[str], output:
     parts = []
     if likely:
         others = {*_unusual(held_back), *likely}
-        parts.append(f"of the shell's variables it did not get {_listed(likely[:_MAX_NAMES], others)}")
+        parts.append(f"it did not get these variables of the shell: {_listed(likely[:_MAX_NAMES], others)}")
     if unset:
         parts.append(
             f"its output names {', '.join(unset[:_MAX_NAMES])}, not set here: set it in the shell or in a .env"
@@ -65,7 +65,8 @@ def _of_unlikely(names: Sequence[str]) -> str:
     if not names:
         return ""
     shown = _listed(names[:_MAX_UNLIKELY_NAMES], {*names})
-    return f'of the shell\'s variables it did not get {shown}; env = {{ NAME = "$NAME" }} of the server hands one over'
+    way = 'env = { NAME = "$NAME" } of the server hands one over'
+    return f"it did not get these variables of the shell: {shown}; {way}"
 
 
 def _listed(shown: Sequence[str], names: Collection[str]) -> str:

@@ -229,8 +229,8 @@ async def test_ten_first_requests_fetch_one_token_and_the_project_of_the_credent
     ("content", "said"),
     [
         (None, "cannot be used: No such file or directory"),
-        ("{", "cannot be used: it is no file of Google credentials"),
-        ('{"type": "service_account"}', "cannot be used: it is no file of Google credentials"),
+        ("{", "cannot be used: it is not a file of Google credentials"),
+        ('{"type": "service_account"}', "cannot be used: it is not a file of Google credentials"),
         (
             '{"type": "external_account", "audience": "a", "subject_token_type": "t", "token_url": "URL/token",'
             ' "credential_source": {"file": "/etc/passwd"}}',

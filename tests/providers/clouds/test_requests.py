@@ -196,7 +196,7 @@ async def test_a_check_finds_credentials_and_the_address_without_asking_the_mode
         spec = cloud_spec(server, tmp_path, f'{SIGNED}\nmodel = "x"', AWS_KEYS)
         checked = await endpoints.check(spec, AWS_KEYS)
         assert (checked.mark, checked.took_ms is not None) == ("✓", True)
-        assert f"{server.url} answers, and credentials were found: whether they may use x" in checked.sentence
+        assert f"{server.url} answers, and credentials were found: the first run shows whether x" in checked.sentence
     (request,) = server.requests
     assert (request.method, "authorization" in request.headers) == ("GET", False)
     gone = await endpoints.check(spec, AWS_KEYS)

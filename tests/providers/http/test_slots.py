@@ -173,7 +173,7 @@ async def test_a_real_endpoint_with_one_slot_is_found_out(monkeypatch: pytest.Mo
         spec = spec_of(server, "openai")
         await asyncio.gather(*(run_on(endpoints, spec) for _ in range(10)))
         await endpoints.close()
-    why = "the more were in flight, the later first tokens came"
+    why = "first tokens came later the more requests were in flight"
     # A busy machine adds delays of its own: what is left may be a little more than one.
     few = [f"{number} at a time" for number in ("1 request", "2 requests", "3 requests")]
     assert told[:1] in [[f"test-model at {server.url}/v1 is sent {each} from now on: {why}"] for each in few]

@@ -414,7 +414,7 @@ class ClusterBatch(Batch):
         """Wait for the task of a portion, only to notice that it breaks."""
         try:
             if not await self._group.cluster.result(out.task):
-                self._lost(worker, "it works for this batch no longer")
+                self._lost(worker, "it no longer works for this batch")
         except UnreachableError as error:
             if out.portion.number in worker.out:
                 self._lost(worker, f"a portion broke: {error}")
@@ -426,7 +426,7 @@ class ClusterBatch(Batch):
         for limits in self._endpoints.values():
             if limits.held_s > 0:
                 self._begin(self._tell(worker, Hold(limits.endpoint, limits.model, limits.held_s)))
-        why = "it works for this batch no longer"
+        why = "it no longer works for this batch"
         try:
             while True:
                 again = tuple(map(GiveBack, worker.giving_back))

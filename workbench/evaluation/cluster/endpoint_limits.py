@@ -64,7 +64,7 @@ def approved_things(approval: Approval, samples: Iterable[PlannedRun]) -> dict[s
         for words, *what in _of_suite(grant.needs, of):
             found[_hashed(path, what)] = words
         for name, module in grant.code.modules.items():
-            found[_hashed(path, ["code", name, module.sha256])] = f"the code of {name} {of} is another one there"
+            found[_hashed(path, ["code", name, module.sha256])] = f"the code of {name} {of} is different there"
     for path, spec in _specs(approval, samples):
         settings = {name: getattr(spec, name) for name in _HASHED_SETTINGS}
         if spec.cloud is not None:
@@ -72,7 +72,7 @@ def approved_things(approval: Approval, samples: Iterable[PlannedRun]) -> dict[s
         price = None
         if spec.price is not None:
             price = [spec.price.input, spec.price.output, spec.price.cached_input]
-        message = f"the model {spec.name!r}: {spec.description} is another one there"
+        message = f"the model {spec.name!r}, {spec.description}, is different there"
         found[_hashed(path, ["model", settings, price])] = message
     return found
 
@@ -176,7 +176,7 @@ def _of_suite(needs: SuiteNeeds, of: str) -> Iterator[tuple[str, str, str]]:
         yield f"it would run the command {command} {of}", "command", str(command)
         for word in command.words:
             if (content := _content(Path(command.folder or needs.folder), word)) is not None:
-                yield f"the file {word} of a command {of} is another one there", f"file {word}", content
+                yield f"the file {word} of a command {of} is different there", f"file {word}", content
     for kind, written in (
         ("open the address", needs.urls),
         ("import the module", needs.modules),

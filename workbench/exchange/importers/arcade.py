@@ -250,7 +250,7 @@ def _check(name: str, critic: Node | None, value: Node, notes: list[Note]) -> Ta
             return refused("null inside a value")
         return {"equals": value.value, "weight": weight}
     if value.value is None:
-        return refused("nothing is expected, which it cannot compare")
+        return refused("it has no expected value to compare with")
     if kind == "NumericCritic":
         near = _finite(value.value)
         if near is None:

@@ -61,7 +61,7 @@ def _messages(step: Node, has_begun: bool, notes: list[Note]) -> list[JsonValue]
             return [{"role": "user", "content": content}]
         case "system":
             if has_begun and content:
-                notes.append(Note(step.place, "a step of the system in the midst of it: left out"))
+                notes.append(Note(step.place, "a step of the system in the middle of the run: left out"))
             if has_begun or not content:
                 return []
             return [{"role": "system", "content": content}]

@@ -105,7 +105,8 @@ def _case(row: Node, answers: dict[str, Node], no_call: bool, any_call: bool) ->
         calls = [_call(functions, each) for each in answers[row_id].items()]
         table |= {"unordered": calls, "extra_calls": "forbid"} if calls else {"expect_no_calls": True}
         mapped = Mapped("ground_truth", "unordered, no other calls")
-        notes.append(Note(row.place, "texts are compared without case, blanks and punctuation, as nearly as there"))
+        why = "texts are compared without case, blanks and punctuation, nearly as the leaderboard does"
+        notes.append(Note(row.place, why))
     elif any_call:
         table["ordered"] = [{"tool": "*"}]
         mapped = Mapped("relevance", "a call of any tool")
@@ -113,7 +114,7 @@ def _case(row: Node, answers: dict[str, Node], no_call: bool, any_call: bool) ->
         table["expect_no_calls"] = True
         mapped = Mapped("irrelevance", "expect_no_calls")
     else:
-        raise row.refused("has no accepted answers: put their file beside this one, as possible_answer/ of its name")
+        raise row.refused("has no accepted answers: put the file of that name into possible_answer/ beside it")
     before = Mapped("question", "user"), Mapped(f"{len(tools)} functions", "tools")
     return ImportedCase(row.place, table, (*before, mapped), tuple(notes))
 

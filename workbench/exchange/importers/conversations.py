@@ -387,7 +387,7 @@ def joined(cases: Iterable[ImportedCase]) -> tuple[ImportedCase, ...]:
             found[key] = replace(first, notes=(*first.notes, *notes), runs=(*first.runs, *case.runs))
     for key, case in found.items():
         if len(case.runs) > 1 and not case.expects_nothing_yet:
-            why = f"{counted(len(case.runs), 'run')}: the first right one's calls are expected"
+            why = f"{counted(len(case.runs), 'run')}: the calls of the first right one are expected"
             found[key] = case.noted(Note(case.place, why))
     return tuple(found.values())
 

@@ -70,7 +70,7 @@ def _case(record: Node) -> ImportedCase:
         if any(call.arguments for call in wanted):
             notes.append(Note(record.place, "arguments are checked; DeepEval does so only with INPUT_PARAMETERS"))
     else:
-        notes.append(Note(record.place, "no expected_tools: DeepEval writes nothing also where no call is expected"))
+        notes.append(Note(record.place, "no expected_tools: DeepEval leaves them out also where no call is expected"))
         if answer:
             case = replace(case, table=case.table_without("expect_nothing_yet"), notes=())
     # The answers of tools that were called also serve as results of expected calls.

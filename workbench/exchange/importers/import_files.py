@@ -496,7 +496,7 @@ def _read_folder(options: ImportOptions) -> _Read:
     cases: list[ImportedCase] = []
     for file, (_, imported, _) in read.items():
         if without_keys(imported.suite, "name") != without_keys(top, "name"):
-            why = f"it needs a suite of its own, set otherwise than that of {first.name}"
+            why = f"it needs a suite of its own, with other settings than that of {first.name}"
             notes.append(not_imported(file.name, why))
             continue
         if imported.suite.get("name") != top.get("name"):
@@ -576,7 +576,7 @@ def _form_of(source: Source) -> str:
         return fit[0]
     every = ", ".join(FORMS)
     if not fit:
-        raise RefusedError(f"{source.path} has no form that is plain: name one with --from ({every})")
+        raise RefusedError(f"{source.path} has no form that can be recognized: name one with --from ({every})")
     raise RefusedError(f"{source.path} could be of several forms: name one with --from ({', '.join(fit)})")
 
 

@@ -139,7 +139,7 @@ def _case(record: Node) -> ImportedCase:
         texts = list(_texts_in(record.need("inputs")))
         if len(texts) != 1:
             raise record.refused(
-                "its inputs hold no messages and not just one text: --map user=inputs.NAME names the request"
+                "its inputs hold neither messages nor a single text: --map user=inputs.NAME names the request"
             )
         asked = [Node({"role": "user", "content": texts[0]}, record.need("inputs").place)]
     outputs = record.get("outputs") or Node({}, record.place)

@@ -163,7 +163,7 @@ class Expectations:
             value = self._literal(match[2])
         if match and value is not _NONE:
             return self._first_argument(match[1], {"equals": value, "cast": False})
-        raise node.refused("JavaScript, but for comparing the name or one argument of the first call")
+        raise node.refused("JavaScript that does more than compare the name or one argument of the first call")
 
     def _of_transform(self, node: Node, transform: str, check: Table) -> str:
         if _OF_NAME.fullmatch(transform) and isinstance(name := check.get("equals"), str):
@@ -213,7 +213,7 @@ class Expectations:
         count = len(names)
         # One name too many leaves an F1 of 2n/(2n+1), one that is missing less: above that, the sets must be equal.
         if not names or threshold <= 2 * count / (2 * count + 1):
-            raise node.refused(f"a threshold of {threshold} lets calls be missing or more; the accuracy grader is near")
+            raise node.refused(f"a threshold of {threshold} allows missing or extra calls; the accuracy grader is near")
         for name in names:
             if not any(each["tool"] == name for each in self._calls):
                 self._calls.append({"tool": name})
@@ -319,7 +319,7 @@ def _pattern(text: str, node: Node) -> Table:
     try:
         re.compile(text)
     except (re.error, OverflowError, RecursionError) as error:
-        raise node.refused(f"no regular expression of Python: {error}") from error
+        raise node.refused(f"not a regular expression of Python: {error}") from error
     return {"pattern": text}
 
 

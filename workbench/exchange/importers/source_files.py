@@ -101,7 +101,7 @@ def log_of_archive(path: Path, content: bytes) -> JsonValue:
         raise ValueError(f"is packed with Zstandard: install backports.zstd, or {how}") from error
     # Each compression method raises errors of its own for a broken archive.
     except Exception as error:
-        raise ValueError(f"is an archive that cannot be unpacked, {error}; of a log, {how}") from error
+        raise ValueError(f"is an archive that cannot be unpacked ({error}): if it is a log, {how}") from error
 
 
 def _unpacked(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> str:

@@ -88,7 +88,7 @@ class Attributes:
         try:
             return Node(value, f"{self.place}.{key}").parsed()
         except RefusedError as error:
-            raise RefusedError(f"was cut off, or is no JSON at all ({error.why})", error.place) from error
+            raise RefusedError(f"was cut off, or is not JSON at all ({error.why})", error.place) from error
 
     def items(self, key: str) -> list[Node]:
         """Return the elements of an attribute that is a list; empty without one. Raises RefusedError."""

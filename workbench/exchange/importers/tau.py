@@ -213,7 +213,7 @@ def _openai_messages(message: Node, about: list[Note]) -> Iterator[JsonValue]:
         return
     by_user = message.text_of("requestor") == "user"
     if by_user or (message.text_of("role") == "user" and message.has("tool_calls")):
-        about.append(Note("", "the user has tools of his own in this domain: what he did with them is left out"))
+        about.append(Note("", "the user has tools of their own in this domain: calls of these are left out"))
     if message.text_of("role") == "tool":
         if not by_user:
             failed = table.get("error") is True

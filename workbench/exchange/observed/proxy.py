@@ -61,7 +61,8 @@ def listen_at(text: str) -> Listen:
     except ValueError:
         is_here = False
     if not is_here:
-        raise ListenError(f"cannot listen on {text}: keys pass, so on this machine only, as 127.0.0.1:{port}")
+        way_out = f"keys pass here, so listen on this machine only, such as on 127.0.0.1:{port}"
+        raise ListenError(f"cannot listen on {text}: {way_out}")
     return Listen(host, int(port))
 
 
@@ -266,7 +267,7 @@ class RecordingProxy:
         """
         host = request.headers.get("host", "").lower()
         if host not in self._hosts:
-            return f"the Host {host or 'that is missing'} is not this proxy: use {min(self._hosts)}"
+            return f"the Host {host or '(missing)'} is not this proxy: use {min(self._hosts)}"
         origin = request.headers.get("origin")
         if origin is not None and not is_loopback(origin):
             return f"the Origin {origin} is not on this machine"

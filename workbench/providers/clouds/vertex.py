@@ -126,7 +126,7 @@ def _from_file(path: str) -> tuple[Any, str]:
                     f"{path} holds no service account: name a file of another kind in the environment, not in .env"
                 )
     except (OSError, ValueError, RecursionError) as error:
-        reason = getattr(error, "strerror", None) or "it is no file of Google credentials"
+        reason = getattr(error, "strerror", None) or "it is not a file of Google credentials"
         raise ModelError(f"the credentials in {path} cannot be used: {reason}") from error
     return found, str(as_dict(content).get("project_id") or "")
 

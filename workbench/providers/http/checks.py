@@ -125,7 +125,7 @@ async def _check_cloud(spec: ModelSpec, client: Client, errors: EndpointErrors) 
     found = "there is a key"
     if spec.credentials:
         found = "credentials were found"
-    sentence = f"{place} answers, and {found}: whether they may use {spec.model} shows with the first run"
+    sentence = f"{place} answers, and {found}: the first run shows whether {spec.model} may be used"
     return CheckResult(True, sentence, answers=True)
 
 

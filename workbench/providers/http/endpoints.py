@@ -588,8 +588,8 @@ class Endpoints:
                 limiter.lower_to(slots)
                 requests = "1 request" if slots == 1 else f"{slots} requests"
                 self._tell(
-                    f"{spec.model} at {shown_url(spec.base_url)} is sent {requests} at a time from now on: the more"
-                    " were in flight, the later first tokens came"
+                    f"{spec.model} at {shown_url(spec.base_url)} is sent {requests} at a time from now on: first tokens"
+                    " came later the more requests were in flight"
                 )
 
             self._flights[place] = Flights(lower, self._clock)
