@@ -15,7 +15,8 @@ from workbench.engine.stepper import Until
 from workbench.evaluation.approval import Approval, Needs
 from workbench.evaluation.plan import Plan
 from workbench.evaluation.runtime import Runtime
-from workbench.suite.model import Server, Suite
+from workbench.suite.model import Suite
+from workbench.suite.server_model import Server
 from workbench.suite.trust import needs_trust
 from workbench.tools.grant import Grant
 from workbench.tools.mcp_server import McpServer

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from workbench.authoring.known_tools import KnownTools, tools_of_suite
-from workbench.suite.model import Server
+from workbench.suite.server_model import Server
 from workbench.tools.listings import Listings
 from workbench.trajectory.events import ToolDefinition
 

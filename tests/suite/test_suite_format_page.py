@@ -21,7 +21,6 @@ from workbench.suite.model import (
     ExpectedCall,
     Mock,
     PriorMessage,
-    Server,
     Step,
     Subject,
     Suite,
@@ -29,6 +28,7 @@ from workbench.suite.model import (
     ToolChange,
     Variant,
 )
+from workbench.suite.server_model import Server
 from workbench.suite.settings import Grading, Limits
 from workbench.suite.shape import TABLES
 

@@ -13,7 +13,7 @@ from tests.programs import program_of
 from tests.tools.processes import group_is_gone
 from workbench.config.program import Program
 from workbench.config.secrets import Secrets
-from workbench.suite.model import Server, ServerProtocol
+from workbench.suite.server_model import Server, ServerProtocol
 from workbench.tools.connection import TimeLimits
 from workbench.tools.mcp_server import McpServer
 from workbench.tools.pool import ServerPool

@@ -15,7 +15,7 @@ import httpx2
 from tests.cli.forking import ForkedProgram
 from tests.tools.conftest import SERVERS
 from tests.tools.web import NEEDED
-from workbench.suite.model import Server
+from workbench.suite.server_model import Server
 from workbench.tools.redirect import Redirect, RedirectAnswer
 
 ROBOT_SECRET = "robot-secret-4711"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from workbench.config.secrets import Secrets
 from workbench.config.variables import environment_names
-from workbench.suite.model import Server
+from workbench.suite.server_model import Server
 from workbench.tools.connection import MissingVariableError, filled, learn_written
 
 ENVIRONMENT = {"HOME_TOKEN": "abc-123", "HOST": "example.test"}

@@ -20,7 +20,8 @@ from tests.tools.conftest import SERVERS
 from tests.tools.processes import becomes_true, servers_of
 from tests.tools.web import Speaks, hosted
 from workbench.config.folders import user_folders
-from workbench.suite.model import Server, Suite
+from workbench.suite.model import Suite
+from workbench.suite.server_model import Server
 from workbench.tools.answer import ServerError
 from workbench.tools.pool import ServerPool
 

@@ -14,7 +14,7 @@ from tests.tools.conftest import QUICK, SERVERS, OpenServer
 from tests.tools.forgetful import Forgetful
 from tests.tools.processes import group_is_gone
 from workbench.config.program import Program
-from workbench.suite.model import Server, ServerProtocol
+from workbench.suite.server_model import Server, ServerProtocol
 from workbench.tools.answer import ServerError, ToolAnswer
 from workbench.tools.pool import ServerPool
 

@@ -12,7 +12,8 @@ import pytest
 from tests.programs import grant_of
 from tests.tools.conftest import PLANTED, QUICK, SERVERS
 from workbench.config.program import Program
-from workbench.suite.model import Case, Server, Suite
+from workbench.suite.model import Case, Suite
+from workbench.suite.server_model import Server
 from workbench.tools.answer import ServerError, UntrustedError
 from workbench.tools.listings import DamagedListingError, Listings
 from workbench.tools.pool import ServerPool

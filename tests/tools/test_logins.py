@@ -25,7 +25,7 @@ from tests.providers.server.script import Signal, Tell
 from tests.tools.conftest import QUICK, SUITE_FILE
 from tests.tools.guarded import ROBOT_SECRET, Browser, Guarded, ended, guarded
 from workbench.config.program import Program
-from workbench.suite.model import Server
+from workbench.suite.server_model import Server
 from workbench.tools.answer import ServerError, ToolAnswer
 from workbench.tools.login_file import LoginFile, login_settings
 from workbench.tools.mcp_server import McpServer

@@ -15,7 +15,7 @@ import pytest
 from tests.programs import started
 from tests.tools.conftest import QUICK, SERVERS, SUITE_FILE
 from workbench.config.program import Program
-from workbench.suite.model import Server
+from workbench.suite.server_model import Server
 from workbench.tools.answer import ServerError, ToolAnswer
 from workbench.tools.mcp_server import McpServer
 from workbench.tools.pool import ServerPool
@@ -214,7 +214,8 @@ import asyncio, os, sys
 from pathlib import Path
 from workbench.config.folders import Folders
 from workbench.config.program import program_in
-from workbench.suite.model import Server, Suite
+from workbench.suite.model import Suite
+from workbench.suite.server_model import Server
 from workbench.suite.trust import needs_trust
 from workbench.tools.python_code import find_code
 from workbench.tools.grant import Grant

@@ -11,7 +11,7 @@ import pytest
 from tests.programs import started
 from tests.tools.conftest import PLANTED
 from workbench.config.program import Program
-from workbench.suite.model import Server
+from workbench.suite.server_model import Server
 from workbench.tools.answer import ServerError
 from workbench.tools.pool import ServerPool
 

@@ -19,7 +19,7 @@ from tests.providers.server.server import Server as RawServer
 from tests.tools.conftest import QUICK, SERVERS, OpenServer
 from tests.tools.forgetful import GONE, Forgetful, json_error
 from tests.tools.processes import becomes_true, group_is_gone
-from workbench.suite.model import Server
+from workbench.suite.server_model import Server
 from workbench.tools.answer import ServerError, ToolAnswer
 from workbench.tools.mcp_server import McpServer, RunServer
 from workbench.tools.pool import ServerPool

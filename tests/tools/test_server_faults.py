@@ -210,7 +210,8 @@ import asyncio, os, sys
 from pathlib import Path
 from workbench.config.folders import Folders
 from workbench.config.program import program_in
-from workbench.suite.model import Server, Suite
+from workbench.suite.model import Suite
+from workbench.suite.server_model import Server
 from workbench.suite.trust import needs_trust
 from workbench.tools.python_code import find_code
 from workbench.tools.grant import Grant

@@ -15,7 +15,8 @@ from tests.tools.conftest import QUICK, SERVERS, OpenServer
 from tests.tools.processes import becomes_true, group_is_gone
 from workbench.engine.events import BatchEvent, StartUp, StartUps
 from workbench.limits import Limit
-from workbench.suite.model import Server, Suite
+from workbench.suite.model import Suite
+from workbench.suite.server_model import Server
 from workbench.tools.answer import ServerError, ToolAnswer
 from workbench.tools.connection import ServerStatus, TimeLimits
 from workbench.tools.launchers import launcher_of

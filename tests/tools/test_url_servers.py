@@ -21,7 +21,7 @@ from tests.tools.conftest import PLANTED, QUICK, SUITE_FILE
 from tests.tools.processes import becomes_true
 from tests.tools.web import ALL_SPEAK, Shared, Speaks, hosted
 from workbench.config.program import Program
-from workbench.suite.model import Server
+from workbench.suite.server_model import Server
 from workbench.tools.answer import ServerError, ToolAnswer
 from workbench.tools.mcp_server import McpServer, RunServer
 from workbench.tools.pool import ServerPool

@@ -22,7 +22,7 @@ WORKBENCH = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from tests.programs import program_of, started
-from workbench.suite.model import Server
+from workbench.suite.server_model import Server
 from workbench.tools.pool import ServerPool
 
 async def main():

@@ -10,7 +10,7 @@ from typing import Literal
 
 from tests.cli.forking import ForkedProgram
 from tests.tools.conftest import SERVERS
-from workbench.suite.model import Server
+from workbench.suite.server_model import Server
 
 Speaks = Literal["http", "json", "old", "sse"]
 NEEDED = (

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from workbench.suite.model import ProviderTool, Server, Suite
+from workbench.suite.model import ProviderTool, Suite
 from workbench.suite.problems import tables
+from workbench.suite.server_model import Server
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.listings import (
     DamagedListingError,

@@ -30,8 +30,8 @@ if executes(__name__):
     from workbench.evaluation.suites import NoSuitesError, load_suites
     from workbench.numerals import counted, seconds_text
     from workbench.show.visible import visible
-    from workbench.suite.model import Server
-    from workbench.suite.rules import is_web_address
+    from workbench.suite.server_model import Server
+    from workbench.suite.server_rules import is_web_address
     from workbench.suite.suite_file import SuiteFile
     from workbench.tools.answer import ServerError
     from workbench.tools.connection import MissingVariableError, TimeLimits

@@ -14,7 +14,8 @@ from workbench.engine.turns import opening_messages
 from workbench.limits import MAX_MILLISECONDS, MAX_TOKENS
 from workbench.providers.function import call_events, with_ids
 from workbench.providers.wire.tool_calls import read_arguments
-from workbench.suite.model import Case, Frozen, Items, NonEmpty, Suite
+from workbench.suite.frozen import Frozen, Items, NonEmpty
+from workbench.suite.model import Case, Suite
 from workbench.suite.problems import code, did_you_mean
 from workbench.suite.settings import settings_of
 from workbench.trajectory.events import (

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
 from workbench.engine.thread import EngineThread
-from workbench.suite.model import Server
+from workbench.suite.server_model import Server
 from workbench.tools.answer import OnProgress, ServerError, ToolAnswer, UntrustedError
 from workbench.tools.audit import AuditLog, Caller, Outcome
 from workbench.tools.connection import ServerStatus

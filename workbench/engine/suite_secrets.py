@@ -16,8 +16,9 @@ from workbench.config.program import Program
 from workbench.config.secrets import Secrets
 from workbench.config.variables import environment_names
 from workbench.encoding import toml_of
-from workbench.suite.model import secret_texts, started_by
+from workbench.suite.model import started_by
 from workbench.suite.problems import Place, written
+from workbench.suite.server_model import secret_texts
 from workbench.suite.settings import judged_checks
 from workbench.tools.connection import learn_written
 

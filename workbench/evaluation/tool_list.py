@@ -10,7 +10,8 @@ from workbench.analysis.tool_lint import LintFinding, lint_listing, lint_suite
 from workbench.dataclasses import dataclass
 from workbench.evaluation.approval import Approval
 from workbench.show.views.tools import SuiteTools, ToolSource
-from workbench.suite.model import Server, Suite
+from workbench.suite.model import Suite
+from workbench.suite.server_model import Server
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.answer import ServerError
 from workbench.tools.listings import definition_of

@@ -12,13 +12,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Protocol, TypeVar, get_args
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Discriminator,
     Field,
     JsonValue,
-    Strict,
     Tag,
     model_validator,
 )
@@ -28,6 +25,8 @@ from workbench.checks.fields import PythonReference, Unit
 from workbench.checks.values import keyword_text
 from workbench.dataclasses import ByIdentity
 from workbench.limits import MAX_REPEATS
+from workbench.suite.frozen import Frozen, Items, NonEmpty
+from workbench.suite.server_model import Answer, Server, StateOwner
 
 if TYPE_CHECKING:
     from workbench.suite.problems import Place
@@ -45,34 +44,8 @@ ComparedBy = Literal["status", "score"]
 """The subject of a comparison: the statuses of cases, or their scores."""
 Statistic = Literal["mean", "median", "mode", "minimum", "maximum", "spread", "variance", "p95"]
 
-_Item = TypeVar("_Item")
-# Strict validation would refuse the list that TOML gives for a tuple.
-Items = Annotated[tuple[_Item, ...], Strict(False)]
-"""A TOML array as a tuple."""
 
-NonEmpty = Annotated[str, Field(min_length=1)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
-
-
-class Frozen(BaseModel):
-    """Base of all models of a suite: immutable, strictly typed, and without unknown keys."""
-
-    # A whole suite is validated by one validator. Building one for each nested model, too, would be 14 % of the CPU
-    # of `workbench history`, which reads no suite, and 5 % of a short run.
-    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid", strict=True)
-
-
-def values_of(model: BaseModel) -> dict[str, Any]:
-    """Return the values of a model that are not `None`, with nested models as dictionaries.
-
-    Unlike `model_dump`, it builds no serializer."""
-    values = {}
-    for name, value in model:
-        if isinstance(value, BaseModel):
-            values[name] = values_of(value)
-        elif value is not None:
-            values[name] = value
-    return values
 
 
 ExtraCallsRule = Literal["allow_read_only", "allow", "forbid"]
@@ -204,92 +177,6 @@ class Aggregate(Frozen):
     at_most: StatisticsTable = StatisticsTable.model_construct()
 
 
-__all__ = [
-    "ANY_TOOL",
-    "GRADERS",
-    "REPEAT_RULES",
-    "Aggregate",
-    "Answer",
-    "Case",
-    "ComparedBy",
-    "ExpectedCall",
-    "Gate",
-    "GatePer",
-    "GraderName",
-    "GradingTable",
-    "LimitsTable",
-    "Mock",
-    "RepeatRule",
-    "Server",
-    "ServerInstructionsUse",
-    "ServerProtocol",
-    "ServerRequest",
-    "Statistic",
-    "Step",
-    "Subject",
-    "Suite",
-    "Tool",
-    "ToolChange",
-    "Variant",
-]
-
-Transport = Literal["http", "sse"]
-ServerProtocol = Literal["auto", "legacy"]
-ServerInstructionsUse = Literal["system", "off"]
-
-ServerAuth = Literal["oauth", "client_credentials"]
-"""The OAuth flow of a server: the login of a person, or the credentials of a machine."""
-
-
-ServerRequest = Literal["elicitation", "sampling", "roots"]
-"""A request that a server may send to its client: for a form or a consent, for a text of a model, for its folders."""
-
-
-StateOwner = Literal["run", "batch"]
-"""The owner of the state of a server or of a mock's module: each run has its own, or all runs of a batch share one."""
-
-
-class Server(Frozen):
-    """An MCP server: exactly one of `command` (stdio), `url` and `module` (in memory).
-
-    `cwd` is the folder in which a command runs, relative to the suite's folder; the default is that folder. With the
-    protocol `legacy`, `initialize` is the first message, and protocols up to 2025-11-25 are spoken. `client_id` and
-    `client_secret` may hold variables, as headers do, and belong to a client that was registered by hand at `issuer`,
-    the authorization server. With `state = "run"`, each run that executes has a process or a session of its own. The
-    server's `instructions` are a part of the system prompt, or `off`.
-
-    `answers` are the requests of the server that are answered, over the protocol `legacy`: those for `roots` with these
-    folders inside the suite's folder, the others by `Answer`s."""
-
-    name: NonEmpty
-    command: Annotated[Items[str], Field(min_length=1)] | None = None
-    cwd: NonEmpty | None = None
-    env: dict[str, str] = Field(default_factory=dict)
-    url: NonEmpty | None = None
-    transport: Transport | None = None
-    headers: dict[str, str] = Field(default_factory=dict)
-    auth: ServerAuth | None = None
-    client_id: NonEmpty | None = None
-    client_secret: NonEmpty | None = None
-    issuer: NonEmpty | None = None
-    scope: NonEmpty | None = None
-    module: NonEmpty | None = None
-    object: NonEmpty | None = None
-    prefix: str = ""
-    protocol: ServerProtocol = "auto"
-    start_timeout_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    call_timeout_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    state: StateOwner = "batch"
-    instructions: ServerInstructionsUse = "system"
-    answers: Items[ServerRequest] = ()
-    roots: Items[NonEmpty] = ()
-
-    @property
-    def takes_turns(self) -> bool:
-        """Whether its calls are made one after another: nothing else tells which call a request of it belongs to."""
-        return "elicitation" in self.answers or "sampling" in self.answers
-
-
 class Subject(Frozen):
     """A program that is evaluated in place of a model.
 
@@ -382,30 +269,6 @@ class Mock(Frozen):
     state: StateOwner = "run"
     delay_ms: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
     unlisted: bool = False
-
-
-AnswerAction = Literal["accept", "decline", "cancel"]
-
-
-class Answer(Frozen):
-    """A reply to requests that servers send while they execute a call.
-
-    The first answer applies whose `tool` is that of the call and whose `message` holds for the text of the request.
-    `content` fills the form of an elicitation, and `text` answers a sampling."""
-
-    to: Literal["elicitation", "sampling"]
-    tool: NonEmpty | None = None
-    message: Check | None = None
-    action: AnswerAction = "accept"
-    content: dict[str, JsonValue] | None = None
-    text: str | None = None
-
-    @property
-    def when(self) -> Checks:
-        """The condition, by the name of what it checks."""
-        if self.message is None:
-            return {}
-        return {"message": self.message}
 
 
 class PriorCall(Frozen):
@@ -578,6 +441,9 @@ def derived_id(name: str) -> str:
     'refund-order-7'
     """
     return re.sub(r"[\W_]+", "-", name.lower()).strip("-") or "case"
+
+
+_Item = TypeVar("_Item")
 
 
 def _placed(items: Iterable[_Item], place: Place) -> Iterator[tuple[Place, _Item]]:
@@ -824,21 +690,6 @@ def started_by(suite: Suite) -> tuple[Server, ...]:
     for variant in suite.variants:
         started += variant.servers
     return tuple(started)
-
-
-def secret_texts(server: Server) -> tuple[str, ...]:
-    """Return the texts of a server in which variables are replaced by values that are secret."""
-    texts = [*server.env.values(), *server.headers.values()]
-    if server.client_secret is not None:
-        texts.append(server.client_secret)
-    return tuple(texts)
-
-
-def texts_with_variables(server: Server) -> tuple[str, ...]:
-    """Return the texts of a server in which variables are replaced."""
-    if server.client_id is None:
-        return secret_texts(server)
-    return (*secret_texts(server), server.client_id)
 
 
 class _HasName(Protocol):

@@ -146,6 +146,17 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return ""
 
 
+def at_line(problem: Problem, word: str) -> str:
+    """Return the message of a problem with its line: `line 1: the file is empty`, `line 13 is not TOML`.
+
+    `word` is the word before the number."""
+    if not problem.line:
+        return problem.message
+    if problem.message.startswith("is "):
+        return f"{word} {problem.line} {problem.message}"
+    return f"{word} {problem.line}: {problem.message}"
+
+
 # Rules read TOML whose types are not checked yet. These two skip values of other types, whose problems are reported
 # elsewhere.
 
@@ -165,12 +176,33 @@ def table(value: object) -> dict[str, object]:
     return {}
 
 
-def at_line(problem: Problem, word: str) -> str:
-    """Return the message of a problem with its line: `line 1: the file is empty`, `line 13 is not TOML`.
+def twice(elements: object, key: str, place: Place, plural: str) -> Iterator[Finding]:
+    """Find elements of an array of tables that share a value that must be unique."""
+    first: dict[str, int] = {}
+    for index, element in tables(elements):
+        name = element.get(key)
+        if not isinstance(name, str):
+            continue
+        if name in first:
+            message = f"two {plural} with the {key} {quoted(name)}: also {place[-1]}[{first[name]}]"
+            yield Finding((*place, index, key), message, f"give one of them another {key}")
+        # Every later element is reported against the first one.
+        first.setdefault(name, index)
 
-    `word` is the word before the number."""
-    if not problem.line:
-        return problem.message
-    if problem.message.startswith("is "):
-        return f"{word} {problem.line} {problem.message}"
-    return f"{word} {problem.line}: {problem.message}"
+
+def exactly_one(element: dict[str, object], names: tuple[str, ...], place: Place, owner: str) -> Iterator[Finding]:
+    """Check keys of which a table must have exactly one; `owner` names the table in messages."""
+    # In the order of the file: the first key is kept, and the others are reported.
+    given = [name for name in element if name in names]
+    if not given:
+        yield Finding(place, f"{owner} needs one of {code(names)}")
+    for name in given[1:]:
+        message = f"{owner} takes only one of {code(names)}: `{given[0]}` is given too"
+        yield Finding((*place, name), message, "remove one of them")
+
+
+def goes_only_with(element: dict[str, object], options: dict[str, str], place: Place) -> Iterator[Finding]:
+    """Check keys that need another key; `options` maps the key to the needed one."""
+    for option, needed in options.items():
+        if option in element and needed not in element:
+            yield Finding((*place, option), f"`{option}` needs `{needed}`", "remove it")

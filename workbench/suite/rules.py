@@ -1,6 +1,7 @@
 """Rules of suites that the types of single values cannot express, such as keys that exclude each other.
 
-They read the parsed TOML, not the models, so that they find their problems even if some value has a wrong type."""
+They read the parsed TOML, not the models, so that they find their problems even if some value has a wrong type. Those
+of checks and of servers are in modules of their own."""
 
 from __future__ import annotations
 
@@ -8,27 +9,21 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import PurePath, PureWindowsPath
 from typing import Any, Final, cast, get_args
-from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
 from workbench.checks.check import (
     CHECK_CLASSES,
-    OPTION_NAMES,
     RESERVED_NAMES,
-    SWALLOWED,
-    CheckBase,
     answer_check_names,
     are_named_checks,
     check_names_in,
 )
 from workbench.checks.schemas import BrokenSchemaError, dangling_references, dialect_of, is_plainly_valid
-from workbench.checks.structure_kinds import mixed_check
-from workbench.checks.values import file_name_fault, is_module_name
-from workbench.config.variables import environment_names, has_stray_dollar
+from workbench.checks.values import file_name_fault
 from workbench.startup import late_pattern
+from workbench.suite.check_rules import check_rules, checks_rules, is_check, weight_rules
 from workbench.suite.model import GRADERS, GraderName, Statistic, Suite, derived_id
 from workbench.suite.problems import (
     Finding,
@@ -36,15 +31,16 @@ from workbench.suite.problems import (
     code,
     described,
     did_you_mean,
+    exactly_one,
+    goes_only_with,
     quoted,
     table,
     tables,
+    twice,
     warning,
     written,
 )
-
-_SCOPE = late_pattern(r"[!#-\[\]-~]+( [!#-\[\]-~]+)*")
-"""One or several scopes (RFC 6749, section 3.3)."""
+from workbench.suite.server_rules import reply_rules, server_rules, subject_rules, unasked_rules
 
 STATISTICS: tuple[Statistic, ...] = get_args(Statistic)
 """Every statistic that an aggregate can have."""
@@ -114,8 +110,6 @@ def measures_of(cases: object) -> tuple[str, ...]:
     return tuple(measures)
 
 
-_SUBJECT_NAME = late_pattern(r"(?!offline\Z)[A-Za-z0-9][A-Za-z0-9._-]*")
-_EXPLICIT = "to compare a table as a value, write { equals = { … } }"
 _KEPT_SCHEMAS = 1024
 NO_CASES: Final = "the suite has no cases"
 _SCHEMA_TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
@@ -128,15 +122,15 @@ def suite_rules(raw: dict[str, object]) -> Iterator[Finding]:
     if raw.get("models") == []:
         yield Finding(("models",), "must not be empty", "leave it out to use the offline model")
     if isinstance(subject := raw.get("subject"), dict):
-        yield from _subject_rules(raw, subject)
+        yield from subject_rules(raw, subject)
     yield from twice(raw.get("servers"), "name", ("servers",), "servers")
     for index, server in tables(raw.get("servers")):
-        yield from _server_rules(server, ("servers", index))
+        yield from server_rules(server, ("servers", index))
     yield from tools_rules(raw.get("tools"), ("tools",))
     yield from _provider_tools_rules(raw)
     yield from mock_rules(raw.get("mocks"), ("mocks",))
-    yield from _reply_rules(raw.get("answers"), ("answers",))
-    yield from _unasked_rules(raw)
+    yield from reply_rules(raw.get("answers"), ("answers",))
+    yield from unasked_rules(raw)
     yield from _state_rules(raw)
     yield from _variants_rules(raw.get("variants"))
     for index, aggregate in tables(raw.get("aggregates")):
@@ -185,7 +179,7 @@ def _variants_rules(variants: object) -> Iterator[Finding]:
             )
         yield from twice(variant.get("servers"), "name", (*place, "servers"), "servers")
         for number, server in tables(variant.get("servers")):
-            yield from _server_rules(server, (*place, "servers", number))
+            yield from server_rules(server, (*place, "servers", number))
         yield from tools_rules(variant.get("tools"), (*place, "tools"))
         yield from mock_rules(variant.get("mocks"), (*place, "mocks"))
         yield from twice(variant.get("changes"), "tool", (*place, "changes"), "changes")
@@ -207,183 +201,6 @@ def tools_rules(tools: object, place: Place) -> Iterator[Finding]:
     yield from twice(tools, "name", place, "tools")
     for index, tool in tables(tools):
         yield from _tool_rules(tool, (*place, index))
-
-
-def twice(elements: object, key: str, place: Place, plural: str) -> Iterator[Finding]:
-    """Find elements of an array of tables that share a value that must be unique."""
-    first: dict[str, int] = {}
-    for index, element in tables(elements):
-        name = element.get(key)
-        if not isinstance(name, str):
-            continue
-        if name in first:
-            message = f"two {plural} with the {key} {quoted(name)}: also {place[-1]}[{first[name]}]"
-            yield Finding((*place, index, key), message, f"give one of them another {key}")
-        # Every later element is reported against the first one.
-        first.setdefault(name, index)
-
-
-def exactly_one(element: dict[str, object], names: tuple[str, ...], place: Place, what: str) -> Iterator[Finding]:
-    """Check keys of which a table must have exactly one; `what` names the table in messages."""
-    # In the order of the file: the first key is kept, and the others are reported.
-    given = [name for name in element if name in names]
-    if not given:
-        yield Finding(place, f"{what} needs one of {code(names)}")
-    for name in given[1:]:
-        message = f"{what} takes only one of {code(names)}: `{given[0]}` is given too"
-        yield Finding((*place, name), message, "remove one of them")
-
-
-def goes_only_with(element: dict[str, object], options: dict[str, str], place: Place) -> Iterator[Finding]:
-    """Check keys that need another key; `options` maps the key to the needed one."""
-    for option, needed in options.items():
-        if option in element and needed not in element:
-            yield Finding((*place, option), f"`{option}` needs `{needed}`", "remove it")
-
-
-def _command_rules(command: object, place: Place, hint: str) -> Iterator[Finding]:
-    if isinstance(command, str):
-        yield Finding((*place, "command"), "must be a list of words, not one string", hint)
-    elif isinstance(command, list):
-        if command[:1] == [""]:
-            yield Finding((*place, "command", 0), "must name a program")
-        for index, word in enumerate(command):
-            yield from _no_control_characters(word, (*place, "command", index), "\0")
-
-
-def _subject_rules(raw: dict[str, object], subject: dict[str, object]) -> Iterator[Finding]:
-    place: Place = ("subject",)
-    yield from _command_rules(subject.get("command"), place, 'write ["python", "agent.py"]')
-    for variable, value in table(subject.get("env")).items():
-        yield from _reference_rules(variable, value, (*place, "env", variable))
-    name = subject.get("name")
-    if isinstance(name, str) and not _SUBJECT_NAME.fullmatch(name):
-        message = f"{quoted(name)} cannot be the name of a subject"
-        yield Finding((*place, "name"), message, "use letters, digits, . _ and -, but not offline")
-    hint = "remove it; --model NAME still runs the cases on a model"
-    message = "`models` beside `subject`: the subject takes the place of models"
-    if "models" in raw:
-        yield Finding(("models",), message, hint)
-    for index, case in tables(raw.get("cases")):
-        if "models" in case:
-            yield Finding(("cases", index, "models"), message, hint)
-
-
-def _server_rules(server: dict[str, object], place: Place) -> Iterator[Finding]:
-    yield from exactly_one(server, ("command", "url", "module"), place, "a server")
-    if any(key in server for key in ("command", "url", "module")):
-        options = {"cwd": "command", "env": "command", "object": "module"}
-        options |= dict.fromkeys(("transport", "headers", "auth"), "url")
-        yield from goes_only_with(server, options, place)
-    yield from _auth_rules(server, place)
-    yield from _request_rules(server, place)
-    yield from _command_rules(server.get("command"), place, 'write ["python", "server.py"]')
-    yield from _no_control_characters(server.get("cwd"), (*place, "cwd"), "\0\r\n")
-    url = server.get("url")
-    if isinstance(url, str) and url and not is_web_address(url):
-        yield Finding((*place, "url"), f"{quoted(url)} is not a web address", "write https://host/path")
-    for key in ("env", "headers"):
-        for name, value in table(server.get(key)).items():
-            yield from _reference_rules(name, value, (*place, key, name))
-    for key in ("module", "object"):
-        module = server.get(key)
-        if isinstance(module, str) and module:
-            yield from _module_rules(module, (*place, key))
-
-
-def _request_rules(server: dict[str, object], place: Place) -> Iterator[Finding]:
-    """Check what a server says about the requests that it sends itself."""
-    answers, roots = server.get("answers"), server.get("roots")
-    answered = answers if isinstance(answers, list) else []
-    if "roots" in server and "roots" not in answered:
-        yield Finding((*place, "roots"), "are not declared to the server", 'write answers = ["roots"]')
-    if "roots" in answered and not roots:
-        hint = 'write roots = ["."] for the suite\'s folder'
-        yield Finding((*place, "answers"), '"roots" needs the folders that the server may use', hint)
-    if answered and server.get("protocol") == "auto":
-        message = "servers whose requests are answered speak the older protocol"
-        yield Finding((*place, "protocol"), message, "remove it, or `answers`")
-    for index, root in enumerate(roots if isinstance(roots, list) else []):
-        at = (*place, "roots", index)
-        yield from _no_control_characters(root, at, "\0\r\n")
-        if isinstance(root, str) and _leads_out(root):
-            hint = 'write a folder inside it, such as "data", or "." for itself'
-            yield Finding(at, f"{quoted(root)} leads out of the suite's folder", hint)
-
-
-def _leads_out(root: str) -> bool:
-    """Return whether a path by itself leads out of a folder; links may still do."""
-    # Suites travel between systems.
-    windows = PureWindowsPath(root)
-    return PurePath(root).is_absolute() or bool(windows.anchor) or ".." in windows.parts or root.startswith("~")
-
-
-def _auth_rules(server: dict[str, object], place: Place) -> Iterator[Finding]:
-    yield from goes_only_with(server, dict.fromkeys(("client_id", "client_secret", "issuer", "scope"), "auth"), place)
-    for key in ("client_id", "client_secret"):
-        if key in server:
-            yield from _reference_rules(key, server[key], (*place, key))
-    if "auth" not in server:
-        return
-    secret = server.get("client_secret")
-    if isinstance(secret, str) and secret and not environment_names(secret):
-        message = "a suite holds no secret"
-        yield Finding((*place, "client_secret"), message, "name the variable that holds it: ${NAME}")
-    needed: tuple[str, ...] = ()
-    if server["auth"] == "client_credentials":
-        needed, why = ("client_id", "client_secret", "issuer"), '`auth = "client_credentials"`'
-    elif "client_secret" in server:
-        needed, why = ("client_id", "issuer"), "`client_secret`"
-    for key in needed:
-        if key not in server:
-            hint = ""
-            if key == "issuer":
-                hint = "write the address of the authorization server, the only one that gets the secret"
-            yield Finding(place, f"{why} needs `{key}`", hint)
-    issuer = server.get("issuer")
-    if isinstance(issuer, str) and issuer and not is_web_address(issuer):
-        yield Finding((*place, "issuer"), f"{quoted(issuer)} is not a web address", "write https://host")
-    scope = server.get("scope")
-    if isinstance(scope, str) and scope and not _SCOPE.fullmatch(scope):
-        yield Finding(
-            (*place, "scope"), f"{quoted(scope)} is not a scope", "write words with single spaces: read write"
-        )
-    for name in table(server.get("headers")):
-        if name.lower() == "authorization":
-            message = "`auth` sends this header itself"
-            yield Finding((*place, "headers", name), message, "remove the header, or `auth`")
-
-
-def is_web_address(url: str) -> bool:
-    """Return whether a text is an address that is reached over HTTP."""
-    try:
-        parts = urlsplit(url)
-        # `port` raises ValueError for a number above 65535.
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and url.isprintable()
-    except ValueError:
-        return False
-
-
-def _reference_rules(name: str, value: object, place: Place) -> Iterator[Finding]:
-    if not name or any(character in name for character in "=:\0\r\n"):
-        yield Finding(place, f"{quoted(name)} cannot be used as a name here")
-    yield from _no_control_characters(value, place, "\0\r\n")
-    if isinstance(value, str) and has_stray_dollar(value):
-        yield Finding(
-            place, "a `$` that does not start a variable name", "write $NAME or ${NAME}, and $$ for a dollar sign"
-        )
-
-
-def _no_control_characters(value: object, place: Place, refused: str) -> Iterator[Finding]:
-    if isinstance(value, str) and any(character in value for character in refused):
-        yield Finding(place, "contains a control character, which cannot be passed on")
-
-
-def _module_rules(name: str, place: Place) -> Iterator[Finding]:
-    if name.endswith(".py"):
-        yield Finding(place, f"{quoted(name)} is a file name", f'write the module: "{name[:-3].replace("/", ".")}"')
-    elif not is_module_name(name):
-        yield Finding(place, f"{quoted(name)} is not a Python name", "write it as in an `import` statement")
 
 
 def _tool_rules(tool: dict[str, object], place: Place) -> Iterator[Finding]:
@@ -490,67 +307,6 @@ def mock_rules(mocks: object, place: Place) -> Iterator[Finding]:
         yield from (Finding((*at, "python"), message, hint) for message, hint in faults)
 
 
-_FLAT = "text, a number, true or false, or a list of texts"
-"""What a field of a form may hold."""
-
-
-def _reply_rules(answers: object, place: Place) -> Iterator[Finding]:
-    """Check the answers to requests of servers, of a suite or of a case."""
-    for index, answer in tables(answers):
-        at: Place = (*place, index)
-        action, to = answer.get("action", "accept"), answer.get("to")
-        if to == "sampling":
-            yield from _sampling_rules(answer, at)
-        elif to == "elicitation" and "text" in answer:
-            yield Finding((*at, "text"), "`text` answers a sampling", "fill the form by content = { … }")
-        if to == "elicitation" and action in ("decline", "cancel") and "content" in answer:
-            message = f"`content` is sent with `accept` alone, and this answer is `{action}`"
-            yield Finding((*at, "content"), message, "remove one of them")
-        for name, value in table(answer.get("content")).items():
-            if not _is_flat(value):
-                message = f"a form has no such value: a field is {_FLAT}"
-                yield Finding((*at, "content", name), message, 'a list of texts is written ["a", "b"]')
-        if isinstance(check := answer.get("message"), dict):
-            yield from check_rules(check, (*at, "message"))
-
-
-def _sampling_rules(answer: dict[str, object], place: Place) -> Iterator[Finding]:
-    action = answer.get("action", "accept")
-    if "content" in answer:
-        yield Finding((*place, "content"), "`content` answers an elicitation", 'write text = "…"')
-    if action == "cancel":
-        yield Finding((*place, "action"), "a sampling is accepted or declined", 'write action = "decline"')
-    elif action == "decline" and "text" in answer:
-        yield Finding((*place, "text"), "`text` is not sent when the sampling is declined", "remove one of them")
-    elif action == "accept" and "text" not in answer:
-        hint = 'write what the model says, text = "…", or action = "decline"'
-        yield Finding(place, "an answer to a sampling needs `text`", hint)
-
-
-def _is_flat(value: object) -> bool:
-    if isinstance(value, list):
-        return all(isinstance(each, str) for each in value)
-    return isinstance(value, str | int | float)
-
-
-def _unasked_rules(raw: dict[str, object]) -> Iterator[Finding]:
-    """Find answers that no server asks for."""
-    declared: set[object] = set()
-    for owner in (raw, *(variant for _, variant in tables(raw.get("variants")))):
-        for _, server in tables(owner.get("servers")):
-            answers = server.get("answers")
-            if isinstance(answers, list):
-                declared.update(each for each in answers if isinstance(each, str))
-    owners: list[tuple[dict[str, object], Place]] = [(raw, ())]
-    owners += [(case, ("cases", number)) for number, case in tables(raw.get("cases"))]
-    for owner, place in owners:
-        for index, answer in tables(owner.get("answers")):
-            to = answer.get("to")
-            if to in ("elicitation", "sampling") and to not in declared:
-                message = f"no server declares that {quoted(str(to))} is answered, so none asks for it"
-                yield warning((*place, "answers", index, "to"), message, f'write answers = ["{to}"] at the server')
-
-
 def _state_rules(raw: dict[str, object]) -> Iterator[Finding]:
     """Check that all mocks of a module have the same owner of its state."""
     lists: list[tuple[object, Place]] = [(raw.get("mocks"), ("mocks",))]
@@ -568,122 +324,6 @@ def _state_rules(raw: dict[str, object]) -> Iterator[Finding]:
             if known != state:
                 message = f"{quoted(module)} has another `state` than at {written(known_at)}, but a module has only one"
                 yield Finding((*at, "python"), message, "write the same `state` at all mocks of the module")
-
-
-def checks_rules(checks: object, place: Place) -> Iterator[Finding]:
-    """Check the checks of `args` or `when`, which are tables by argument name."""
-    for name, value in table(checks).items():
-        if name in SWALLOWED and not _is_check(value):
-            hint = f"write it above the header of `{place[-1]}`; for an argument of that name, {{ equals = … }}"
-            yield Finding((*place, name), f"`{name}` is not allowed directly inside `{place[-1]}`", hint)
-        elif isinstance(value, dict):
-            yield from check_rules(value, (*place, name))
-
-
-def _is_check(value: object) -> bool:
-    return isinstance(value, dict) and bool(check_names_in(value))
-
-
-def check_rules(
-    value: dict[str, object], place: Place, *, of_answer: bool = False, in_fields: bool = False
-) -> Iterator[Finding]:
-    """Check a table that is a check, or that may be meant as one.
-
-    `in_fields` is for a table inside `has_fields`, where a plain table names fields."""
-    names = check_names_in(value)
-    if not names and in_fields:
-        yield from _plain_fields_rules(value, place, of_answer)
-        return
-    if not names:
-        if value and all(key in OPTION_NAMES for key in value):
-            options = code(value)
-            yield Finding(place, f"{options} without a check that takes it", f"name the check; {_EXPLICIT}")
-        return
-    name = names[0]
-    options_of_check = []
-    for option in CHECK_CLASSES[name].model_fields:
-        if option not in (name, "plain"):
-            options_of_check.append(option)
-    for key in value:
-        if key in CHECK_CLASSES and key != name:
-            message = f"two checks on one argument: `{name}` and `{key}`"
-            hint = f"choose one, or write all_of = [{{ {name} = … }}, {{ {key} = … }}]; {_EXPLICIT}"
-            yield Finding((*place, key), message, hint)
-        elif key != name and key not in options_of_check:
-            hint = did_you_mean(key, options_of_check) or _EXPLICIT
-            yield Finding((*place, key), f"`{key}` is not an option of the check `{name}`", hint)
-    if len(names) == 1:
-        yield from _expected_rules(CHECK_CLASSES[name], value[name], (*place, name), of_answer, in_fields)
-    for option, word in CHECK_CLASSES[name].only_in_answers.items():
-        if value.get(option) == word and not of_answer:
-            message = f'`{option} = "{word}"` is only for checks of the answer'
-            yield Finding((*place, option), message, "write it in `response`")
-    if of_answer and CHECK_CLASSES[name].is_newer and "string" not in CHECK_CLASSES[name].types:
-        yield Finding(place, f"`{name}` never holds here: the final answer is text", "check the text")
-
-
-def _expected_rules(
-    kind: type[CheckBase], expected: object, place: Place, of_answer: bool, in_fields: bool
-) -> Iterator[Finding]:
-    if kind.editor().reads == "nothing" and type(expected) in (int, float):
-        yield Finding(place, f"`{kind.kind}` takes only true, not {described(expected)}")
-    for message, hint in kind.faults(expected):
-        yield Finding(place, message, hint)
-    if kind.combines and isinstance(expected, list):
-        for index, part in enumerate(expected):
-            yield from _part_rules(part, (*place, index), tuple(CheckBase.model_fields), of_answer, in_fields)
-    if kind.names_parts and isinstance(expected, dict):
-        yield from _fields_rules(expected, place, of_answer)
-
-
-def _part_rules(
-    part: object, place: Place, options: tuple[str, ...], of_answer: bool, in_fields: bool
-) -> Iterator[Finding]:
-    """Check one check inside another; `options` are written beside the outer check, such as the weight."""
-    if not isinstance(part, dict):
-        return
-    yield from check_rules(part, place, of_answer=of_answer, in_fields=in_fields)
-    for option in options:
-        if option in part and check_names_in(part):
-            outer = next(str(key) for key in reversed(place[:-1]) if key in CHECK_CLASSES)
-            yield Finding((*place, option), f"`{option}` inside `{outer}`", f"write it next to `{outer}`")
-
-
-def _fields_rules(fields: dict[str, object], place: Place, of_answer: bool) -> Iterator[Finding]:
-    for name, part in fields.items():
-        yield from _part_rules(part, (*place, name), _OF_WHOLE_ARGUMENT, of_answer, in_fields=True)
-
-
-_OF_WHOLE_ARGUMENT: Final = ("weight", "required")
-"""The options that the check of a field cannot have; `optional` is one of the field."""
-
-
-def _plain_fields_rules(table: dict[str, object], place: Place, of_answer: bool) -> Iterator[Finding]:
-    """Check a plain table inside `has_fields`."""
-    if (mixed := mixed_check(table)) is not None:
-        name, others = mixed
-        for key in others:
-            hint = did_you_mean(key, CHECK_CLASSES[name].options) or f"write {{ equals = … }} for a field `{name}`"
-            yield Finding((*place, key), f"`{key}` is not an option of the check `{name}`", hint)
-    else:
-        yield from _fields_rules(table, place, of_answer)
-
-
-def weight_rules(args: object, place: Place) -> Iterator[Finding]:
-    """Check that either every argument of a call has a weight or none has; `weight = 0` is a weight."""
-    without = [name for name, value in table(args).items() if not _has_weight(value)]
-    if without and len(without) < len(table(args)):
-        message = f"{', '.join(map(quoted, without))} without a weight, though other arguments of this call have one"
-        hint = "give every argument a weight or none (weight = 0 records without judging)"
-        yield Finding((*place, without[0]), message, hint)
-    for name, value in table(args).items():
-        if _has_weight(value) and table(value).get("required") is True and table(value)["weight"] == 0:
-            message = "`required = true` conflicts with `weight = 0`, which records the argument without judging it"
-            yield Finding((*place, name, "required"), message, "give it a weight, or leave `weight` out")
-
-
-def _has_weight(value: object) -> bool:
-    return isinstance(value, dict) and "weight" in value and bool(check_names_in(value))
 
 
 _EXCLUDED_BY_STEPS = ("user", "ordered", "unordered", "disallowed", "extra_calls", "expect_no_calls")
@@ -742,7 +382,7 @@ def _case_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
     yield from _message_rules(case.get("messages"), (*place, "messages"))
     yield from tools_rules(case.get("tools"), (*place, "tools"))
     yield from mock_rules(case.get("mocks"), (*place, "mocks"))
-    yield from _reply_rules(case.get("answers"), (*place, "answers"))
+    yield from reply_rules(case.get("answers"), (*place, "answers"))
     for call, at in _calls(case, place):
         yield from checks_rules(call.get("args"), (*at, "args"))
         if call.get("only_args") is True and "args" not in call and "tool" in call:
@@ -829,7 +469,7 @@ def _final_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
 
 def _nothing_scored(check: object, options: Iterable[str], place: Place) -> Iterator[Finding]:
     for option in options:
-        if option in table(check) and _is_check(check):
+        if option in table(check) and is_check(check):
             message = f"`{option}` has no meaning in `final`: it decides, and counts in no score"
             yield Finding((*place, option), message, "remove it")
 

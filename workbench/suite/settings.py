@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from workbench.checks.check import with_parts
 from workbench.checks.combined_kinds import Judged
 from workbench.dataclasses import ByIdentity, dataclass
+from workbench.suite.frozen import values_of
 from workbench.suite.model import (
     Case,
     ComparedBy,
@@ -22,7 +23,6 @@ from workbench.suite.model import (
     RepeatRule,
     Suite,
     WholeNumbers,
-    values_of,
 )
 
 

@@ -24,7 +24,6 @@ from workbench.suite.model import (
     AccuracyTable,
     Aggregate,
     Annotations,
-    Answer,
     Case,
     CriticsTable,
     DimensionsTable,
@@ -38,7 +37,6 @@ from workbench.suite.model import (
     PriorCall,
     PriorMessage,
     ProviderTool,
-    Server,
     SetupCall,
     StatisticsTable,
     Step,
@@ -50,6 +48,7 @@ from workbench.suite.model import (
     Variant,
 )
 from workbench.suite.problems import Finding, Place, code, described, did_you_mean, keys_of
+from workbench.suite.server_model import Answer, Server
 
 _OF_SUITE_AND_CASE: dict[tuple[str, ...], tuple[str, type[BaseModel]]] = {
     ("limits",): ("the limits", LimitsTable),

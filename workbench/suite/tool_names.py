@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Iterator
 from difflib import get_close_matches
 
 from workbench.dataclasses import ByIdentity, dataclass
-from workbench.suite.model import ANY_TOOL, Answer, Case, ExtraCalls, Mock, Suite, comparable_name, written_tools
+from workbench.suite.model import ANY_TOOL, Case, ExtraCalls, Mock, Suite, comparable_name, written_tools
 from workbench.suite.problems import Finding, Place, warning
+from workbench.suite.server_model import Answer
 
 _MAX_LISTED = 8
 _ON_PURPOSE = "write unlisted = true if this is intended"

@@ -18,7 +18,8 @@ from workbench.config.variables import environment_names
 from workbench.dataclasses import dataclass
 from workbench.numerals import seconds_text
 from workbench.suite.files import LockedError, absolute, locked, resolved
-from workbench.suite.model import Answer, Mock, ProviderTool, Server, Suite, started_by, texts_with_variables
+from workbench.suite.model import Mock, ProviderTool, Suite, started_by
+from workbench.suite.server_model import Answer, Server, texts_with_variables
 from workbench.suite.suite_file import SuiteFile
 
 _STORE_FORMAT = 1

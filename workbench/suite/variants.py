@@ -11,7 +11,6 @@ from typing import Final, TypeVar
 from workbench.dataclasses import ByIdentity, dataclass
 from workbench.suite.model import (
     ANY_TOOL,
-    Answer,
     AnyOrder,
     Case,
     ExpectedCall,
@@ -21,7 +20,6 @@ from workbench.suite.model import (
     GradingTable,
     Mock,
     PriorMessage,
-    Server,
     SetupCall,
     Step,
     Suite,
@@ -30,6 +28,7 @@ from workbench.suite.model import (
     Variant,
     by_name,
 )
+from workbench.suite.server_model import Answer, Server
 
 SEPARATOR: Final = " × "
 """The text between model and variant in the name of a run's target: `offline × terse`."""

@@ -7,7 +7,7 @@ from functools import partial
 
 from workbench.checks.check import CallPython
 from workbench.checks.patterns import CheckError
-from workbench.suite.model import Answer
+from workbench.suite.server_model import Answer
 from workbench.tools.mocks import AskJudge, condition_holds
 from workbench.tools.python_code import in_thread
 from workbench.tools.questions import UNANSWERED, Question, Reply, problem_of_reply

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.config.secrets import Secrets
 from workbench.limits import MAX_CALL_QUESTIONS
-from workbench.suite.model import Server
+from workbench.suite.server_model import Server
 from workbench.tools.answer import clean_object, clean_text
 from workbench.tools.questions import UNANSWERED, AskRun, Question, Reply
 from workbench.trajectory.events import AskedKind

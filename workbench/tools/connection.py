@@ -15,7 +15,7 @@ from workbench.config.secrets import Secrets
 from workbench.config.variables import environment_names, with_variables
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_SAID_CHARS
-from workbench.suite.model import Server
+from workbench.suite.server_model import Server
 from workbench.trajectory.events import ServerOutput, ToolDefinition
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import field
 
 from workbench.config.models import ConfigError
 from workbench.dataclasses import dataclass
-from workbench.suite.model import Server
+from workbench.suite.server_model import Server
 from workbench.suite.trust import SuiteNeeds, roots_need, server_need
 from workbench.tools.answer import ServerError
 from workbench.tools.python_code import FoundCode, PythonFunctions

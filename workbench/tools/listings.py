@@ -16,7 +16,9 @@ from typing import Any, TypeVar
 
 from workbench.dataclasses import ByIdentity, dataclass, json_text
 from workbench.suite.files import absolute, resolved
-from workbench.suite.model import Case, ProviderTool, Server, Suite, Tool, values_of, written_tools
+from workbench.suite.frozen import values_of
+from workbench.suite.model import Case, ProviderTool, Suite, Tool, written_tools
+from workbench.suite.server_model import Server
 from workbench.suite.suite_file import SuiteFile, with_findings
 from workbench.suite.tool_names import unknown_in_suite
 from workbench.suite.trust import write_atomically

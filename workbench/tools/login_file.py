@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.suite.files import LockedError, from_here, is_outside, locked, resolved
-from workbench.suite.model import Server, ServerAuth
+from workbench.suite.server_model import Server, ServerAuth
 from workbench.suite.trust import write_atomically
 from workbench.tools.connection import filled
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted, seconds_text
-from workbench.suite.model import Server, ServerProtocol
+from workbench.suite.server_model import Server, ServerProtocol
 from workbench.tools.answer import OnProgress, ServerError, ToolAnswer
 from workbench.tools.client_requests import answer_nothing
 from workbench.tools.connection import Announce, Connection, ListingIssue, TimeLimits, announce_nothing

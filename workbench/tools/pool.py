@@ -16,7 +16,8 @@ from workbench.config.program import Program
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_SERVED_RUNS
 from workbench.suite.files import resolved
-from workbench.suite.model import Case, Mock, Server, ServerProtocol, Suite, ToolChange
+from workbench.suite.model import Case, Mock, Suite, ToolChange
+from workbench.suite.server_model import Server, ServerProtocol
 from workbench.suite.trust import provider_tool_need, server_folder
 from workbench.tools.answer import ServerError, UntrustedError
 from workbench.tools.case_answers import Answers

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from workbench.config.secrets import Finder, Pieces, Secrets
 from workbench.limits import MAX_MESSAGE_BYTES, MAX_STRAY_LINE_CHARS, MAX_STRAY_LINES
 from workbench.numerals import count_text
-from workbench.suite.model import Server
+from workbench.suite.server_model import Server
 from workbench.tools.answer import clean_json
 from workbench.tools.connection import TimeLimits, filled, first_line, inherited_variables
 from workbench.tools.launchers import forwards, rolls_back

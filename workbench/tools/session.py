@@ -15,7 +15,7 @@ from workbench.checks.schemas import BrokenSchemaError, result_problem
 from workbench.config.secrets import Secrets
 from workbench.limits import MAX_CALL_QUESTIONS, MAX_CALL_SECONDS, MAX_MESSAGE_BYTES, MAX_PROGRESS_CHARS
 from workbench.numerals import seconds_text, setting_text
-from workbench.suite.model import Server
+from workbench.suite.server_model import Server
 from workbench.tools.answer import OnProgress, ServerError, ToolAnswer, answer_of, clean_object, clean_text, error_of
 from workbench.tools.client_requests import CallTime, ClientRequests, answer_nothing
 from workbench.tools.connection import (

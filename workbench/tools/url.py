@@ -19,7 +19,7 @@ from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_MESSAGE_BYTES
 from workbench.numerals import seconds_text
-from workbench.suite.model import Server
+from workbench.suite.server_model import Server
 from workbench.tools.answer import ServerError, clean_text
 from workbench.tools.connection import REFUSAL, TimeLimits, filled, first_line
 from workbench.tools.login_file import LoginFile, Logins, login_settings

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
-from workbench.suite.model import Server
+from workbench.suite.server_model import Server
 from workbench.tools.server_process import log_file_of
 from workbench.tui.kit.stage import Announce
 from workbench.tui.tools.log_screen import LogScreen

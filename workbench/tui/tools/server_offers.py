@@ -19,7 +19,7 @@ from workbench.tui.kit.actions import key_for
 
 if TYPE_CHECKING:
     from workbench.evaluation.approval import Approval
-    from workbench.suite.model import Server
+    from workbench.suite.server_model import Server
     from workbench.tui.runs.runner import Runner
     from workbench.tui.shell.workbench import Workbench
 

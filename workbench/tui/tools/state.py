@@ -31,8 +31,8 @@ from workbench.show.views.tools import (
     source_title,
 )
 from workbench.show.visible import one_line, visible
-from workbench.suite.model import Server
 from workbench.suite.problems import has_error
+from workbench.suite.server_model import Server
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.connection import ListingIssue, ServerState, ServerStatus
 from workbench.tools.listings import Listing, definition_of

@@ -1,0 +1,129 @@
+"""Rules of the checks of arguments, results and answers, read from parsed TOML as in `workbench.suite.rules`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from workbench.checks.check import CHECK_CLASSES, OPTION_NAMES, SWALLOWED, CheckBase, check_names_in
+from workbench.checks.structure_kinds import mixed_check
+from workbench.suite.problems import Finding, Place, code, described, did_you_mean, quoted, table
+
+_EXPLICIT = "to compare a table as a value, write { equals = { … } }"
+
+
+def checks_rules(checks: object, place: Place) -> Iterator[Finding]:
+    """Check the checks of `args` or `when`, which are tables by argument name."""
+    for name, value in table(checks).items():
+        if name in SWALLOWED and not is_check(value):
+            hint = f"write it above the header of `{place[-1]}`; for an argument of that name, {{ equals = … }}"
+            yield Finding((*place, name), f"`{name}` is not allowed directly inside `{place[-1]}`", hint)
+        elif isinstance(value, dict):
+            yield from check_rules(value, (*place, name))
+
+
+def is_check(value: object) -> bool:
+    """Return whether a value is a table that names a check."""
+    return isinstance(value, dict) and bool(check_names_in(value))
+
+
+def check_rules(
+    value: dict[str, object], place: Place, *, of_answer: bool = False, in_fields: bool = False
+) -> Iterator[Finding]:
+    """Check a table that is a check, or that may be meant as one.
+
+    `in_fields` is for a table inside `has_fields`, where a plain table names fields."""
+    names = check_names_in(value)
+    if not names and in_fields:
+        yield from _plain_fields_rules(value, place, of_answer)
+        return
+    if not names:
+        if value and all(key in OPTION_NAMES for key in value):
+            options = code(value)
+            yield Finding(place, f"{options} without a check that takes it", f"name the check; {_EXPLICIT}")
+        return
+    name = names[0]
+    options_of_check = []
+    for option in CHECK_CLASSES[name].model_fields:
+        if option not in (name, "plain"):
+            options_of_check.append(option)
+    for key in value:
+        if key in CHECK_CLASSES and key != name:
+            message = f"two checks on one argument: `{name}` and `{key}`"
+            hint = f"choose one, or write all_of = [{{ {name} = … }}, {{ {key} = … }}]; {_EXPLICIT}"
+            yield Finding((*place, key), message, hint)
+        elif key != name and key not in options_of_check:
+            hint = did_you_mean(key, options_of_check) or _EXPLICIT
+            yield Finding((*place, key), f"`{key}` is not an option of the check `{name}`", hint)
+    if len(names) == 1:
+        yield from _expected_rules(CHECK_CLASSES[name], value[name], (*place, name), of_answer, in_fields)
+    for option, word in CHECK_CLASSES[name].only_in_answers.items():
+        if value.get(option) == word and not of_answer:
+            message = f'`{option} = "{word}"` is only for checks of the answer'
+            yield Finding((*place, option), message, "write it in `response`")
+    if of_answer and CHECK_CLASSES[name].is_newer and "string" not in CHECK_CLASSES[name].types:
+        yield Finding(place, f"`{name}` never holds here: the final answer is text", "check the text")
+
+
+def _expected_rules(
+    kind: type[CheckBase], expected: object, place: Place, of_answer: bool, in_fields: bool
+) -> Iterator[Finding]:
+    if kind.editor().reads == "nothing" and type(expected) in (int, float):
+        yield Finding(place, f"`{kind.kind}` takes only true, not {described(expected)}")
+    for message, hint in kind.faults(expected):
+        yield Finding(place, message, hint)
+    if kind.combines and isinstance(expected, list):
+        for index, part in enumerate(expected):
+            yield from _part_rules(part, (*place, index), tuple(CheckBase.model_fields), of_answer, in_fields)
+    if kind.names_parts and isinstance(expected, dict):
+        yield from _fields_rules(expected, place, of_answer)
+
+
+def _part_rules(
+    part: object, place: Place, options: tuple[str, ...], of_answer: bool, in_fields: bool
+) -> Iterator[Finding]:
+    """Check one check inside another; `options` are written beside the outer check, such as the weight."""
+    if not isinstance(part, dict):
+        return
+    yield from check_rules(part, place, of_answer=of_answer, in_fields=in_fields)
+    for option in options:
+        if option in part and check_names_in(part):
+            outer = next(str(key) for key in reversed(place[:-1]) if key in CHECK_CLASSES)
+            yield Finding((*place, option), f"`{option}` inside `{outer}`", f"write it next to `{outer}`")
+
+
+_OF_WHOLE_ARGUMENT: Final = ("weight", "required")
+"""The options that the check of a field cannot have; `optional` is one of the field."""
+
+
+def _fields_rules(fields: dict[str, object], place: Place, of_answer: bool) -> Iterator[Finding]:
+    for name, part in fields.items():
+        yield from _part_rules(part, (*place, name), _OF_WHOLE_ARGUMENT, of_answer, in_fields=True)
+
+
+def _plain_fields_rules(table: dict[str, object], place: Place, of_answer: bool) -> Iterator[Finding]:
+    """Check a plain table inside `has_fields`."""
+    if (mixed := mixed_check(table)) is not None:
+        name, others = mixed
+        for key in others:
+            hint = did_you_mean(key, CHECK_CLASSES[name].options) or f"write {{ equals = … }} for a field `{name}`"
+            yield Finding((*place, key), f"`{key}` is not an option of the check `{name}`", hint)
+    else:
+        yield from _fields_rules(table, place, of_answer)
+
+
+def weight_rules(args: object, place: Place) -> Iterator[Finding]:
+    """Check that either every argument of a call has a weight or none has; `weight = 0` is a weight."""
+    without = [name for name, value in table(args).items() if not _has_weight(value)]
+    if without and len(without) < len(table(args)):
+        message = f"{', '.join(map(quoted, without))} without a weight, though other arguments of this call have one"
+        hint = "give every argument a weight or none (weight = 0 records without judging)"
+        yield Finding((*place, without[0]), message, hint)
+    for name, value in table(args).items():
+        if _has_weight(value) and table(value).get("required") is True and table(value)["weight"] == 0:
+            message = "`required = true` conflicts with `weight = 0`, which records the argument without judging it"
+            yield Finding((*place, name, "required"), message, "give it a weight, or leave `weight` out")
+
+
+def _has_weight(value: object) -> bool:
+    return isinstance(value, dict) and "weight" in value and bool(check_names_in(value))

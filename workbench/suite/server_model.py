@@ -1,0 +1,105 @@
+"""The models of MCP servers, and of the answers to their requests."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue
+
+from workbench.checks.check import Check, Checks
+from workbench.suite.frozen import Frozen, Items, NonEmpty
+
+Transport = Literal["http", "sse"]
+
+ServerProtocol = Literal["auto", "legacy"]
+
+ServerInstructionsUse = Literal["system", "off"]
+
+ServerAuth = Literal["oauth", "client_credentials"]
+"""The OAuth flow of a server: the login of a person, or the credentials of a machine."""
+
+ServerRequest = Literal["elicitation", "sampling", "roots"]
+"""A request that a server may send to its client: for a form or a consent, for a text of a model, for its folders."""
+
+StateOwner = Literal["run", "batch"]
+"""The owner of the state of a server or of a mock's module: each run has its own, or all runs of a batch share one."""
+
+
+class Server(Frozen):
+    """An MCP server: exactly one of `command` (stdio), `url` and `module` (in memory).
+
+    `cwd` is the folder in which a command runs, relative to the suite's folder; the default is that folder. With the
+    protocol `legacy`, `initialize` is the first message, and protocols up to 2025-11-25 are spoken. `client_id` and
+    `client_secret` may hold variables, as headers do, and belong to a client that was registered by hand at `issuer`,
+    the authorization server. With `state = "run"`, each run that executes has a process or a session of its own. The
+    server's `instructions` are a part of the system prompt, or `off`.
+
+    `answers` are the requests of the server that are answered, over the protocol `legacy`: those for `roots` with these
+    folders inside the suite's folder, the others by `Answer`s."""
+
+    name: NonEmpty
+    command: Annotated[Items[str], Field(min_length=1)] | None = None
+    cwd: NonEmpty | None = None
+    env: dict[str, str] = Field(default_factory=dict)
+    url: NonEmpty | None = None
+    transport: Transport | None = None
+    headers: dict[str, str] = Field(default_factory=dict)
+    auth: ServerAuth | None = None
+    client_id: NonEmpty | None = None
+    client_secret: NonEmpty | None = None
+    issuer: NonEmpty | None = None
+    scope: NonEmpty | None = None
+    module: NonEmpty | None = None
+    object: NonEmpty | None = None
+    prefix: str = ""
+    protocol: ServerProtocol = "auto"
+    start_timeout_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    call_timeout_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    state: StateOwner = "batch"
+    instructions: ServerInstructionsUse = "system"
+    answers: Items[ServerRequest] = ()
+    roots: Items[NonEmpty] = ()
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether its calls are made one after another: nothing else tells which call a request of it belongs to."""
+        return "elicitation" in self.answers or "sampling" in self.answers
+
+
+def secret_texts(server: Server) -> tuple[str, ...]:
+    """Return the texts of a server in which variables are replaced by values that are secret."""
+    texts = [*server.env.values(), *server.headers.values()]
+    if server.client_secret is not None:
+        texts.append(server.client_secret)
+    return tuple(texts)
+
+
+def texts_with_variables(server: Server) -> tuple[str, ...]:
+    """Return the texts of a server in which variables are replaced."""
+    if server.client_id is None:
+        return secret_texts(server)
+    return (*secret_texts(server), server.client_id)
+
+
+AnswerAction = Literal["accept", "decline", "cancel"]
+
+
+class Answer(Frozen):
+    """A reply to requests that servers send while they execute a call.
+
+    The first answer applies whose `tool` is that of the call and whose `message` holds for the text of the request.
+    `content` fills the form of an elicitation, and `text` answers a sampling."""
+
+    to: Literal["elicitation", "sampling"]
+    tool: NonEmpty | None = None
+    message: Check | None = None
+    action: AnswerAction = "accept"
+    content: dict[str, JsonValue] | None = None
+    text: str | None = None
+
+    @property
+    def when(self) -> Checks:
+        """The condition, by the name of what it checks."""
+        if self.message is None:
+            return {}
+        return {"message": self.message}
