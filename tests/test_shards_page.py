@@ -15,11 +15,6 @@ from workbench.grading.status import Status
 from workbench.history.history import History
 
 PAGE = (ROOT / "docs" / "beyond-one-terminal.md").read_text(encoding="utf-8")
-PARALLEL = """#!/bin/bash
-command=(); while [ "$1" != ::: ]; do command+=("$1"); shift; done; shift
-number=0; for _ in "$@"; do number=$((number + 1)); "${command[@]//'{#}'/$number}" < /dev/null; done
-"""
-"""What GNU parallel does with a recipe, one job after the other."""
 
 
 def example(heading: str, language: str) -> str:
@@ -54,11 +49,6 @@ def slurm(text: str) -> tuple[list[tuple[str, dict[str, str]]], str]:
     return [(text, {**array, "SLURM_ARRAY_TASK_ID": str(each)}) for each in (1, 2)], "workbench history merge shards"
 
 
-def parallel(text: str) -> tuple[list[tuple[str, dict[str, str]]], str]:
-    *before, merge = text.strip().splitlines()
-    return [("\n".join(before), {})], merge
-
-
 def kubernetes(text: str) -> tuple[list[tuple[str, dict[str, str]]], str]:
     (container,) = yaml.safe_load(text)["spec"]["template"]["spec"]["containers"]
     (command,) = container["args"]
@@ -72,27 +62,23 @@ def kubernetes(text: str) -> tuple[list[tuple[str, dict[str, str]]], str]:
 
 
 @pytest.mark.parametrize(
-    ("heading", "language", "read", "shards"),
+    ("heading", "language", "read"),
     [
-        ("GitHub Actions", "yaml", github, 2),
-        ("GitLab", "yaml", gitlab, 2),
-        ("Slurm", "sh", slurm, 2),
-        ("GNU parallel", "sh", parallel, 4),
-        ("Kubernetes", "yaml", kubernetes, 2),
+        ("GitHub Actions", "yaml", github),
+        ("GitLab", "yaml", gitlab),
+        ("Slurm", "sh", slurm),
+        ("Kubernetes", "yaml", kubernetes),
     ],
 )
-def test_a_recipe_makes_one_batch(heading: str, language: str, read: Any, shards: int, tmp_path: Path) -> None:
+def test_a_recipe_makes_one_batch(heading: str, language: str, read: Any, tmp_path: Path) -> None:
     machine = Machine(tmp_path, WEATHER + WRONG)
-    stub = machine.temp / "workbench" / "bin" / "parallel"
-    stub.write_text(PARALLEL, encoding="utf-8")
-    stub.chmod(0o755)
     runs, merge = read(example(heading, language))
     for script, variables in runs:
         done = machine.run(script, **variables)
         assert (done.returncode, done.stderr.count("no id")) == (0, 0), done.stderr
     merged = machine.run(f"{merge} --history merged.sqlite3")
     assert merged.returncode == 1, "one case fails"
-    assert f"merged from {shards} of {shards} shards, plan " in merged.stderr
+    assert "merged from 2 of 2 shards, plan " in merged.stderr
     with History(machine.folder / "merged.sqlite3") as history:
         (batch,) = history.batches()
     assert (batch.planned, batch.missing, batch.count(Status.PASSED)) == (2, 0, 1)
