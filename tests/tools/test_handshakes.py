@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +26,7 @@ AGAIN = "after the question server/discover, and was started once more without i
 
 STARTS_SLOWLY = """
 import sys, time
-time.sleep(1.5)
+time.sleep(0.9)
 sys.argv[1:] = {habits}
 exec(open({server!r}).read())
 """
@@ -78,6 +79,33 @@ async def test_a_slow_start_is_no_silence(
     await server.start()
     assert len(server.take_news()) == len(habits)
     assert log_file.read_text().count("== server 'bench'") == 1 + len(habits)
+
+
+FORWARDS = """#!{python}
+import subprocess, sys, time
+first = sys.stdin.buffer.readline()
+time.sleep(0.9)
+server = subprocess.Popen([sys.executable, *sys.argv[2:]], stdin=subprocess.PIPE)
+while first:
+    server.stdin.write(first)
+    server.stdin.flush()
+    first = sys.stdin.buffer.readline()
+server.stdin.close()
+server.wait()
+"""
+
+
+@pytest.mark.parametrize("file", ["workshop.py", "antique.py"])
+async def test_a_slow_start_behind_a_program_that_passes_messages_on_is_no_silence(
+    open_server: OpenServer, log_file: Path, tmp_path: Path, file: str
+) -> None:
+    docker = tmp_path / "docker"
+    docker.write_text(FORWARDS.replace("{python}", sys.executable))
+    docker.chmod(0o755)
+    server = open_server(str(docker), "run", file, limits=SOON)
+    await server.start()
+    assert server.take_news() == []
+    assert log_file.read_text().count("== server 'bench'") == 1
 
 
 async def test_what_ends_in_any_case_is_started_twice_and_told_once(open_server: OpenServer, log_file: Path) -> None:

@@ -78,6 +78,8 @@ class Handshake:
                     self._connection.kill()
                     raise SilentServerError
                 await asyncio.wait({asked, greeted}, return_when=asyncio.FIRST_COMPLETED)
+                # A late refusal is an answer too: the server was slow, and not silent.
+                self.unanswered = not asked.done()
                 if greeted.done() and greeted.exception() is None:
                     # The client falls back to `initialize`, which has its answer already.
                     raise MCPError(REQUEST_TIMEOUT, f"{_QUESTION} was not answered")
