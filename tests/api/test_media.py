@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import workbench
+from tests.engine.stepped import Person
 from tests.pictures import in_base64, png, wav
-from tests.providers.server import Answer, Api, Call, Server, base_url_of, document, said, serve
+from tests.programs import begin, program_of
+from tests.providers.server import APIS, Answer, Api, Call, Server, base_url_of, document, said, serve
+from workbench.cli.main import main
+from workbench.engine.events import RunDone
+from workbench.engine.fork import Fork, ForkPoint
+from workbench.engine.plan import plan_fork
+from workbench.grading.grade import RunResult
+from workbench.limits import MAX_MEDIA_BYTES
+from workbench.suite.suite_file import load_suite
+from workbench.trajectory.events import Message
+from workbench.trajectory.media import media_of, text_and_media
+from workbench.trajectory.recording import read_recording
+from workbench.trajectory.trajectory import Trajectory
 
 PLAIN = Path(__file__).parents[1] / "tools" / "servers" / "plain.py"
 IMAGE, OTHER = png(4, 3), png(5, 2)
@@ -185,3 +201,178 @@ def test_an_endpoint_that_refuses_images_is_told_by_its_setting(status: int, mes
     assert result.error is not None
     assert f"({status}: {message})" in result.error
     assert result.error.endswith("set images = false for the model, or choose one that takes it")
+
+
+CASE = """format = 1
+name = "Pictures"
+
+[[cases]]
+name = "Look"
+user = "What is this?"
+response_contains = ["door"]
+[[cases.images]]
+file = "pictures/door.png"
+"""
+CASE_STEPS = CASE.replace('user = "What is this?"\n', "").replace('response_contains = ["door"]\n', "") + (
+    '[[cases.steps]]\nuser = "What is this?"\n[[cases.steps]]\nuser = "And now?"\n'
+)
+
+
+def with_picture(content: bytes = IMAGE, suite: str = CASE) -> None:
+    Path("pictures").mkdir(exist_ok=True)
+    Path("pictures/door.png").write_bytes(content)
+    Path("s.toml").write_text(suite, encoding="utf-8")
+
+
+IN_REQUEST: dict[Api, list[dict[str, Any]]] = {
+    "openai": [
+        {"type": "image_url", "image_url": {"url": url_of(IMAGE)}},
+        {"type": "text", "text": "What is this?"},
+    ],
+    "openai-responses": [
+        {"type": "input_image", "image_url": url_of(IMAGE), "detail": "auto"},
+        {"type": "input_text", "text": "What is this?"},
+    ],
+    "anthropic": [
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": in_base64(IMAGE)}},
+        {"type": "text", "text": "What is this?"},
+    ],
+}
+
+
+@pytest.mark.parametrize("api", ["openai", "openai-responses", "anthropic"])
+def test_an_image_of_a_case_begins_its_request(api: Api) -> None:
+    with_picture()
+    with serve(said(api, "A door.")) as server:
+        report = ran(server, api)
+    assert report.results[0].status == "passed"
+    assert asked(server)[0]["content"] == IN_REQUEST[api]
+    with_picture(suite=CASE_STEPS)
+    with serve(said(api, "A door."), said(api, "Still.")) as server:
+        ran(server, api)
+    assert asked(server)[0]["content"] == IN_REQUEST[api]
+    assert url_of(IMAGE)[-40:] not in json.dumps(asked(server)[1:])
+
+
+def test_an_image_of_a_case_is_a_placeholder_for_other_models() -> None:
+    with_picture()
+    with serve(said("openai", "A door.")) as server:
+        report = ran(server, "openai", "")
+    assert asked(server)[0]["content"] == f"{SHOWN}\nWhat is this?"
+    (notice,) = report.results[0].trajectory.notices
+    assert notice == "seer reads placeholders of the case's images: set images = true if the model takes them"
+
+
+BOTH = SUITE + '[[cases.images]]\nfile = "pictures/door.png"\n'
+
+
+def forked(trajectory: Trajectory, model: str, at: ForkPoint) -> RunResult:
+    file = load_suite(Path("s.toml"))
+    assert file.suite is not None
+    person = Person(program_of(Path("home")))
+    try:
+        begin(person.session, [plan_fork(file, file.suite.cases[0], model, Fork(trajectory, at))])
+        while not isinstance(event := person.said.get(timeout=30), RunDone):
+            pass
+    finally:
+        person.session.close()
+    return event.result
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_a_fork_of_a_recording_sends_the_same_images(api: Api) -> None:
+    picture = png(7, 7)
+    with_picture(picture, BOTH)
+    with serve(said(api, "", [LOOK]), said(api, "", [AGAIN]), said(api, "Fine."), said(api, "Fine.")) as server:
+        report = ran(server, api, record="out")
+        assert report.results[0].trajectory.final_answer == "Fine."
+        (file,) = Path("out").iterdir()
+        result = forked(read_recording(file).trajectory, "seer", ForkPoint(3))
+    assert result.error is None
+    assert server.requests[-1].body == server.requests[-2].body
+    assert server.requests[-1].body.count(in_base64(IMAGE).encode()) == 2
+    recorded = file.read_text(encoding="utf-8")
+    assert (recorded.count(in_base64(IMAGE)), recorded.count(in_base64(picture))) == (1, 0)
+    assert in_base64(IMAGE) not in report.json()
+    (run,) = json.loads(report.json())["runs"]
+    shown = [each for round_ in run["rounds"] for call in round_["calls"] for each in call["media"]]
+    digest = hashlib.sha256(IMAGE).hexdigest()
+    assert shown == [{"media_type": "image/png", "size": len(IMAGE), "width": 4, "height": 3, "sha256": digest}] * 2
+
+
+def test_a_fork_says_which_image_it_lacks() -> None:
+    with_picture(png(7, 7), BOTH)
+    with serve(said("openai", "", [LOOK]), said("openai", "Fine.")) as server:
+        report = ran(server, "openai")
+        with_picture(png(8, 8), BOTH)
+        result = forked(report.results[0].trajectory, "seer", ForkPoint(2))
+        assert result.error == (
+            f"pictures/door.png [image/png, 7×7, {len(png(7, 7))} bytes] of the run that is forked is not there as it "
+            "was: bring the file back, or run the case again"
+        )
+        assert forked(report.results[0].trajectory, "offline", ForkPoint(2)).error is None
+        with_picture(png(7, 7), BOTH)
+        trajectory = report.results[0].trajectory
+        (round_, *rest), limit = trajectory.rounds, "4 MiB of images and sounds of a run: run the case again"
+        (call,) = round_.calls
+        assert call.result is not None
+        emptied = replace(call.result, media=tuple(each.without_data for each in call.result.media))
+        calls = (replace(call, result=emptied),)
+        lacking = replace(trajectory, rounds=(replace(round_, calls=calls), *rest))
+        result = forked(lacking, "seer", ForkPoint(2))
+    assert result.error is not None
+    assert result.error.endswith(f"is not kept: the history and recordings keep {limit}")
+
+
+def test_an_image_whose_placeholder_a_person_deletes_is_not_sent() -> None:
+    media = media_of(IMAGE)
+    assert media is not None
+    message = Message("tool", f"before\n{SHOWN}\nafter", call_id="c", media=(media,))
+    assert list(text_and_media(message.content, message.media)) == ["before", media, "after"]
+    assert list(text_and_media("before after", message.media)) == ["before after"]
+
+
+WRONG: list[tuple[str, str]] = [
+    ("pictures/none.png", "pictures/none.png does not exist (check the path, from the suite's folder)"),
+    ("s.toml", "s.toml is not an image that models take (save it as PNG, JPEG, GIF or WebP)"),
+    ("pictures", "pictures is not a regular file"),
+    ("pictures/pipe.png", "pictures/pipe.png is not a regular file"),
+    ("pictures/out.png", "pictures/out.png leads out of the folder of the suite (copy the file into that folder)"),
+    ("pictures/circle.png", "pictures/circle.png "),
+    ("up/door.png", "up/door.png leads out of the folder of the suite (copy the file into that folder)"),
+    ("pictures/huge.png", "pictures/huge.png is larger than 20 MiB (make it smaller)"),
+    ("../door.png", "leads out of the folder of the suite (copy the file into that folder)"),
+    ("/etc/passwd", "must be a path from the folder of the suite"),
+    ("c:\\\\door.png", "must be a path from the folder of the suite"),
+]
+
+
+@pytest.mark.parametrize(("file", "problem"), WRONG)
+def test_only_images_in_the_suites_folder_are_read(
+    file: str, problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outside = tmp_path.parent / f"{tmp_path.name}-outside"
+    outside.mkdir()
+    (outside / "door.png").write_bytes(IMAGE)
+    with_picture(suite=CASE.replace("pictures/door.png", file))
+    os.mkfifo("pictures/pipe.png")
+    Path("pictures/out.png").symlink_to(outside / "door.png")
+    Path("pictures/circle.png").symlink_to("circle.png")
+    Path("up").symlink_to(outside)
+    with Path("pictures/huge.png").open("wb") as huge:
+        huge.write(IMAGE)
+        huge.truncate(MAX_MEDIA_BYTES + 1)
+    assert main(["validate", "s.toml"]) != 0
+    assert f"s.toml:9: error: cases[0].images[0].file: {problem}" in capsys.readouterr().err
+    # A link inside the folder is followed.
+    Path("pictures/link.png").symlink_to("door.png")
+    with_picture(suite=CASE.replace("pictures/door.png", "pictures/link.png"))
+    assert main(["validate", "s.toml"]) == 0
+
+
+def test_an_image_that_vanishes_before_the_run_ends_it_as_an_error() -> None:
+    with_picture()
+    suite = workbench.load("s.toml")
+    Path("pictures/door.png").unlink()
+    report = workbench.evaluate(suite, model="offline")
+    assert report.results[0].error == "the image pictures/door.png of the case 'Look' does not exist"

@@ -43,6 +43,7 @@ from workbench.providers.model import (
     TooMuchError,
     http_request_of,
     takes,
+    takes_media,
 )
 from workbench.suite.model import Case
 from workbench.suite.settings import CaseSettings
@@ -438,6 +439,7 @@ class AgentLoop:
         step_failed: StepFailed,
         fork: Fork | None = None,
         instructions: Sequence[ServerInstructions] = (),
+        images: tuple[Media, ...] = (),
     ) -> None:
         self._instructions = instructions
         self._case = case
@@ -451,7 +453,7 @@ class AgentLoop:
         self._step_failed = step_failed
         self._fork = fork
         self._turns = turns_of(case, settings.limits.max_rounds)
-        self._messages = opening_messages(case)
+        self._messages = opening_messages(case, images)
         self._rounds = 0
         self._last: Round | None = None
         self._calls = 0
@@ -659,6 +661,8 @@ async def run_case(
     limits = request.settings.limits
     definitions = tuple([tool for tool in tools.definitions if _is_offered(tool, model, tools)])
     notices = (*model.notices, *tools.notices, *_not_offered(model, tools))
+    if any(not takes_media(model, image) for image in request.images):
+        notices += (f"{model.name} reads placeholders of the case's images: set images = true if the model takes them",)
     notices += unseen_changes(request.fork, tools)
     started = start(request, tools, recorder, model.seed, notices, definitions)
     try:
@@ -677,6 +681,7 @@ async def run_case(
                 step_failed=step_failed or _no_step_fails,
                 fork=request.fork,
                 instructions=started.instructions,
+                images=request.images,
             )
             if own_calls is not None:
                 async with limit.suspended():
@@ -764,7 +769,7 @@ def _opening(request: RunRequest) -> tuple[str | None, tuple[Message, ...]]:
     """Return the system prompt and the opening messages; a fork has those of the run it forks."""
     fork = request.fork
     if fork is None or fork.origin.start is None:
-        return request.settings.system, opening_messages(request.case)
+        return request.settings.system, opening_messages(request.case, request.images)
     origin = fork.origin.start
     if fork.system is not None:
         return fork.system, origin.messages

@@ -21,6 +21,7 @@ from workbench.engine.plan import Execution, PlannedRun
 from workbench.engine.redaction import RunRedaction, SuiteParts, redacted_suite_text
 from workbench.history.records import CONFIRMS, DoneRun, Kind, NewBatch, NewRun, NewShard, what_is_asked
 from workbench.history.writer import MAX_AT_ONCE, BatchHandle, HistoryWriter
+from workbench.suite.case_images import images_hash
 from workbench.suite.model import Case
 from workbench.suite.settings import judged_checks
 from workbench.suite.suite_file import SuiteFile, parse_suite
@@ -142,6 +143,8 @@ def settings_of_batch(
     # A setting without effect has no key, as in batches of older versions, so that both read the same.
     if runs and runs[0].repeat_rule is not None:
         settings["repeat_rule"] = runs[0].repeat_rule
+    if images := images_of_suites(run.file for run in runs):
+        settings["images"] = images
     if compares and len(models) > 1:
         settings["compares"] = True
     if until is not None:
@@ -155,6 +158,16 @@ def settings_of_batch(
     if confirms is not None:
         settings[CONFIRMS] = confirms
     return settings
+
+
+def images_of_suites(files: Iterable[SuiteFile]) -> dict[str, JsonValue]:
+    """Return the hash of the images of each suite that has some, by the hash of its text."""
+    # A suite's text names its images, and does not change with what they show.
+    found: dict[str, JsonValue] = {}
+    for file in {file.path: file for file in files}.values():
+        if file.suite is not None and any(case.images for case in file.suite.cases):
+            found[file.hash] = images_hash(file.suite, file.path.absolute().parent)
+    return found
 
 
 def judges_of(runs: Iterable[PlannedRun], specs: Specs) -> dict[str, JsonValue]:

@@ -27,6 +27,7 @@ from workbench.grading.run import GradedRun, grade_step, graded_run
 from workbench.grading.status import Status
 from workbench.numerals import seconds_text
 from workbench.providers.model import DEFAULT_RETRIES, Model, ModelError, RetryPolicy
+from workbench.suite.case_images import ImageError, images_of
 from workbench.suite.model import Case, Subject
 from workbench.suite.suite_file import SuiteFile
 from workbench.suite.variants import changed_tools
@@ -37,6 +38,7 @@ from workbench.tools.pool import ServerPool
 from workbench.tools.python_code import in_thread
 from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.events import Event, RunFinished
+from workbench.trajectory.media import Media
 from workbench.trajectory.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -102,6 +104,8 @@ async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
     model: Model | None = None
     subject: SubjectRun | None = None
     try:
+        if case.images:
+            request = replace(request, images=await _images_of(planned))
         if planned.subject is not None:
             subject = _subject_run(planned, planned.subject, context)
             tools = await _open_tools(planned, context)
@@ -123,6 +127,19 @@ async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
         return await _made(planned, context, request, tools, model, subject)
     finally:
         tools.close()
+
+
+async def _images_of(planned: PlannedRun) -> tuple[Media, ...]:
+    """Return the images of a case with their content.
+
+    Raises ToolsError."""
+    try:
+        return await in_thread(lambda: images_of(planned.case, planned.file.path.absolute().parent))
+    except ImageError as error:
+        # A fork sends the images of the run that is forked, and says which of them it lacks.
+        if planned.fork is not None:
+            return ()
+        raise ToolsError(str(error)) from error
 
 
 async def _opened_together(planned: PlannedRun, context: RunContext, model: Model) -> Toolbox:

@@ -19,7 +19,13 @@ from pathlib import Path
 from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
-from workbench.engine.history_recorder import brought_settings, cases_as_stored, judges_of, model_settings
+from workbench.engine.history_recorder import (
+    brought_settings,
+    cases_as_stored,
+    images_of_suites,
+    judges_of,
+    model_settings,
+)
 from workbench.engine.model_specs import Specs
 from workbench.engine.plan import (
     NO_OWN_MODELS,
@@ -282,6 +288,12 @@ def _differences(
         if model in asked_now and model not in models:
             find = partial(specs.of_model, model, suite.file, by_suite=of_suite)
             models[model] = brought[model] or model_settings(find)
+    images = batch.settings.get("images")
+    if isinstance(images, dict):
+        for file in {run.file.path: run.file for run in runs}.values():
+            then, now = images.get(file.hash), images_of_suites((file,)).get(file.hash)
+            if then != now:
+                yield f"the images of {file.path} have changed since batch {batch.number}"
     for kind, today in (("model", models), ("judge", judges_of(runs, specs))):
         then = batch.settings.get(f"{kind}s")
         for name, now in program.secrets.redacted(today).items():

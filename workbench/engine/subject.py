@@ -264,7 +264,7 @@ def _read(ended: Ended, who: str) -> ExternalRun:
 def request_document(request: RunRequest, run: SubjectRun, tools: Toolbox, run_id: str) -> dict[str, Any]:
     """Return the input of the subject as JSON; docs/your-agent.md describes its keys."""
     case = request.case
-    messages = opening_messages(case)
+    messages = opening_messages(case, request.images)
     steps = [{"user": step.user, "system": step.system} for step in case.steps]
     # Mocks of the case come first, as they take precedence. Python mocks can only be called in this program.
     mocks = [_mock(mock) for mock in (*case.mocks, *run.suite.mocks) if mock.python is None]
@@ -297,6 +297,8 @@ def _message(message: Message) -> dict[str, Any]:
         ]
     if message.call_id is not None:
         said |= {"call": message.call_id, "is_error": message.is_error}
+    if message.media:
+        said["images"] = [{"file": each.file, "media_type": each.media_type} for each in message.media]
     return said
 
 

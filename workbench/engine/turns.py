@@ -8,6 +8,7 @@ from typing import Protocol
 from workbench.dataclasses import dataclass
 from workbench.suite.model import Case, PriorMessage, Step
 from workbench.trajectory.events import FinishReason, Message, ToolCall
+from workbench.trajectory.media import Media, with_placeholders
 from workbench.trajectory.trajectory import Round
 
 CONTINUE = "Continue the task to accomplish the original goal."
@@ -82,13 +83,18 @@ def turns_of(case: Case, max_rounds: int) -> Turns:
     return RoundTurns(max_rounds, case.checks_answer, case.final is not None)
 
 
-def opening_messages(case: Case) -> tuple[Message, ...]:
-    """Return the case's earlier messages, followed by its request or the request of a chain's first step."""
+def opening_messages(case: Case, images: tuple[Media, ...] = ()) -> tuple[Message, ...]:
+    """Return the case's earlier messages, followed by its request or the request of a chain's first step.
+
+    `images` begin that request; the message holds them without their content."""
     history = tuple(_message(message) for message in case.messages)
     user = case.steps[0].user if case.steps else case.user
     if user is None:
         return history
-    return (*history, Message("user", user))
+    if not images:
+        return (*history, Message("user", user))
+    shown = tuple([image.without_data for image in images])
+    return (*history, Message("user", with_placeholders(shown, user), media=shown))
 
 
 def conversation_after(messages: tuple[Message, ...], rounds: Iterable[Round]) -> tuple[Message, ...]:

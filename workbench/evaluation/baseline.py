@@ -292,12 +292,15 @@ class Baseline:
             return [*notes_on_tools(diff, earlier, later)]
 
     def _notes_on_instructions(self, results: Sequence[RunResult]) -> list[str]:
-        with_servers = {self.suites[path].key for path, suite in self.definitions.items() if suite.servers}
+        with_more = set()
+        for path, suite in self.definitions.items():
+            if suite.servers or any(case.images for case in suite.cases):
+                with_more.add(self.suites[path].key)
         now: dict[tuple[str, str], RunResult] = {}
         for result in islice(results, MAX_RUNS):
-            suite = self.suites[result.suite].key
-            if suite in with_servers:
-                now.setdefault((suite, result.case_id), result)
+            key = self.suites[result.suite].key
+            if key in with_more:
+                now.setdefault((key, result.case_id), result)
         if not now:
             return []
         before, names = first_runs(self.runs, self.same), ("the baseline", "this batch")

@@ -1,4 +1,4 @@
-"""The instructions of servers that the runs of two batches were sent: named where they differ.
+"""The instructions of servers and the images that the runs of two batches were sent: named where they differ.
 
 Like the text of its suite, they influence a run, but only the stored runs themselves hold them."""
 
@@ -57,7 +57,9 @@ def notes_on_instructions(
     start_after: Callable[[_Other], RunStarted | None],
     names: tuple[str, str],
 ) -> Iterator[str]:
-    """Yield a sentence on each server whose instructions differ between runs of the same cases in two batches.
+    """Yield a sentence on each server and image that differs between runs of the same cases in two batches.
+
+    A server differs by its instructions, an image by its content.
 
     `names` are those of the batches in a sentence."""
     told: set[str] = set()
@@ -68,12 +70,16 @@ def notes_on_instructions(
             continue
         looked_at[suite] = looked_at.get(suite, 0) + 1
         then, now = start_before(before[key]), start_after(after[key])
+        if then is None or now is None:
+            continue
+        sentences = list(_image_changes(then, now, names))
         # A run without tools may have ended before its servers were known.
-        if then is not None and now is not None and then.tools and now.tools:
-            for sentence in _changes(then, now, names):
-                if sentence not in told:
-                    told.add(sentence)
-                    yield sentence
+        if then.tools and now.tools:
+            sentences += _changes(then, now, names)
+        for sentence in sentences:
+            if sentence not in told:
+                told.add(sentence)
+                yield sentence
 
 
 def instructions_between(history: History, before: DiffSide, after: DiffSide, same: SameSuites) -> Iterator[str]:
@@ -81,6 +87,21 @@ def instructions_between(history: History, before: DiffSide, after: DiffSide, sa
     start_of = stored_start(history)
     earlier, later = first_runs(before.runs, same), first_runs(after.runs)
     return notes_on_instructions(earlier, later, start_of, start_of, names_of(before, after))
+
+
+def _image_changes(then: RunStarted, now: RunStarted, names: tuple[str, str]) -> Iterator[str]:
+    old, new = _images(then), _images(now)
+    for file in old.keys() & new.keys():
+        if old[file] != new[file]:
+            yield f"the image {file} of the case {now.case_name!r} differs between {names[0]} and {names[1]}"
+
+
+def _images(start: RunStarted) -> dict[str, str]:
+    images = {}
+    for message in start.messages:
+        for each in message.media:
+            images[each.file] = each.sha256
+    return images
 
 
 def _changes(then: RunStarted, now: RunStarted, names: tuple[str, str]) -> Iterator[str]:

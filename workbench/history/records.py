@@ -90,6 +90,8 @@ def what_is_asked(settings: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     # Absent in batches of earlier versions, whose shards must keep their `uid`.
     if "repeat_rule" in settings:
         asked["repeat_rule"] = settings["repeat_rule"]
+    if "images" in settings:
+        asked["images"] = settings["images"]
     return asked
 
 

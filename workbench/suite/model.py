@@ -360,6 +360,12 @@ class ExpectedCall(Frozen):
         return unwanted
 
 
+class CaseImage(Frozen):
+    """An image in the request of a case: a file in the folder of the suite, as a path from there."""
+
+    file: NonEmpty
+
+
 class SetupCall(Frozen):
     """A call that the suite itself makes before each run of a case, to bring its tools into the state it needs."""
 
@@ -459,6 +465,7 @@ class Case(Frozen):
     tags: Items[str] = ()
     cluster: NonEmpty | None = None
     user: str | None = None
+    images: Items[CaseImage] = ()
     messages: Items[PriorMessage] = ()
     skip: str | None = None
     repeats: Annotated[int, Field(ge=1, le=MAX_REPEATS)] = 1

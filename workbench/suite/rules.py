@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, Final, cast, get_args
 
 from pydantic import JsonValue
@@ -379,6 +380,7 @@ def _case_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
     yield from _offer_rules(case.get("offer"), (*place, "offer"))
     yield from _response_rules(case, place)
     yield from _final_rules(case, (*place, "final"))
+    yield from _image_rules(case, place)
     yield from _message_rules(case.get("messages"), (*place, "messages"))
     yield from tools_rules(case.get("tools"), (*place, "tools"))
     yield from mock_rules(case.get("mocks"), (*place, "mocks"))
@@ -390,6 +392,22 @@ def _case_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
             yield Finding((*at, "only_args"), "`only_args` needs `args`", hint)
         if "disallowed" not in at and "final" not in at:
             yield from weight_rules(call.get("args"), (*at, "args"))
+
+
+def _image_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
+    """Check the images of a case; whether their files are there, `suite.case_images` finds out."""
+    first = next((step for _, step in tables(case.get("steps"))), case)
+    if case.get("images") and "user" not in first:
+        message = "`images` are sent with the first message, which the case lacks"
+        yield Finding((*place, "images"), message, "write `user`")
+    for index, image in tables(case.get("images")):
+        at, file = (*place, "images", index, "file"), image.get("file")
+        if not isinstance(file, str) or not file:
+            continue
+        if PurePosixPath(file).is_absolute() or PureWindowsPath(file).drive or "\\" in file:
+            yield Finding(at, "must be a path from the folder of the suite", 'write "images/door.png"')
+        elif ".." in PurePosixPath(file).parts:
+            yield Finding(at, "leads out of the folder of the suite", "copy the file into that folder")
 
 
 def _calls(case: dict[str, object], place: Place) -> Iterator[tuple[dict[str, object], Place]]:

@@ -121,7 +121,19 @@ def load_suite(path: Path) -> SuiteFile:
         problem = Problem(path, line, "", message, SAVE_AS_UTF_8)
         text = content.decode("utf-8", errors="replace")
         return SuiteFile(path, text, _sha256(content), None, (problem,))
-    return _loaded(text, path, _sha256(content))
+    return _with_images(_loaded(text, path, _sha256(content)))
+
+
+def _with_images(file: SuiteFile) -> SuiteFile:
+    """Return a suite file with the problems of the images of its cases."""
+    if file.suite is None or not any(case.images for case in file.suite.cases):
+        return file
+    from workbench.suite.case_images import image_findings  # on use: few suites have images
+
+    found = with_findings(file, image_findings(file.suite, file.path.parent))
+    if found is file:
+        return file
+    return replace(found, suite=None)
 
 
 def parse_suite(text: str, path: Path) -> SuiteFile:

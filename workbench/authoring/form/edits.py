@@ -137,6 +137,7 @@ _ITEMS = {
     "aggregates": "the aggregate",
     "variants": "the variant",
     "changes": "the change of",
+    "images": "the image",
     "setup": "the call of setup",
     "state": "the state that is asked of",
 }

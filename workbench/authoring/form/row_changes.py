@@ -383,6 +383,14 @@ def _own_call(source: FormSource, place: Place) -> Adding:
     return Adding("which tool?", make, lambda typed: complete("tool", typed, tools=source.tools))
 
 
+def _image(source: FormSource, place: Place) -> Adding:
+    def make(answer: str) -> Edit:
+        item: Table = {"file": _name(answer)}
+        return Edit(with_item(source.table, place, item), place, f"the image {item['file']} added")
+
+    return Adding("which file, from the suite's folder?", make)
+
+
 def _past_call(source: FormSource, place: Place) -> Adding:
     def make(answer: str) -> Edit:
         tool = _tool(source, answer)
@@ -503,6 +511,7 @@ _LISTS: dict[str, Callable[[FormSource, Place], Adding | str]] = {
     "tool_calls": _past_call,
     "results": _result,
     "changes": _change,
+    "images": _image,
     "setup": _own_call,
     "state": _own_call,
     **dict.fromkeys(_NAMED, _named_item),

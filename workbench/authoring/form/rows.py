@@ -43,6 +43,7 @@ from workbench.suite.model import (
     REPEAT_RULES,
     Aggregate,
     Case,
+    CaseImage,
     ComparedBy,
     Gate,
     GatePer,
@@ -210,6 +211,7 @@ def rows_of_case(source: FormSource) -> Iterator[FormRow]:
     """Yield all rows of a case, rarely used ones included."""
     table = source.table
     yield from _head(source)
+    yield from section(source, "images", _image_rows, rare=True)
     yield from messages_section(source)
     if source.is_chain:
         yield from _steps(source)
@@ -244,6 +246,12 @@ def _head(source: FormSource) -> Iterator[FormRow]:
     if not source.is_chain or "user" in table:
         yield field_row(table, (), Field("user", "lines", "what is asked?", empty_stays=True))
     yield field_row(table, (), Field("system", "lines", _of_suite(header, "system", "none"), empty_stays=True))
+
+
+def _image_rows(source: FormSource, place: Place, image: Table) -> Iterator[FormRow]:
+    file = field_row(image, place, Field("file", "text", "which file?"))
+    yield FormRow("item", place, 1, str(int(place[-1]) + 1), file.cells)
+    yield from unknown_rows(image, place, 1 + DETAIL, tuple(CaseImage.model_fields))
 
 
 def _of_suite(header: Table, key: str, default: str) -> str:
