@@ -152,8 +152,8 @@ class PastHold:
 def past_holds(events: Sequence[Event]) -> tuple[PastHold, ...]:
     """Return the places where a run was held, the present hold included.
 
-    Waiting for a permission is not a hold: nothing can be changed then. Nor is a server that asks, which cannot be
-    brought back to its question."""
+    Waiting for a permission is not a hold: nothing can be changed then. Neither is the question of a server, to which
+    the server cannot be brought back."""
     holds = []
     for index, each in enumerate(events):
         if isinstance(each.payload, Paused) and each.payload.at not in ("permission", "question"):

@@ -42,7 +42,7 @@ async def answer_nothing(question: Question) -> Reply:
 
 
 class CallTime:
-    """The time limit of one call, which counts anew with each sign of life; time in which a reply is awaited is free.
+    """The time limit of one call, which counts anew with each sign of life, and not while a reply is awaited.
 
     Enter it around the call; it raises TimeoutError. `call_s` and `most_s`, the limit of all, are seconds."""
 
@@ -158,7 +158,7 @@ class ClientRequests:
 
         async def built(exit_stack: AsyncExitStack[bool | None]) -> ClientSession:
             session = await build(exit_stack)
-            # The SDK declares what it has callbacks for. Ours also name what was asked undeclared.
+            # The SDK declares everything that it has callbacks for, but some of ours only name undeclared requests.
             of_callbacks = session._build_capabilities
 
             def declared(version: str) -> ClientCapabilities:

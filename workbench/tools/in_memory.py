@@ -169,8 +169,8 @@ class ModuleConnection:
         task = asyncio.current_task()
         assert task is not None
         self._serving = _Serving(asyncio.get_running_loop(), task, to_server)
-        # A caller that gives up sets `_closing` and then cancels `_serving`. Set before this check, one of both stops
-        # the server in any order of the two threads.
+        # A caller that gives up sets `_closing` and then cancels `_serving`. `_serving` is set before this check, so
+        # one of both stops the server, whichever thread is faster.
         if self._closing:
             return
         self._loop.call_soon_threadsafe(_resolve, ready)
@@ -229,7 +229,7 @@ def _resolve(future: asyncio.Future[None]) -> None:
 def _server_in(module: str, name: str, functions: PythonFunctions) -> Server[Any]:
     """Load a module and return the server object of a name in it.
 
-    Raises PythonReferenceError if there is no such object, or it is no MCP server."""
+    Raises PythonReferenceError if there is no such object, or it is not an MCP server."""
     from mcp.server import Server
     from mcp.server.mcpserver import MCPServer
 

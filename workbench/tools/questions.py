@@ -32,7 +32,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The reply to a request of a server; with `problem`, an answer applies that cannot be sent, for this reason."""
+    """The reply to a request of a server; `problem` is the reason if the answer that applies cannot be sent."""
 
     action: ReplyAction
     source: ReplySource
@@ -42,7 +42,7 @@ class Reply:
 
 
 UNANSWERED = Reply("decline", "nobody")
-"""The reply to a request that no answer is for."""
+"""The reply to a request to which no answer applies."""
 
 
 class AskRun(Protocol):
