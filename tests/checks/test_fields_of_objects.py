@@ -130,7 +130,7 @@ user = "Find it."
         ("{ has_fields = { a = 1 }, only_fields = 3 }", "v.only_fields: must be true or false, not the number 3"),
         (
             "{ has_fields = { a = 1 }, only_field = true }",
-            "v: `only_field` is no option of `has_fields`, so the whole table is compared as a value",
+            "v: `only_field` is not an option of `has_fields`, so the whole table is compared as a value",
         ),
         ("{ has_fields = {} }", "v.has_fields: without a field, every object passes"),
         ("{ has_fields = true }", ""),

@@ -95,7 +95,7 @@ def test_only_drafts_that_hold_are_written_and_each_other_one_is_accounted_for(p
         '  add: “Take 3 from 9.” there is no tool "ad": did you mean `add`?',
         "  add: “Say 'add 1 and 1' ␛[31mback to me.” the schema of echo refuses \"text\"",
         "  add: “Add 1 and $OPENAI_API_KEY.” it holds a secret",
-        "  add: “Which is bigger, 3 or 4?” it is said to be a near miss of add, but expects that tool",
+        "  add: “Which is bigger, 3 or 4?” it was drafted as a near miss of add, but expects that tool",
         "  add: not an object",
         "running 4 drafts, 3 times each",
         "dropped 1 draft:",

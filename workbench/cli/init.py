@@ -209,7 +209,7 @@ def _with_server(options: StartOptions) -> StartOptions:
             "with the options of init before the command"
         )
     if first.endswith(".toml"):
-        raise RefusedError(f"{one_line(first)} is no server: give the suite to write with -o {one_line(first)}")
+        raise RefusedError(f"{one_line(first)} is not a server: give the suite to write with -o {one_line(first)}")
     if len(options.words) == 1:
         if re.match(r"https?:", first):
             return replace(options, url=first, words=())

@@ -31,7 +31,7 @@ MAX_SAID_LINES = 8
 """The most secrets that a refusal names, which visitors would read."""
 
 _WITHOUT_TLS = (
-    "Nothing encrypts what goes to other machines: whoever is in between reads all that is shown and typed, and can "
+    "Nothing encrypts what goes to other machines: anyone in between can read all that is shown and typed, and can "
     "use the address too. A tunnel needs none of this: 'ssh -L {port}:127.0.0.1:{port} HOST'"
 )
 
@@ -111,7 +111,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
         what = "Showing, read-only, what is here" if settings.read_only else "Serving Workbench"
         write(f"{what} at\n\n    {address}/?token={settings.gate.token}\n\n")
-        write("Whoever knows this address can use it. Ctrl+C ends the server and the apps of its visitors.\n")
+        write("Anyone with this address can use it. Ctrl+C ends the server and the apps of its visitors.\n")
         if not _only_here(arguments):
             warn(_WITHOUT_TLS.format(port=arguments.port or urlsplit(address).port or PORT))
 

@@ -287,7 +287,7 @@ def _verdict_in(answer: Round, mark: str, written: _WrittenArguments, scale: Sca
         except ValueError as error:
             sent = text or call.raw or json_text(call.arguments)
             raise _NoVerdictError(f"it called `verdict` with {_quoted(sent) or 'nothing'}: {error}") from None
-    # A model may repeat its call. Equal verdicts are one; contradicting ones are none.
+    # A model may repeat its call. Equal verdicts count as one; contradicting ones do not count.
     if len({finding for finding, _ in verdicts}) > 1:
         times = f"it called `verdict` {len(verdicts)} times"
         raise _NoVerdictError(f"{times}, and not always with the same `{_finding_key(scale)}`")

@@ -522,14 +522,14 @@ def _checked_tool(tool: object, arguments: Mapping[str, JsonValue], tools: Mappi
 def _unlike_its_kind(kind: object, about: str, tool: object) -> str | None:
     """Return how a draft contradicts its own `kind`; a draft without a kind may be of any."""
     if kind == "needs" and tool != about:
-        return f"it is said to need {about}, but expects {tool or 'no tool'}"
+        return f"it was drafted to need {about}, but expects {tool or 'no tool'}"
     if kind == "near" and (tool is None or tool == about):
         expected = "no tool"
         if tool:
             expected = "that tool"
-        return f"it is said to be a near miss of {about}, but expects {expected}"
+        return f"it was drafted as a near miss of {about}, but expects {expected}"
     if kind == "none" and tool is not None:
-        return f"it is said to need no tool, but expects {tool}"
+        return f"it was drafted to need no tool, but expects {tool}"
     return None
 
 

@@ -156,7 +156,7 @@ def _line(expected_call: int | None, call: int | None, judged: Decision, outcome
 def _steps(case: Case, trajectory: Trajectory, context: CheckContext) -> Iterator[CallPairing]:
     """Yield the decisions of a chain: each step is compared with the first call of its round.
 
-    As published, a step has two parts, the tool and the arguments; whether to call is none of them.
+    As published, a step has two parts, the tool and the arguments; whether to call is not one of them.
     """
     expected_calls = 0
     for step, reached in zip(case.steps, rounds_of_steps(case, trajectory), strict=True):

@@ -347,7 +347,7 @@ class _Reader:
 def _objects(arguments: object) -> Iterator[dict[str, JsonValue]]:
     """Yield the objects that written arguments may mean.
 
-    Pairs of tags have two readings: every value as text, and every value as JSON where it is some.
+    Pairs of tags have two readings: every value as text, and every value as JSON where it is JSON.
     """
     if isinstance(arguments, dict):
         yield arguments

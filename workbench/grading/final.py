@@ -64,7 +64,7 @@ class Readers:
 
 
 def changing_calls(final: FinalTable, trajectory: Trajectory) -> list[int]:
-    """Return the indices of the calls that changed something: those that succeeded, of tools that are no readers."""
+    """Return the indices of the calls that changed something: those that succeeded, of tools that are not readers."""
     readers, found = Readers(final.readers, trajectory.offered), []
     for index, record in enumerate(trajectory.calls):
         result = record.result

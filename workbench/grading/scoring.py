@@ -69,7 +69,7 @@ def resolve_weights(weights: Sequence[Weight | None]) -> list[float]:
     return [weight / total for weight in raw]
 
 
-NO_OBJECT = "the arguments are no JSON object"
+NO_OBJECT = "the arguments are not a JSON object"
 """The outcome of a call with broken arguments, which meets no expectation."""
 
 ROUNDING_SLACK = 1e-9

@@ -241,7 +241,7 @@ def own_folder(folder: Path) -> Path:
     """Return a folder that only its owner can open, making it if necessary.
 
     Raises OSError if the path is not a folder, belongs to another user, or could be replaced by another user."""
-    # Whoever can write to the socket can stop the batch, and a replaced socket could pose as it.
+    # Anyone who can write to the socket can stop the batch, and a replaced socket could pose as it.
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = folder.lstat()

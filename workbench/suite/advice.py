@@ -293,7 +293,7 @@ def _check_advice(check: Check, place: Place) -> Iterator[Finding]:
         yield from _type_advice(check.bare_value, place)
         if (mixed := mixed_check(check.bare_value)) is not None:
             name, others = mixed
-            verb = "is no option" if len(others) == 1 else "are no options"
+            verb = "is not an option" if len(others) == 1 else "are not options"
             message = f"{code(others)} {verb} of `{name}`, so the whole table is compared as a value"
             yield warning(place, message, did_you_mean(others[0], CHECK_CLASSES[name].options))
     for key, message, hint in check.advice():

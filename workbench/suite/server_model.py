@@ -62,7 +62,7 @@ class Server(Frozen):
 
     @property
     def takes_turns(self) -> bool:
-        """Whether its calls are made one after another: nothing else tells which call a request of it belongs to."""
+        """Whether its calls are made one after another: nothing else tells to which call a request of it belongs."""
         return "elicitation" in self.answers or "sampling" in self.answers
 
 

@@ -311,7 +311,7 @@ class Trajectory:
     @property
     def final_answer(self) -> str:
         """The text of the answer that ended the run; empty if the run ended in another way."""
-        # An answer with calls, or one that was cut off or refused, is none, even as the last one of a chain.
+        # An answer with calls, or one that was cut off or refused, does not count, even as the last one of a chain.
         if self.finish is None or self.finish.reason not in ("answered", "steps done") or not self.rounds:
             return ""
         last = self.rounds[-1]
@@ -589,7 +589,7 @@ class TrajectoryFold:
             case ServerAsked(call_id=call_id) if call_id in self._calls:
                 return 0.0
             case ServerAsked() | OwnCallAnswered():
-                # The suite's own calls are no part of the agent's work.
+                # The suite's own calls are not part of the agent's work.
                 inside_ms = 0.0
             case ResultReceived(source="provider"):
                 return 0.0  # it arrives within an answer

@@ -401,7 +401,7 @@ def read_range(text: str) -> list[int | float]:
     match = _RANGE.fullmatch(text.strip())
     found = _toml(text.strip())
     ends: list[str] = []
-    # An empty end, as in `5..`, is no number in TOML, so the text is taken apart first.
+    # An empty end, as in `5..`, is not a number in TOML, so the text is taken apart first.
     if match is not None:
         ends = [match[1], match[2]]
     elif found is not None and isinstance(found[0], list):  # as TOML writes a range

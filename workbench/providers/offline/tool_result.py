@@ -28,7 +28,7 @@ class ToolResult:
 
     @cached_property
     def data(self) -> JsonValue:
-        """The content parsed as JSON, or the text if it is none."""
+        """The content parsed as JSON, or the text if it is not JSON."""
         if len(self.content) > _MAX_PARSED:
             return self.content
         try:

@@ -93,7 +93,7 @@ def unwrapped(text: str) -> Repaired | None:
 
 
 def json_object(text: str) -> dict[str, Any] | None:
-    """Return the JSON object that a text consists of; `None` if it is none."""
+    """Return the JSON object that a text consists of; `None` for any other text."""
     value = _parsed(text)
     if isinstance(value, dict):
         return value

@@ -405,7 +405,7 @@ def _call(call: CallRecord, pairings: Sequence[CallPairing | None], expected: Ex
     parts: list[Node] = [*_by_grade([[_judged(call, pairing, expected)] for pairing in pairings])]
     if call.call.problem is not None:
         parts += [
-            el("p", f"{Status.FAILED.sign} the arguments are no JSON object: {call.call.problem}", class_="failed"),
+            el("p", f"{Status.FAILED.sign} the arguments are not a JSON object: {call.call.problem}", class_="failed"),
             long_text(call.call.raw or ""),
         ]
     if call.edited is not None:

@@ -38,7 +38,7 @@ def _of_model(report: MutationReport, model: str, *, with_suite: bool) -> Iterat
         yield Paragraph(line_of(share))
     lines = [_survivor_line(result, with_suite=with_suite) for result in survivors]
     for result in mine:
-        # After an error nobody knows whether the case would have noticed the mutant: it is no survivor.
+        # After an error nobody knows whether the case would have noticed the mutant: it is not a survivor.
         if result.unclear:
             lines.append(_error_line(result, with_suite=with_suite))
     if lines:

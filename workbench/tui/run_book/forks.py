@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def root_of(run: RunRecord) -> RunRecord:
-    """Return the run from which a fork descends, through any number of forks; the run itself if it is no fork."""
+    """Return the run from which a fork descends, through any number of forks; the run itself if it is not a fork."""
     while run.origin is not None:
         run = run.origin
     return run

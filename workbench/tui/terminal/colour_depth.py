@@ -16,7 +16,7 @@ LEVELS = (7.0, 4.5, 3.0)
 
 _CUBE = (0, 95, 135, 175, 215, 255)
 _HUE_WEIGHT = 5.0
-"""The weight of a difference in hue against one in lightness: a grey is no substitute for a colour."""
+"""The weight of a difference in hue against one in lightness: a grey cannot stand in for a colour."""
 
 
 def _fixed_colours() -> Iterator[tuple[str, int]]:

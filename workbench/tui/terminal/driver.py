@@ -276,7 +276,7 @@ class TerminalInput:
     def _typed(self, text: str) -> Sequence[Arrived]:
         text = _NO_INPUT.sub("", text)
         is_text = _NOT_PASTED.search(text) is None
-        # A key that is held down repeats one or two characters, so it is no paste, however many arrive.
+        # A key that is held down repeats one or two characters, so it is not a paste, however many arrive.
         self._is_burst = is_text and (self._is_burst or (len(text) >= BURST and len(set(text)) > 2))
         if not text:
             return ()

@@ -335,7 +335,7 @@ def form_source(
 
 
 def case_of_problem(problem: Problem | None) -> int:
-    """Return the index of the case that has a problem, `HEAD` if it is no problem of a case."""
+    """Return the index of the case that has a problem, `HEAD` if it is not a problem of a case."""
     if problem is None:
         return HEAD
     match = _CASE.match(problem.where)
