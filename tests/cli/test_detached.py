@@ -150,7 +150,7 @@ def test_a_batch_is_listed_stopped_resumed_and_killed(program: Program) -> None:
         os.kill(known.pid, signal.SIGKILL)
         _, complaints = viewer.communicate()
         assert viewer.wait() == 3
-        assert "the process of batch #1 ended without a word" in complaints
+        assert "the process of batch #1 ended without a message" in complaints
         assert f"{go_on}\n" in complaints
         assert "no batch runs" in program.run("batches").stdout
         assert not Path(known.socket).exists()

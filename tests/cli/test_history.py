@@ -225,7 +225,7 @@ def test_what_cannot_be_graded_again_is_said(program: Program) -> None:
     done = program.run("history", "regrade", "1", "--format", "json")
     assert done.returncode == 0
     assert "1 run of cases that no longer exist in the suite keep their grades: paris" in done.stderr
-    assert "nowhere: its question has changed" in done.stderr
+    assert "nowhere: its request has changed" in done.stderr
     (run,) = json.loads(done.stdout)["batches"][0]["runs"]
     assert (run["case_id"], run["moved"], run["asked_otherwise"]) == ("nowhere", True, True)
 

@@ -136,8 +136,8 @@ def test_shards_that_were_cut_differently_say_so(program: Program) -> None:
     assert merged.stderr == (
         "batch 1: merged from 2 shards, plan monday; 4 of 6 runs, 4 of them new\n"
         "2 runs missing: 'workbench run --resume 1' makes them\n"
-        "the runs were not shared out alike, 1 to several shards and 2 to none: all shards need the same N in --shard "
-        "I/N, and with --shard-by cost the same history\n"
+        "the shards divided the runs differently, 1 went to several shards and 2 to none: all shards need "
+        "the same N in --shard I/N, and with --shard-by cost the same history\n"
     )
 
 

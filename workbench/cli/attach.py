@@ -339,7 +339,7 @@ def report_of_stored(batch: Found, program: Program, output: Output) -> int:
             said, code = list(known.said), known.exit_code
             if code is None:
                 said.append(
-                    f"the process of batch {called(stored)} ended without a word, killed or with the machine: "
+                    f"the process of batch {called(stored)} ended without a message, as if killed or shut down: "
                     f"{counted_of(stored.planned - stored.missing, stored.planned, 'run')} are in the history"
                 )
         if stored.missing:

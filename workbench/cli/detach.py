@@ -104,7 +104,7 @@ def detached(job: Job, *, trust: bool, frozen: bool = False) -> int:
     option = history_option(plan.history)
     write(
         f"batch {answer.batch} runs without this terminal: {counted(len(plan.runs), 'run')}, process {answer.pid}\n"
-        f"  to look on: workbench attach {answer.batch}{option}\n"
+        f"  to watch it: workbench attach {answer.batch}{option}\n"
         f"  to stop it: workbench batches --stop {answer.batch}{option}\n"
     )
     return OK

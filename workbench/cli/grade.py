@@ -76,7 +76,7 @@ def execute(arguments: argparse.Namespace) -> int:
         warn("name recordings to grade, or a file of calls: workbench grade --suite FILE --calls FILE")
         return USAGE
     if arguments.calls and arguments.suite is None:
-        warn("--calls needs --suite FILE, the suite whose cases the calls are of")
+        warn("--calls needs --suite FILE, the suite with the cases that the calls belong to")
         return USAGE
     output = output_of(arguments, "grade")
     if output is None or not output.can_write():

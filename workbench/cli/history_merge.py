@@ -191,7 +191,7 @@ def _lines(batch: BatchRow, merged: Merged, option: str) -> Iterator[str]:
         yield from merged.unfinished
         if merged.of_none:
             yield (
-                f"the runs were not shared out alike, {count_text(merged.of_several)} to several shards and "
+                f"the shards divided the runs differently, {count_text(merged.of_several)} went to several shards and "
                 f"{count_text(merged.of_none)} to none: all shards need the same N in --shard I/N, and with "
                 "--shard-by cost the same history"
             )

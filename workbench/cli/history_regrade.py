@@ -149,8 +149,8 @@ def _left_out(plan: RegradingPlan, suite: SuiteFile | None) -> Iterator[str]:
         yield f"{cases} in {where} keep their grades: {', '.join(gone)}"
     if others := dict.fromkeys(run.row.case_id for run in plan.runs if run.asked_otherwise):
         yield (
-            f"{', '.join(others)}: its question has changed since it ran; the old runs are graded by what "
-            "the new question expects"
+            f"{', '.join(others)}: its request has changed since it ran; the old runs are graded by the "
+            "expectations for the new request"
         )
 
 

@@ -92,7 +92,7 @@ def mutate(options: RunOptions, asked: MutationOptions, *, form: str, quiet: boo
     if not report.results:
         for title, why in report.left_out.items():
             warn(f"{title}: {why}", program.secrets)
-        warn("nothing was mutated: no case that passes offers a tool that is meant")
+        warn("nothing was mutated: no case that passes offers a tool to mutate")
         if any(result.status == Status.ERROR for result in first):
             return INFRASTRUCTURE
         return USAGE

@@ -83,13 +83,13 @@ def _differences(file: SuiteFile, program: Program, approval: Approval) -> Itera
     # The servers of this suite must not be started, so there is nothing to compare.
     if approval.grant(file.path) is None:
         if file.suite.servers:
-            yield f"{file.path}: its tools are not held against their pins, because it is not trusted"
+            yield f"{file.path}: its tools are not compared with their pins, because it is not trusted"
         return
     for source in _listed(file, program, approval).sources:
         if source.server is None:
             continue
         if source.error is not None:
-            yield f"{file.path}: the tools of {source.server!r} are not held against their pins: {source.error}"
+            yield f"{file.path}: the tools of {source.server!r} are not compared with their pins: {source.error}"
             continue
         instructions = program.secrets.redact(source.instructions)
         lines = [

@@ -109,7 +109,7 @@ def execute(arguments: argparse.Namespace) -> int:
     def ready(address: str) -> None:
         from workbench.cli.redaction import write
 
-        what = "Showing, read-only, what is here" if settings.read_only else "Serving Workbench"
+        what = "Serving Workbench, read-only," if settings.read_only else "Serving Workbench"
         write(f"{what} at\n\n    {address}/?token={settings.gate.token}\n\n")
         write("Anyone with this address can use it. Ctrl+C ends the server and the apps of its visitors.\n")
         if not _only_here(arguments):

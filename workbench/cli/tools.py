@@ -353,7 +353,7 @@ def _by_hand(options: ToolOptions) -> ByHand | None:
     """Return the call that the options ask for, if any; raises RefusedError or ValueError."""
     forms = {options.output.form, *(each.form for each in options.output.beside)}
     if not options.lint and forms & {"sarif", "codequality", "github"}:
-        raise RefusedError("SARIF, Code Quality and annotations are about what --lint finds: give it too")
+        raise RefusedError("SARIF, Code Quality and annotations are about what --lint finds: give --lint too")
     if options.pin and (options.call is not None or options.server is not None):
         raise RefusedError("--pin pins the tools of all servers of a suite: leave out --call and --server")
     if options.call is None and options.args is not None:

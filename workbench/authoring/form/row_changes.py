@@ -255,7 +255,7 @@ def ungrouped(source: FormSource, row: FormRow) -> Edit | str:
     """Take the call at a row out of its any-order group and put it after the group. A group of one call dissolves."""
     place = item_of(source, row.place)
     if place is None or place[0] != "ordered" or (len(place) < 4 and not is_group(source.table, place)):
-        return "this call is in no any-order group"
+        return "this call is not in an any-order group"
     group = place[:2]
     calls = items_at(source.table, (*group, "any_order"))
     # The cursor is on the group itself, all calls of which take its place.
