@@ -202,6 +202,8 @@ REFUSALS = [
     pytest.param(GONE, True, id="404 with an error of JSON-RPC"),
     pytest.param(page("<h1>Not Found</h1>", 404), True, id="404 of a gateway"),
     pytest.param(document(json_error(-32000, "Bad Request: No valid session ID provided", None), 400), True, id="400"),
+    pytest.param(document(json_error(-32000, "Bad Request: Server not initialized", None), 400), True, id="400 after"),
+    pytest.param(page("Gone", 410), True, id="410"),
     pytest.param(document(json_error(-32602, "the number is odd", 1), 400), False, id="400 about something else"),
     pytest.param(document(json_error(-32601, "Method not found", 1), 404), False, id="404 for an unknown method"),
 ]

@@ -409,11 +409,14 @@ class _Watched:
 
 async def _speaks_of_session(response: httpx2.Response) -> bool:
     """Return whether a server refuses a message because it does not know the session."""
-    # The protocol has the status 404 for that. Some servers answer with 400, and some use 404 for unknown methods.
-    if response.status_code not in (400, 404):
+    # The protocol has the status 404 for that, which some servers use for unknown methods. Others answer with 400 or
+    # 410, and those that know one session at a time say after a restart that nobody has initialized them.
+    if response.status_code not in (400, 404, 410):
         return False
     body = (await response.aread()).lower()
-    return b"session" in body or (response.status_code == 404 and _METHOD_NOT_FOUND not in body)
+    if b"session" in body or b"not initialized" in body:
+        return True
+    return response.status_code != 400 and _METHOD_NOT_FOUND not in body
 
 
 @functools.cache
