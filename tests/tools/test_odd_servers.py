@@ -88,8 +88,8 @@ async def test_a_server_that_stops_listening_is_down_after_the_next_call(open_se
     [
         ({"content": []}, ToolAnswer("")),
         ({"content": [{"type": "text", "text": ""}], "isError": True}, ToolAnswer("", is_error=True)),
-        ({"content": [{"type": "image", "data": "aGVsbG8=", "mimeType": "a/b"}]}, ToolAnswer("[image a/b, 5 bytes]")),
-        ({"content": [{"type": "image", "data": "\u0001junk", "mimeType": ""}]}, ToolAnswer("[image , 3 bytes]")),
+        ({"content": [{"type": "image", "data": "aGVsbG8=", "mimeType": "a/b"}]}, ToolAnswer("[a/b, 5 bytes]")),
+        ({"content": [{"type": "image", "data": "\u0001junk", "mimeType": ""}]}, ToolAnswer("[image, 3 bytes]")),
         ({"content": [{"type": "resource", "resource": {"uri": "file:///a", "text": "inside"}}]}, ToolAnswer("inside")),
         ({"content": [], "structuredContent": {"a": [1, None]}}, ToolAnswer('{"a":[1,null]}')),
         ({"content": [], "unknown": 1, "_meta": {"x": 1}}, ToolAnswer("")),

@@ -109,7 +109,7 @@ def _text_of(block: ContentBlock) -> str:
     if block.type == "text":
         return block.text
     if block.type == "image" or block.type == "audio":
-        return _placeholder(block.mime_type, block.data)
+        return _placeholder(block.mime_type or block.type, block.data)
     if block.type == "resource_link":
         link = f"[resource {block.name}: {block.uri}]"
         if block.description:
