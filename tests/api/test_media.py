@@ -18,6 +18,7 @@ from tests.pictures import in_base64, png, wav
 from tests.programs import begin, program_of
 from tests.providers.server import APIS, Answer, Api, Call, Server, base_url_of, document, said, serve
 from workbench.cli.main import main
+from workbench.config.secrets import Secrets
 from workbench.engine.events import RunDone
 from workbench.engine.fork import Fork, ForkPoint
 from workbench.engine.plan import plan_fork
@@ -376,3 +377,15 @@ def test_an_image_that_vanishes_before_the_run_ends_it_as_an_error() -> None:
     Path("pictures/door.png").unlink()
     report = workbench.evaluate(suite, model="offline")
     assert report.results[0].error == "the image pictures/door.png of the case 'Look' does not exist"
+
+
+def test_redaction_never_changes_an_image() -> None:
+    media = media_of(IMAGE, "photo-secret-12345.png")
+    assert media is not None
+    secrets = Secrets()
+    secrets.add_text("KEY", media.data[10:30])
+    secrets.add_text("HASH", media.sha256[10:30])
+    secrets.add_text("NAME", "secret-12345")
+    message = Message("user", f"{SHOWN}\n{media.data[10:30]}", media=(media,))
+    shown = secrets.redacted(message)
+    assert (shown.content, shown.media) == (f"{SHOWN}\n$KEY", (replace(media, file="photo-$NAME.png"),))

@@ -693,9 +693,11 @@ def _are_same(items: Any, others: Any) -> bool:
 
 @cache
 def _text_fields(kind: Any) -> tuple[str, ...] | None:
-    """Return the fields of a record that may hold texts from elsewhere, `None` for a type that is not a record."""
+    """Return the fields of a record that may hold texts from elsewhere, `None` for a type that is not a record.
+
+    Fields of data classes that are marked as `opaque` are not searched: a change would destroy their content."""
     if is_dataclass(kind):
-        names = [field.name for field in fields(kind) if field.init]
+        names = [field.name for field in fields(kind) if field.init and not field.metadata.get("opaque", False)]
     elif hasattr(kind, "_fields"):
         names = list(kind._fields)
     elif hasattr(kind, "model_fields"):

@@ -13,6 +13,9 @@ from workbench.dataclasses import dataclass
 from workbench.limits import MAX_MEDIA_BYTES
 from workbench.numerals import bytes_text
 
+_OPAQUE = {"opaque": True}
+"""Marks a field in which no secret is looked for: base64 and hashes may hold the letters of one by chance."""
+
 
 @dataclass(frozen=True, slots=True)
 class Media:
@@ -25,11 +28,11 @@ class Media:
 
     media_type: str
     size: int
-    sha256: str
+    sha256: str = field(metadata=_OPAQUE)
     width: int | None = field(default=None, metadata={"sparse": True})
     height: int | None = field(default=None, metadata={"sparse": True})
     file: str = field(default="", metadata={"sparse": True})
-    data: str = field(default="", metadata={"sparse": True})
+    data: str = field(default="", metadata={**_OPAQUE, "sparse": True})
 
     @property
     def is_image(self) -> bool:

@@ -205,6 +205,9 @@ id = "chain"
 name = "Multiply, then divide"
 stop_on_failure = true
 
+[[cases.images]]
+file = "pictures/sum.png"
+
 [[cases.setup]]
 tool = "set_lights"
 args = { room = "bedroom", brightness = 5 }

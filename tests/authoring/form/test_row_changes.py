@@ -54,6 +54,12 @@ def called(edit: Edit) -> list[Any]:
     ]
 
 
+def test_an_image_is_added_by_its_file() -> None:
+    edit = add(FORMS[2], ("images",), "pictures/product.png")
+    assert at(edit, "images") == [{"file": "pictures/sum.png"}, {"file": "pictures/product.png"}]
+    assert edit.summary == "the image pictures/product.png added"
+
+
 @pytest.mark.parametrize("index", FORMS)
 @pytest.mark.parametrize("change", CHANGES)
 def test_every_change_at_every_row_can_be_written_down_or_says_why_not(index: int | None, change: str) -> None:
