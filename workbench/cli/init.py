@@ -59,8 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "words",
         nargs="*",
         metavar=WORDS_OF_SERVER,
-        help="the server: its command (npx -y server --option), its address, or its Python file. Options of init stand "
-        "before it, since everything behind its first word belongs to it",
+        help="the server: its command (npx -y server --option), its address, or its Python file; options of init stand "
+        "before it",
     )
     source = parser.add_mutually_exclusive_group()
     source.add_argument(

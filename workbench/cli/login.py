@@ -59,8 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--port",
         type=_port,
         metavar="N",
-        help="the port of the local address to which the browser is sent; by default the same one each time, if it is "
-        "free",
+        help="the local port to which the browser is sent (default: the same each time, if it is free)",
     )
     parser.add_argument("--trust", action="store_true", help="let the suite start and reach what it names")
     add_exit_codes(
