@@ -117,7 +117,9 @@ def test_arguments_that_a_person_changed_and_those_that_are_no_object_differ_too
     assert by_hand.argument == "room"
     no_object = first_difference(run(asked(1, "", call("set_lights"))), run(asked(1, "", broken)))
     assert no_object is not None
-    assert no_object.sentence == 'round 1: calls set_lights with "{" (no JSON object) instead of an object of arguments'
+    assert (
+        no_object.sentence == 'round 1: calls set_lights with "{" (not a JSON object) instead of an object of arguments'
+    )
 
 
 def edited(record: CallRecord, content: str) -> CallRecord:

@@ -243,7 +243,7 @@ def _raw(call: ToolCall) -> str:
     if call.problem is None:
         return "an object of arguments"
     if call.raw:
-        return f"{_value(call.raw)} (no JSON object)"
+        return f"{_value(call.raw)} (not a JSON object)"
     return "broken arguments"
 
 

@@ -82,8 +82,8 @@ def judge_decision(
 ) -> Decision:
     """Grade one decision: whether to call, the tool's exact name, the arguments.
 
-    `expected` is `None` if no call is expected. `broken` arguments (no JSON object) earn nothing. Raises CheckError if
-    a check cannot be evaluated.
+    `expected` is `None` if no call is expected. `broken` arguments (not a JSON object) earn nothing. Raises CheckError
+    if a check cannot be evaluated.
     """
     # As published, the arguments are graded even if nothing was called: a refusal earns what empty arguments earn.
     if expected is None:

@@ -353,14 +353,14 @@ def _accuracy(grade: Grade, grading: Grading) -> Reading:
             "Each call is compared with the expected call in its place.",
             f"The right tool with equal arguments earns 1, the right tool alone {name_only}.",
             f"Another tool counts as wrong and takes {figure(fault)}; a call beyond the last expected one counts as "
-            "wrong twice. A missing call takes nothing, it earns nothing.",
+            "wrong twice. A missing call earns nothing and takes nothing.",
         )
     else:
         faults, fault = "extra", options.extra_penalty
         rules = (
             "A call counts as exact when an expected call has its tool and equal arguments, in any position.",
             f"A call that is left earns {name_only} when an expected call of its tool is open, and takes "
-            f"{figure(fault)} as an extra one otherwise. A missing call takes nothing, it earns nothing.",
+            f"{figure(fault)} as an extra one otherwise. A missing call earns nothing and takes nothing.",
             "An expected call without args is exact only for a call without arguments.",
         )
     names = Product(Amount(options.name_only), _number(grade, "name_only", "right name only"))
@@ -403,8 +403,8 @@ def _trajectory(grade: Grade, grading: Grading) -> Reading:
         shortcut,
         verdict,
         (
-            "Ordered expectations look for a call behind that of the one before; one that finds none leaves the place "
-            "where the next one looks.",
+            "Each ordered expectation looks for a call after the last one found; if it finds none, the next "
+            "expectation looks from the same place.",
             "An expectation is met when a call has the tool and all of its checks hold; arguments without a check are "
             "not looked at.",
             "Unordered expectations look at all calls. A prohibition is an expectation that is met when no call breaks "
@@ -450,7 +450,7 @@ def _dimensions(grade: Grade, grading: Grading) -> Reading:
     recall = "Recall: the share of the expected calls that were made."
     compared = "A tool that is expected N times is compared with its first N calls."
     if published:
-        recall += " Every call of an expected tool counts, so that it may be above 1."
+        recall += " Every call of an expected tool counts, so that recall may be above 1."
         compared = "All expected calls of a tool are compared with its first call."
     verdict = "The pass mark is not used" if shortcut else _pass_mark(grade)
     return Reading(

@@ -223,7 +223,7 @@ def _scatter(measure: Measure, found: tuple[tuple[Point, ...], tuple[str, ...]],
     drawing = _figure(title, hint, _SIZE, label, drawn)
     if not left_out:
         return drawing
-    note = f"Not shown, for their {measure.title} or score is unknown: {', '.join(left_out)}"
+    note = f"Not shown, because their {measure.title} or score is unknown: {', '.join(left_out)}"
     return drawing._replace(children=(*drawing.children, el("p", note, class_="quiet")))
 
 

@@ -151,7 +151,7 @@ class Capturer:
             if result is None:
                 continue
             if not same_question(run.planned, now, case):
-                others.append(left_out(result, "the case asks something else since"))
+                others.append(left_out(result, "the case has changed its request since"))
             elif (why := _why_not(result)) is not None:
                 others.append(left_out(result, why))
             else:
