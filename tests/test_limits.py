@@ -15,7 +15,7 @@ NAMES = [name for name in vars(limits) if name.startswith("MAX_")]
 UNITS = {
     *("BYTES", "CHARS", "SECONDS", "MILLISECONDS", "LEVELS", "PAGES", "LINES", "COLUMNS", "ROWS", "COORDINATE"),
     *("REPEATS", "WORKERS", "RUNS", "VIEWERS", "CALLS", "PARTS", "ARGUMENTS", "VALUES", "TOOLS", "TOKENS", "CASES"),
-    *("LOOKS", "ITEMS", "PARAMETERS", "FILES", "DRAFTS", "PAUSES", "STARTS"),
+    *("LOOKS", "ITEMS", "PARAMETERS", "FILES", "DRAFTS", "PAUSES", "STARTS", "QUESTIONS"),
 }
 
 BESIDE_THEIR_CODE = {

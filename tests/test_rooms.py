@@ -97,7 +97,9 @@ MOST_MODULES = {
     "tui.history.timeline": 40,
     "tui.tools.log_screen": 30,
 }
-"""How many of our modules one of them may load, itself among them, packages aside."""
+"""How many of our modules one of them may load, itself among them, packages aside.
+
+A grader needs the records of a run (with their media), the models of a suite (with their servers) and every check."""
 
 
 def test_a_module_loads_little_besides_itself() -> None:

@@ -39,7 +39,7 @@ class Expectations:
 
     `calls` are in the order of `Case.expected_calls()`, `disallowed` in that of `Case.disallowed`. `no_calls` is
     whether the case expects no calls at all. `others` describes the calls besides the expected ones that fail a run,
-    `answer` the checks of the final answer and `final` what must be true after the run, one line each."""
+    `answer` the checks of the final answer and `final` the conditions after the run, one line each."""
 
     calls: tuple[Expectation, ...] = ()
     disallowed: tuple[Expectation, ...] = ()
@@ -75,7 +75,7 @@ def expectations_of(case: Case, grading: Grading) -> Expectations:
 
 
 def final_lines(case: Case) -> Iterator[str]:
-    """Yield what `final` of a case demands, one line for each change and each state."""
+    """Yield the demands of `final` of a case, one line for each change and each state."""
     if case.final is None:
         return
     if case.final.changes == ():

@@ -194,7 +194,7 @@ class ModelSpec:
     def endpoint(self) -> str:
         """The identity of the endpoint: its address, with the query and the headers as they are written.
 
-        Models behind one gateway may differ only in a header that chooses what answers."""
+        Models behind one gateway may differ only in a header that chooses among them."""
         identity = self.base_url
         for settings in (self.query, {name.lower(): value for name, value in self.headers.items()}):
             if settings:

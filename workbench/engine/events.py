@@ -68,7 +68,7 @@ class StartUp:
 
     @property
     def words(self) -> str:
-        """What happens now: `starting server weather`."""
+        """The current step: `starting server weather`."""
         doing = "starting"
         if self.downloads:
             doing = "downloading"
@@ -215,7 +215,7 @@ class StartUps:
     def watch(self, what: str, *, downloads: bool = False) -> Iterator[Callable[[], None]]:
         """Report the start-up of `what`, such as "server weather", around its body.
 
-        The body calls what is yielded when the download is over, if it `downloads`."""
+        The body calls the yielded function when the download is over, if it `downloads`."""
         # Start-ups overlap, so each has a number by which its end is found.
         number, began = next(self._numbers), self._clock()
         self._listener(StartUp(number, what, downloads=downloads))

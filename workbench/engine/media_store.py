@@ -59,7 +59,7 @@ class MediaStore:
         return replace(answer, content=content, media=tuple(media))
 
     def filled(self, messages: tuple[Message, ...], model: Model) -> tuple[Message, ...]:
-        """Return messages with the content of what a model takes, and without the images and sounds that it does not.
+        """Return messages with the content of images and sounds that a model takes, and without the others.
 
         Raises MediaLostError."""
         return tuple([self._filled(message, model) for message in messages])

@@ -402,9 +402,10 @@ class ServersToAsk:
 
 def _with_login(server: Table, logins: Path) -> Table:
     """Return a server with `auth` if the user has logged in to its address."""
-    url, headers = server.get("url"), server.get("headers") or {}
-    sent = {name.lower() for name in headers} if isinstance(headers, Mapping) else set()
-    if not isinstance(url, str) or "authorization" in sent or not has_login(logins, url):
+    url, headers = server.get("url"), server.get("headers")
+    if not isinstance(url, str) or not has_login(logins, url):
+        return server
+    if isinstance(headers, Mapping) and any(name.lower() == "authorization" for name in headers):
         return server
     return {**server, "auth": "oauth"}
 

@@ -236,7 +236,7 @@ class Tool(Frozen):
 class ProviderTool(Frozen):
     """A tool that providers of models run themselves, such as a search of the web.
 
-    `chat`, `messages` and `responses` are what a request to that API offers, sent as written. A model behind another
+    `chat`, `messages` and `responses` are its forms in requests to these APIs, sent as written. A model behind another
     API is not offered the tool. Without any of them, endpoints offer it by themselves."""
 
     name: NonEmpty
@@ -246,7 +246,7 @@ class ProviderTool(Frozen):
 
     @property
     def forms(self) -> dict[str, JsonValue]:
-        """What a request offers, by the name of the API."""
+        """The forms in requests, by the name of the API."""
         return {name: form for name in API_NAMES if (form := getattr(self, name)) is not None}
 
 
@@ -384,7 +384,7 @@ class FinalState(Frozen):
 
 
 class FinalTable(Frozen):
-    """What must be true when a run has ended: the changes that it made, and the state that tools report.
+    """The conditions at the end of a run: the changes that it made, and the state that tools report.
 
     `changes` are exactly the calls that succeeded, of tools that are neither read-only nor match a pattern in
     `readers`; empty ones mean that there was none."""

@@ -99,7 +99,7 @@ class Answer(Frozen):
 
     @property
     def when(self) -> Checks:
-        """The condition, by the name of what it checks."""
+        """The condition, by the name of the checked text."""
         if self.message is None:
             return {}
         return {"message": self.message}

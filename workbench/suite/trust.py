@@ -75,7 +75,7 @@ class Address:
         return " ".join(words) + self._login_text()
 
     def _login_text(self) -> str:
-        """Return what is sent for a login, and to which authorization server; "" without a login."""
+        """Return a login in words, with the authorization server; "" without a login."""
         keys = {key: shlex.quote(value) for key, value in self.auth}
         if not keys:
             return ""
@@ -187,7 +187,7 @@ class SuiteNeeds:
     (`workbench.tools.python_code`). `passed` are the variables of the shell that its commands get without naming them
     (`workbench.config.passed_variables`). `calls` are those of `setup` and `final`, if a server may answer them.
     `provider_tools` are tools that the providers of models would run. `roots` are folders that servers are told, and
-    `answers` are replies to what servers ask."""
+    `answers` are replies to requests of servers."""
 
     folder: Path
     commands: tuple[Command, ...] = ()
@@ -368,7 +368,7 @@ def _answers(suite: Suite) -> Iterator[str]:
 
 
 def provider_tool_need(tool: ProviderTool) -> str:
-    """Return one line, unique to this tool of providers: its name, and what requests to each API offer."""
+    """Return one line, unique to this tool of providers: its name, and its form in requests to each API."""
     return f"{shlex.quote(tool.name)} {json.dumps(tool.forms, ensure_ascii=False, sort_keys=True)}"
 
 

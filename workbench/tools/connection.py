@@ -162,7 +162,7 @@ class Connection(Protocol):
 
     @property
     def is_direct(self) -> bool:
-        """Whether the server itself reads what is sent, and not a program that passes it on."""
+        """Whether the server itself reads the messages, and not a program that passes them on."""
 
     @property
     def expired(self) -> bool:
@@ -179,7 +179,7 @@ class Connection(Protocol):
         """Return the reason why the server listed no tools; `error` ended the attempt."""
 
     def advice(self) -> str:
-        """Return a sentence on what a server that did not start may lack, or ""."""
+        """Return a sentence with advice on a server that did not start, or ""."""
 
     def hint(self) -> str:
         """Return a hint on why a server does not answer, as the end of a sentence, or ""."""

@@ -48,7 +48,7 @@ class FreshServers:
         self._told = False
 
     def tell_once(self) -> bool:
-        """Return whether the caller is the first of the batch to ask: it alone reports what is about all servers."""
+        """Return whether the caller is the first of the batch to ask: it alone reports notices about all servers."""
         told, self._told = self._told, True
         return not told
 

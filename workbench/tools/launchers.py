@@ -55,7 +55,7 @@ def rolls_back(command: Sequence[str]) -> bool:
 
 
 def forwards(command: Sequence[str]) -> bool:
-    """Return whether a command reads what is meant for the server, and passes it on later."""
+    """Return whether a command reads messages for the server, and passes them on later."""
     return program_name(_unwrapped(command)[0]) in _FORWARDING
 
 

@@ -93,7 +93,7 @@ def has_login(folder: Path, url: str) -> bool:
 
 
 class StoredLogin(BaseModel):
-    """The tokens of a login, and what their renewal needs, as the MCP SDK writes it.
+    """The tokens of a login, and the data for their renewal, as the MCP SDK writes them.
 
     `expires_at` is the time of the system clock at which the access token ends, in seconds."""
 

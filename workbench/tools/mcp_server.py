@@ -132,7 +132,7 @@ class McpServer:
         return self._session.instructions
 
     def adopt(self) -> None:
-        """Begin a batch: offer what the server has now, and forget earlier deaths."""
+        """Begin a batch: offer the tools that the server has now, and forget earlier deaths."""
         self._tools, self._instructions = self._session.listed, self._session.instructions
         self._lists_others = None
         self._restarts = 0
@@ -163,7 +163,7 @@ class McpServer:
         return self._renewal
 
     def take_news(self) -> list[News]:
-        """Return what the next run reports: starts that none has reported yet, and whether it lists other tools."""
+        """Return news for the next run: starts that none has reported yet, and whether the server lists other tools."""
         news, self._news = self._news, []
         if self._lists_others is not None:
             news.append(News(self._lists_others))

@@ -393,7 +393,7 @@ class ServerPool:
         return _Listed(listing.tools, listing.instructions, None, (notice,), outputs)
 
     def _begin_fresh(self, suite_file: Path, definition: Server, grant: Grant, first: bool) -> Starting:
-        """Begin to start a server for one run; the first one of a batch tells what all of them list."""
+        """Begin to start a server for one run; the first one of a batch tells the tools of all of them."""
         return self._begin(suite_file, definition, grant, quiet=not first)
 
     def _begin(self, suite_file: Path, definition: Server, grant: Grant, *, quiet: bool = False) -> Starting:
@@ -488,7 +488,7 @@ def _modules_of_runs(mocks: Iterable[Mock]) -> Iterator[str]:
 
 
 def _withheld(suite: Suite, grant: Grant | None) -> list[Mapping[str, JsonValue] | None]:
-    """Return what requests would offer of the tools of providers that the grant of the suite does not cover."""
+    """Return the tools of providers, as requests offer them, that the grant of the suite does not cover."""
     withheld = []
     for tool in suite.provider_tools:
         if grant is None or provider_tool_need(tool) not in grant.needs.provider_tools:

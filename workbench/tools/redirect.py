@@ -28,7 +28,7 @@ class PortTakenError(Exception):
 
 @dataclass(frozen=True)
 class RedirectAnswer:
-    """What an authorization server tells in a redirect: a code, and who gave it (RFC 9207)."""
+    """The answer of an authorization server in a redirect: a code, and its issuer (RFC 9207)."""
 
     code: str
     state: str

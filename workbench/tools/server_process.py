@@ -669,16 +669,21 @@ class CommandConnection:
         self._given = {**inherited, **given}.keys()
         # `python` means the interpreter that runs this program.
         program, *arguments = self._command
+        if program == "python":
+            program = sys.executable
+        rollback_s = 0.0
+        if rolls_back(self._command):
+            rollback_s = self._limits.rollback_s
         title = f"server {self._server.name!r}: {self._shown_command}"
         self._log = ServerLog(self._log_file, self._secrets.redact(title), self._secrets, self._log_changed)
         self._transport = StdioTransport(
-            (sys.executable if program == "python" else program, *arguments),
+            (program, *arguments),
             folder=self._folder,
             environment={**inherited, **given},
             log=self._log,
             polite_s=self._limits.polite_s,
             terminate_s=self._limits.terminate_s,
-            rollback_s=self._limits.rollback_s if rolls_back(self._command) else 0.0,
+            rollback_s=rollback_s,
         )
         try:
             return await self._transport.__aenter__()

@@ -325,7 +325,7 @@ class Session:
         raise error
 
     async def _lateness(self, over: set[asyncio.Future[Any]], launched: Callable[[], object]) -> str:
-        """Wait until a start is over or too late, and return what to say if it is too late."""
+        """Wait until a start is over or too late, and return the message if it is too late."""
         limits = self._limits
         if self._launcher is not None:
             if not await self._is_launched(over):

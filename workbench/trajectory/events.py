@@ -52,7 +52,7 @@ class ToolDefinition:
     """A tool as models see it; `parameters` is its JSON Schema.
 
     `server` names the MCP server that offers the tool, `None` for a tool written in the suite. `provider` is for a tool
-    that providers of models run themselves: what a request offers, by the name of the API.
+    that providers of models run themselves: its forms in requests, by the name of the API.
     """
 
     name: str
@@ -500,7 +500,7 @@ class ServerAsked:
 
     @property
     def notice(self) -> str | None:
-        """What the request lacked, and the way out; `None` if it was answered."""
+        """The reason why the request was not answered, and the way out; `None` if it was."""
         message = " ".join(self.message.split())
         if len(message) > _MAX_ASKED:
             message = f"{message[:_MAX_ASKED]} …"
@@ -516,7 +516,7 @@ class ServerAsked:
 
     @property
     def _open_reply(self) -> str:
-        """What an answer could say, as TOML, with gaps."""
+        """The keys of a possible answer, as TOML, with gaps."""
         if self.kind == "sampling":
             return 'text = "…"'
         schema = self.request.get("requestedSchema")

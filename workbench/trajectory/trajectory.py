@@ -420,6 +420,7 @@ class _OpenRound:
             first_token_ms, latency_ms = response.first_token_ms, response.latency_ms
             provider_state, waited_ms = response.provider_state, response.waited_ms
             deviations = response.deviations
+        not_offered = tuple([call.record() for call in self.not_offered])
         return Round(
             number=self.number,
             reasoning="".join(self.reasoning),
@@ -437,7 +438,7 @@ class _OpenRound:
             added=self.added,
             superseded=self.superseded,
             replayed=self.replayed,
-            not_offered=tuple([call.record() for call in self.not_offered]),
+            not_offered=not_offered,
         )
 
 

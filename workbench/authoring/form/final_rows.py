@@ -1,4 +1,4 @@
-"""The rows of what a case itself calls and expects around its runs: `setup` and `final`."""
+"""The rows of a case's own calls and expectations around its runs: `setup` and `final`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def setup_section(source: FormSource) -> Iterator[FormRow]:
 
 
 def final_section(source: FormSource) -> Iterator[FormRow]:
-    """Yield the rows of what must be true after a run."""
+    """Yield the rows of the conditions after a run."""
     written = source.table.get("final", {})
     place: Place = ("final",)
     if not isinstance(written, dict):

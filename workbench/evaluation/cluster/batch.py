@@ -89,11 +89,12 @@ class WorkerGroup:
         for file in plan.files:
             # A worker may run in another folder, so it reads paths from the root.
             suites.append(SuiteText(absolute(file.path), file.text, file.hash, file.as_then))
+        granted = frozenset(self._suites[path] for path in approval.grants if path in self._suites)
         self._errand = Errand(
             token=token_hex(8),
             suites=tuple(suites),
             samples=tuple(map(self.ref, self.samples)),
-            granted=frozenset(self._suites[path] for path in approval.grants if path in self._suites),
+            granted=granted,
             approved=frozenset(approved_things(approval, self.samples)),
             models=plan.program.models.options,
             execute=plan.execution.wanted,

@@ -27,7 +27,7 @@ class CloudRefusal(NamedTuple):
 
 
 def refusal_of(spec: ModelSpec, status: int, headers: Mapping[str, str], body: str) -> CloudRefusal | None:
-    """Return the meaning of a refusal of a model's cloud; `None` if it means what its status means everywhere.
+    """Return the meaning of a refusal of a model's cloud; `None` if its status means the same everywhere.
 
     `headers` have names in lower case."""
     code = headers.get("x-amzn-errortype", "").partition(":")[0]

@@ -126,7 +126,7 @@ def _texts_in(content: JsonValue) -> str | None:
 
 
 def _readable(value: JsonValue) -> JsonValue:
-    """Return a value without what only the provider can read, and without `null`."""
+    """Return a value without the parts that only the provider can read, and without `null`."""
     if isinstance(value, list):
         return [_readable(item) for item in value]
     if not isinstance(value, dict):

@@ -177,8 +177,9 @@ _CLOUD_PLACEHOLDERS: dict[CloudField, str] = {
     "profile": "as the environment says; else its name",
 }
 _PLACEHOLDERS |= {str(name): text for name, text in _CLOUD_PLACEHOLDERS.items()}
+_API_CHOICES = tuple((api, api) for api in APIS)
 _CLOUD_CHOICES: dict[CloudField, tuple[tuple[str, str], ...]] = {
-    "api": (("", "as the model has it"), *((api, api) for api in APIS)),
+    "api": (("", "as the model has it"), *_API_CHOICES),
     "endpoint": tuple((name, name) for name in BEDROCK_ENDPOINTS),
     "credentials": (("", "keys in variables, else the cloud's default"), ("default", "the cloud's default")),
 }
