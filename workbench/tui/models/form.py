@@ -116,7 +116,7 @@ class ModelAdder:
             return CheckResult(False, str(error))
 
     def located(self, spec: ModelSpec) -> ModelSpec:
-        """Return a model at a cloud with its place; any other model as it is."""
+        """Return a model of a cloud with its `place` there; any other model as it is."""
         return self._program.models.located(spec, self._folder)
 
     def add(self, spec: ModelSpec, owner: Owner) -> Path:

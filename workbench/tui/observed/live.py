@@ -152,7 +152,7 @@ class LiveRecording:
     def _observed(self, what: Observation) -> None:
         """Pass on an observation."""
         # Text that looks like a key must be known as a secret before anything shows it. Only the new part of a step is
-        # searched: its messages behind those of the step before, and once the head of the request.
+        # searched: the messages that the step before did not have and, in the first step, the head of the request.
         if isinstance(what, RequestUnread):
             self._inbox.put(str(what.note))
         if not isinstance(what, StepBegan | StepEnded):

@@ -453,7 +453,7 @@ class RunBook:
             statuses += counted.statuses
             if counted.done < counted.planned:
                 estimates.append(counted.left_s(now_s))
-        # Batches run side by side, so the longest decides; without an estimate for one of them there is none.
+        # Batches run side by side, so the longest decides; if one of them has no estimate, there is none for all.
         known = [estimate for estimate in estimates if estimate is not None]
         left_s = None
         if known and len(known) == len(estimates):

@@ -227,7 +227,7 @@ class PairScreen(SearchedScreen[None]):
         return self.query_one("#pair-list", PairList)
 
     def _show_bars(self) -> None:
-        # Runs of the same case have one name, those of two cases two.
+        # Runs of one case share its name; runs of two cases have two names.
         state, width = self.state, self.app.size.width
         names = dict.fromkeys(one_line(run.case_name) for run in state.runs)
         left: Line = (Span(" Side by side ", "badge"), Span(f" {' and '.join(names)}"))

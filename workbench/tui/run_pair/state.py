@@ -262,7 +262,7 @@ class PairLines(LaidOut):
 def header_lines(state: PairState, width: int, *, stacked: bool) -> list[Line]:
     """Return the names and results of the runs: on two lines if they are `stacked`, otherwise side by side on one."""
     side = width - 1 if stacked else max((width - GUTTER) // 2, NARROWEST)
-    # Runs of two different batches have the names of these, other runs need names of their own.
+    # Runs of two different batches are told apart by the batches' names; other runs need names of their own.
     others = state.runs if len(set(state.batches)) < len(state.runs) else ()
     batches = [f"{batch} " for batch in state.batches] or ["", ""]
     heads = []

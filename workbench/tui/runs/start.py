@@ -133,9 +133,9 @@ class Starter:
     ) -> None:
         """Run cases, `repeats` times if given, or announce why none was run.
 
-        With `until` other than "end", one case is run once and held: on the variant of the displayed run, if that is
-        of one, otherwise on the first model. `begin` has the options of the command line. `variants` are run instead
-        of the selected ones.
+        With `until` other than "end", one case is run once and held: as the variant of the displayed run, if it has
+        one, otherwise on the first model. `begin` has the options of the command line. `variants` are run instead of
+        the selected ones.
         """
         # A second press of the key while a question is open must not start the cases twice.
         fresh: list[tuple[OpenSuite, tuple[str, ...]]] = []

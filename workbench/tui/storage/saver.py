@@ -201,7 +201,7 @@ class Saver:
         if merged is not None:
             return await self._take(suite, theirs, merged, again=again)
         found = await asyncio.to_thread(difference, theirs.text, suite.document.text)
-        # Until the conflict is settled, whatever the answer, looks at the disk must not ask about this text again.
+        # Until the conflict is settled, and whatever the answer, a look at the disk must not ask about this text again.
         self.put_off[path] = theirs.hash
         answer = await self._stage.ask(ChangedScreen(path, found, gone=gone))
         if answer == "mine":

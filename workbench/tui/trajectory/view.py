@@ -213,7 +213,7 @@ class RunList(LineView):
         self.looked_for = text
         if self.lines is not None:
             self.lines.search(text)
-            # Each letter typed searches from where the first one did, so that a match found on the way is not a start.
+            # Each typed letter searches from where the first one did, not from the match found with fewer letters.
             began = self._began or self.lines.place_of(self.cursor)
             self._began = None
             if text:

@@ -82,7 +82,7 @@ class RememberedResults:
 
     @property
     def any_to_run_again(self) -> bool:
-        """Whether any last result is that a case failed or broke off."""
+        """Whether the last result of any case is a failure, an error or a stopped run."""
         return self._any_to_run_again
 
     def unexplained(self, failed: Iterable[RunRow | RunRecord]) -> list[RunRow | RunRecord]:
@@ -122,8 +122,8 @@ class RememberedResults:
 class HistoryReader:
     """Reads the last results of all open cases on a thread, and calls `shown` when there are new ones.
 
-    It reads after the first screen, when suites were saved or read again, when one that was never saved changed, and
-    on request."""
+    It reads after the first screen, when suites were saved or read again, when a suite that was never saved changed,
+    and on request."""
 
     def __init__(
         self,
