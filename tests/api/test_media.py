@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import os
@@ -17,13 +18,19 @@ from tests.engine.stepped import Person
 from tests.pictures import in_base64, png, wav
 from tests.programs import begin, program_of
 from tests.providers.server import APIS, Answer, Api, Call, Server, base_url_of, document, said, serve
+from tests.show.html_page import Page
 from workbench.cli.main import main
+from workbench.config.models import ModelSpec
 from workbench.config.secrets import Secrets
-from workbench.engine.events import RunDone
+from workbench.engine import media_store
+from workbench.engine.events import BatchEvent, RunDone
 from workbench.engine.fork import Fork, ForkPoint
 from workbench.engine.plan import plan_fork
+from workbench.engine.turns import conversation_after
 from workbench.grading.grade import RunResult
-from workbench.limits import MAX_MEDIA_BYTES
+from workbench.limits import MAX_MEDIA_BYTES, MAX_RUN_MEDIA_BYTES, Limit
+from workbench.providers.http.endpoints import Endpoints
+from workbench.providers.model import HttpRequest, ModelRequest, http_request_of
 from workbench.suite.suite_file import load_suite
 from workbench.trajectory.events import Message
 from workbench.trajectory.media import media_of, text_and_media
@@ -389,3 +396,86 @@ def test_redaction_never_changes_an_image() -> None:
     message = Message("user", f"{SHOWN}\n{media.data[10:30]}", media=(media,))
     shown = secrets.redacted(message)
     assert (shown.content, shown.media) == (f"{SHOWN}\n$KEY", (replace(media, file="photo-$NAME.png"),))
+
+
+async def agent(request: workbench.AgentRequest) -> workbench.AgentReply:
+    return "A door."
+
+
+def test_a_baseline_with_another_image_under_the_same_name_is_named_as_such(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with_picture(png(7, 7))
+    model = workbench.Agent(agent, name="seer")
+    workbench.evaluate("s.toml", model=model, history=True)
+    same = workbench.evaluate("s.toml", model=model, history=True, baseline=1)
+    assert same.against is not None and same.against.notes == ()
+    with_picture(png(8, 8))
+    other = workbench.evaluate("s.toml", model=model, history=True, baseline=1)
+    differs = "the image pictures/door.png of the case 'Look' differs between "
+    assert other.against is not None and other.against.notes == (f"{differs}the baseline and this batch",)
+    assert main(["history", "diff", "1", "3"]) == 0
+    assert f"{differs}#1 and #3" in capsys.readouterr().out
+
+
+def test_a_batch_whose_images_have_changed_is_not_resumed_unasked(capsys: pytest.CaptureFixture[str]) -> None:
+    with_picture(png(7, 7), CASE.replace('name = "Look"', 'name = "Look"\nrepeats = 2'))
+
+    def interrupt(event: BatchEvent) -> None:
+        if isinstance(event, RunDone):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        workbench.evaluate("s.toml", model="offline", concurrency=1, history=True, on_event=interrupt)
+    Path("pictures/door.png").write_bytes(png(8, 8))
+    assert main(["run", "--resume"]) != 0
+    said_then = capsys.readouterr().err
+    assert "s.toml have changed since batch 1\nnothing was run" in said_then
+    assert "--anyway to resume regardless" in said_then
+    Path("pictures/door.png").write_bytes(png(7, 7))
+    main(["run", "--resume"])
+    assert "have changed" not in capsys.readouterr().err
+
+
+def test_images_above_the_limits_of_a_run_are_sent_but_not_kept_or_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = (said("openai", "", [LOOK, OTHER_CALL]), said("openai", "Fine."))
+    monkeypatch.setattr(media_store, "MAX_KEPT_MEDIA_BYTES", len(IMAGE))
+    with serve(*calls) as server:
+        report = ran(server, "openai")
+    assert url_of(OTHER) in server.requests[-1].body.decode()
+    kept = [
+        bool(media.data) for call in report.results[0].trajectory.calls if call.result for media in call.result.media
+    ]
+    assert kept == [True, False]
+    too_many = Limit(len(IMAGE), MAX_RUN_MEDIA_BYTES.happened)
+    monkeypatch.setattr(media_store, "MAX_RUN_MEDIA_BYTES", too_many)
+    with serve(*calls) as server:
+        ran(server, "openai")
+    (first, second) = [message["content"] for message in asked(server) if message["role"] == "tool"]
+    assert SHOWN in first
+    assert second == f"{SHOWN_OTHER[:-1]}, not sent: {too_many.exceeded()}]"
+    assert url_of(IMAGE) in (body := server.requests[-1].body.decode()) and url_of(OTHER) not in body
+
+
+def test_a_page_and_a_preview_show_placeholders_alone() -> None:
+    with serve(said("openai", "", [LOOK]), said("openai", "Fine.")) as server:
+        report = ran(server, "openai")
+        report.write("page.html")
+        result = report.results[0]
+        page = Path("page.html").read_text(encoding="utf-8")
+        shown = json.dumps(list(Page(page).records("runs")), ensure_ascii=False)
+        assert SHOWN in shown and in_base64(IMAGE) not in shown and "data:image" not in page
+        spec = ModelSpec("seer", "openai", "m", base_url_of(server, "openai"), images=True)
+        request = ModelRequest(2, None, conversation_after((), result.trajectory.rounds[:1]), ())
+
+        async def preview() -> HttpRequest:
+            endpoints = Endpoints(Secrets())
+            try:
+                shown = await http_request_of(endpoints.open(spec, {}), request)
+            finally:
+                await endpoints.close()
+            assert shown is not None
+            return shown
+
+        body = json.dumps(asyncio.run(preview()).body)
+    assert f"data:image/png;base64,({len(IMAGE)} bytes)" in body

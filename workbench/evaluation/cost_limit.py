@@ -33,6 +33,9 @@ Cell = tuple[str, str, str]
 # Used only for models without any earlier run: the first run of a batch replaces the guess.
 _ROUNDS, _ANSWER_TOKENS = 2, 100
 """A guess at a run that was never made: a request for the calls and one for the answer, with answers of this length."""
+_IMAGE_CHARACTERS = 6_000
+"""The text that costs as much as an image of about a megapixel, 1,500 tokens."""
+
 _JUDGED_CHARACTERS, _RULING_TOKENS = 3_000, 150
 """A guess at one question to a judge, with its instructions."""
 # A rule of thumb for English text, used for every model, because exact tokenizers differ by provider.
@@ -226,7 +229,7 @@ def _sent(run: PlannedRun, listings: Listings) -> int:
                 texts.append(cut_instructions(listing.instructions))
     for tool in tools:
         texts += [tool.name, tool.description, json_text(dict(tool.parameters))]
-    return sum(map(len, filter(None, texts)))
+    return sum(map(len, filter(None, texts))) + _IMAGE_CHARACTERS * len(case.images)
 
 
 def _judging_guess(price: Price | None) -> float:
