@@ -147,9 +147,9 @@ MAX_CALL_SECONDS = Limit(3_600, "still reports progress after {limit} s", "let i
 """Seconds of one call whose progress extends its own limit. A server that reports without end would never be left."""
 
 MAX_CALL_QUESTIONS = Limit(
-    100, "sent more than {limit} requests during {what}", "answer it so that it does not ask again"
+    100, "sent more than {limit} requests during {what}", "answer the server so that it does not ask again"
 )
-"""Requests of a server during one call. One that asks until it gets another reply would never end."""
+"""Requests of a server during one call. A server that asks until it gets another reply would never end."""
 
 MAX_SERVED_RUNS = 16
 """Runs that have servers with `state = "run"` at a time; others wait. A server takes 70 to 80 MB."""

@@ -1,4 +1,4 @@
-"""The requests that a server sends during one call of a run: answered, recorded, and named where they cannot be."""
+"""Answers and records the requests that a server sends during one call of a run, and names those without an answer."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def images_of(case: Case, folder: Path) -> tuple[Media, ...]:
 
 
 def image_findings(suite: Suite, folder: Path) -> Iterator[Finding]:
-    """Find images of cases that are not there, lead out of the suite's folder, are too large, or no images."""
+    """Find images of cases that are not there, lead out of the suite's folder, are too large, or are not images."""
     for number, case in enumerate(suite.cases):
         for index, image in enumerate(case.images):
             place = ("cases", number, "images", index, "file")
@@ -86,7 +86,7 @@ def images_hash(suite: Suite | None, folder: Path) -> str:
 def _opened(folder: Path, name: str) -> BinaryIO:
     """Open a file in a folder.
 
-    Raises ImageError for one that is elsewhere, is no regular file, or is too large, and OSError."""
+    Raises OSError, and ImageError for a file that is elsewhere, is not a regular file, or is too large."""
     try:
         root = folder.resolve()
         path = (root / name).resolve()

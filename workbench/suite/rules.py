@@ -395,7 +395,7 @@ def _case_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
 
 
 def _image_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
-    """Check the images of a case; whether their files are there, `suite.case_images` finds out."""
+    """Check the images of a case; `suite.case_images` finds out whether their files are there."""
     first = next((step for _, step in tables(case.get("steps"))), case)
     if case.get("images") and "user" not in first:
         message = "`images` are sent with the first message, which the case lacks"

@@ -19,7 +19,7 @@ ServerAuth = Literal["oauth", "client_credentials"]
 """The OAuth flow of a server: the login of a person, or the credentials of a machine."""
 
 ServerRequest = Literal["elicitation", "sampling", "roots"]
-"""A request that a server may send to its client: for a form or a consent, for a text of a model, for its folders."""
+"""A request that a server may send to its client: for a form or a consent, a model's text, or the client's folders."""
 
 StateOwner = Literal["run", "batch"]
 """The owner of the state of a server or of a mock's module: each run has its own, or all runs of a batch share one."""
@@ -62,7 +62,7 @@ class Server(Frozen):
 
     @property
     def takes_turns(self) -> bool:
-        """Whether its calls are made one after another: nothing else tells to which call a request of it belongs."""
+        """Whether calls are made one by one: nothing else tells which call a request of the server belongs to."""
         return "elicitation" in self.answers or "sampling" in self.answers
 
 

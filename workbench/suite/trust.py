@@ -248,7 +248,7 @@ class SuiteNeeds:
         for answer in self.answers[:_MAX_SHOWN_CALLS]:
             lines.append(f"answer what a server asks: {answer}")
         if len(self.answers) > _MAX_SHOWN_CALLS:
-            lines.append(f"answer what servers ask with {len(self.answers) - _MAX_SHOWN_CALLS} more answers")
+            lines.append(f"give {len(self.answers) - _MAX_SHOWN_CALLS} more answers to what servers ask")
         for tool in self.provider_tools:
             lines.append(f"let the provider of a model run its own tool: {tool}")
         if self.passed:

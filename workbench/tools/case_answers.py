@@ -1,4 +1,4 @@
-"""The answers that a suite and its cases have to the requests of servers."""
+"""The answers of a suite and its cases to the requests of servers."""
 
 from __future__ import annotations
 

@@ -44,7 +44,8 @@ async def answer_nothing(question: Question) -> Reply:
 class CallTime:
     """The time limit of one call, which counts anew with each sign of life, and not while a reply is awaited.
 
-    Enter it around the call; it raises TimeoutError. `call_s` and `most_s`, the limit of all, are seconds."""
+    Enter it around the call; it raises TimeoutError. `call_s` is the limit in seconds; no sign of life extends it
+    beyond `most_s`."""
 
     def __init__(self, call_s: float, most_s: float) -> None:
         self._call_s = call_s
@@ -115,7 +116,7 @@ class _Asking:
         self._replies.add(replying)
         try:
             with self._time.waiting():
-                # Not awaited itself: when the call ends, the reply is cancelled, and not the callback of the SDK.
+                # With `wait`, the end of the call cancels the reply, and not the callback of the SDK around it.
                 await asyncio.wait({replying})
         finally:
             replying.cancel()

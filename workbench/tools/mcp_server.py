@@ -51,7 +51,7 @@ class McpServer:
     ServerError names it with its command, address or module, redacted. `relisted` is called after it has listed other
     tools than before, and `announce` reports each start. `known` tells that it has run before on this machine, so that
     no launcher downloads it. `protocol` takes the place of the server's own if an earlier start has found out more.
-    `roots` are the folders that it is told."""
+    `roots` are the folders that the server is told it may use."""
 
     def __init__(
         self,

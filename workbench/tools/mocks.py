@@ -51,7 +51,7 @@ class Run(Protocol):
 class PlannedAnswer:
     """The source that will answer a call, decided before anything runs; `server` is set for a real execution.
 
-    Await `run` once for the answer, inside of `turn`, which may wait for other calls of the server; it raises
+    Await `run` once for the answer, inside of `turn`, which may wait for other calls of the server. `run` raises
     ToolsError for failures that the model did not cause."""
 
     source: ResultSource

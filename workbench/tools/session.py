@@ -66,7 +66,7 @@ class Session:
     With `handshake`, the server is asked for the newest protocol first, otherwise `initialize` is the first message.
     `launcher` is a program that may download the server before it starts it. Every ServerError names the server with
     its command, address or module, redacted. `relisted` is called after it has listed other tools than before. `roots`
-    are the folders that it is told."""
+    are the folders that the server is told it may use."""
 
     def __init__(
         self,

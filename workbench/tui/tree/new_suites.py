@@ -497,7 +497,7 @@ class NewSuites:
 
     async def _from_server(self, path: Path) -> None:
         """Ask for a server, for consent and for its tools, and open a suite for them."""
-        # A refused consent or a failed listing returns to the dialog for the server; closing that dialog ends all.
+        # A refused consent or a failed listing returns to the dialog for the server; closing that makes no suite.
         home, typed = self._program.environment.home, TypedServer()
         folder = resolved(path.parent)
         while True:
