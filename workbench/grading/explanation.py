@@ -298,7 +298,7 @@ def _decision(grade: Grade, grading: Grading) -> Reading:
             "The first expected call is compared with the first call, the second with the second, and so on.",
             "Should call: 1 if a call was made where one is expected, or none where none is.",
             parts,
-            "A missing call loses the first part, and its arguments are those of no call; an extra call is one more "
+            "A missing call loses the first part, and its arguments are graded as empty; an extra call is one more "
             "that earns 0.",
         )
     shortcut = ""
