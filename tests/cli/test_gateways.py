@@ -162,6 +162,23 @@ def test_a_command_prints_the_key_after_trust_and_once_more_when_the_key_is_refu
     assert not [file for file in written_by(program) if b"key-number-1" in file.read_bytes()]
 
 
+@pytest.mark.parametrize("owner", ["user", "project"])
+def test_a_file_beside_a_suite_changes_nothing_about_a_command_that_runs_without_trust(
+    program: Program, owner: str
+) -> None:
+    with serve(rain("openai")) as server:
+        commanded(program, server, "import os; print('key-of-' + os.environ.get('PLANTED', 'nobody'))")
+        program.write(".env", "PLANTED=env-file\n")
+        if owner == "user":
+            for name in ("workbench.toml", "key.py"):
+                (program.folder / "config" / "toolcall-workbench").mkdir(parents=True, exist_ok=True)
+                (program.folder / name).rename(program.folder / "config" / "toolcall-workbench" / name)
+        trust = ["--trust"] * (owner == "project")
+        program.run("run", "weather.toml", "--model", "token", *trust)
+    (request,) = server.requests
+    assert request.headers["authorization"] == f"Bearer key-of-{'nobody' if owner == 'user' else 'env-file'}"
+
+
 def test_a_key_that_stays_refused_does_not_run_the_command_for_each_run(program: Program) -> None:
     with Server(Gateway().answer) as server:
         commanded(program, server, PRINTS)

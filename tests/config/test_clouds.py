@@ -237,6 +237,8 @@ def test_an_address_of_the_command_line_gets_no_credentials_of_the_settings(tmp_
         resolved(tmp_path, settings, {}, base_url=EVIL)
     spec = resolved(tmp_path, settings, {}, base_url=EVIL, key="MINE")
     assert (spec.base_url, spec.api_key_env) == (EVIL, "MINE")
+    here = resolved(tmp_path, settings, {}, key="MINE")
+    assert (here.api_key_env, here.credentials) == ("MINE", ""), "a key of the command line takes the profile's place"
     own = "https://vpce-1.bedrock-runtime.us-east-1.vpce.amazonaws.com"
     assert resolved(tmp_path, settings, {}, base_url=own).credentials.startswith("AWS profile work")
 

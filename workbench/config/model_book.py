@@ -291,7 +291,10 @@ def _with(spec: ModelSpec, options: ModelOptions) -> ModelSpec:
         )
     if options.api_key_env is not None:
         others = {name: value for name, value in spec.headers.items() if name.lower() != spec.key_header}
-        spec = replace(spec, api_key_env=options.api_key_env, headers=others, key_command=())
+        cloud = spec.cloud
+        if cloud is not None:
+            cloud = replace(cloud, profile=None, credentials=None)
+        spec = replace(spec, api_key_env=options.api_key_env, headers=others, key_command=(), cloud=cloud)
     if options.params:
         spec = replace(spec, params={**spec.params, **options.params})
     return spec

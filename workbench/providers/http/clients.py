@@ -350,7 +350,11 @@ async def _known(key: str) -> str:
 
 async def _renewed(command: KeyCommand, refused: str, response: aiohttp.ClientResponse) -> str | None:
     """Return a new key in place of a refused one, after closing the response; `None` keeps the response open."""
-    renewed = await command.renewed(refused)
+    try:
+        renewed = await command.renewed(refused)
+    except BaseException:
+        response.close()
+        raise
     if renewed is not None:
         response.close()
     return renewed

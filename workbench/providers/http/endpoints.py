@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -661,6 +662,10 @@ class Endpoints:
         folder = None
         if spec.file is not None:
             folder = spec.file.absolute().parent
+        if spec.origin == "user":
+            # The user's own command is run without a question, and a `.env` beside a suite could make it start another
+            # program, such as by LD_PRELOAD.
+            environment = os.environ
         place = spec.key_command, folder, frozenset(environment.items())
         if place not in self._commands:
             self._commands[place] = KeyCommand(spec.key_command, folder, environment, self._secrets, self._clock)

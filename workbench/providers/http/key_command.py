@@ -36,7 +36,7 @@ class KeyCommandError(ModelError):
 class KeyCommand:
     """One command that prints the key of models, which share the key.
 
-    It runs in `folder`, with the user's whole environment, as programs that fetch keys need. `clock` returns monotonic
+    It runs in `folder`, with the whole `environment`, as programs that fetch keys need. `clock` returns monotonic
     seconds. Use it on one event loop."""
 
     def __init__(
