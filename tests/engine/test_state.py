@@ -181,6 +181,7 @@ def shop(
     [
         (STATE, [PAID], "passed", ""),
         (STATE, [LOOKED], "failed", 'status: expected "paid", got "open"'),
+        (STATE.replace('"A17"', '"B2"'), [PAID], "failed", "\"B2\"}: the tool answered with an error: KeyError: 'B2'"),
         (ONE_CHANGE, [PAID, LOOKED], "passed", ""),
         (ONE_CHANGE, [LOOKED], "failed", "expects this call to succeed, and no such call was made"),
         (ONE_CHANGE, [PAID, PAID], "failed", "does not list this call, which succeeded"),
@@ -203,18 +204,9 @@ def test_final_decides_by_the_changes_of_a_run_and_the_state_that_it_leaves(
     assert len(result.trajectory.final_calls) == final.count("cases.final.state")
 
 
-@pytest.mark.parametrize(
-    ("final", "error"),
-    [
-        (STATE.replace('"A17"', '"B2"'), "final.state[0], get_order, failed: KeyError: 'B2'"),
-        ('[[cases.setup]]\ntool = "get_order"\nargs = { id = "B2" }', "setup[1], get_order, failed: KeyError: 'B2'"),
-    ],
-)
-def test_a_call_of_the_suite_that_fails_makes_the_run_an_error_that_names_it(
-    tmp_path: Path, final: str, error: str
-) -> None:
-    result = shop(tmp_path, final, PAID)
-    assert (result.status, result.error) == ("error", error)
+def test_a_call_of_setup_that_fails_makes_the_run_an_error_that_names_it(tmp_path: Path) -> None:
+    result = shop(tmp_path, '[[cases.setup]]\ntool = "get_order"\nargs = { id = "B2" }', PAID)
+    assert (result.status, result.error) == ("error", "setup[1], get_order, failed: KeyError: 'B2'")
 
 
 def test_a_state_that_nothing_can_tell_is_an_error(tmp_path: Path) -> None:

@@ -362,6 +362,9 @@ async def _list(
                 warn(line, program.secrets)
     if failed:
         warn("nothing was written: a new suite needs the tools of all its servers, and not all could be listed")
+        servers = file.suite.servers if file.suite is not None else ()
+        if any(server.command is not None and not server.env for server in servers):
+            warn("--env NAME, before the command, gives it a variable of your shell")
         return INFRASTRUCTURE
     for source in suite.sources:
         listed.append([program.secrets.redacted(tool) for tool in source.tools])

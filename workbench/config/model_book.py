@@ -323,7 +323,7 @@ def _unknown(name: str, known: Sequence[str]) -> str:
         if len(known) > MAX_KNOWN_SHOWN:
             some += ", …"
         message += f"there are {some}; "
-    return (
-        f"{message}name it in a {SETTINGS_NAME}, or write its provider before it, as in openai:{name}, "
-        f"anthropic:{name} or openai:{name}@http://localhost:1234/v1"
-    )
+    message += f"name it in a {SETTINGS_NAME}, or write its provider before it, as in "
+    if "@http" in name:
+        return f"{message}openai:{name} or anthropic:{name}"
+    return f"{message}openai:{name}, anthropic:{name} or openai:{name}@http://localhost:1234/v1"

@@ -10,7 +10,7 @@ from workbench.checks.combined_kinds import Judged
 from workbench.engine.fork import Fork
 from workbench.engine.recorder import Recorder, TimeLimit
 from workbench.engine.server_questions import CallQuestions
-from workbench.grading.final import Readers, replays_changes
+from workbench.grading.final import Readers, error_text, replays_changes
 from workbench.numerals import seconds_text
 from workbench.suite.model import Case, FinalState, SetupCall
 from workbench.tools.answer import ServerError, ToolAnswer, ToolsError
@@ -18,9 +18,6 @@ from workbench.tools.audit import Audit, AuditError, Outcome
 from workbench.tools.mocks import AskJudge, PlannedAnswer
 from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.events import JsonValue, OwnCallAnswered, OwnCallStage, ToolCall
-
-_MAX_SHOWN = 200
-"""The most characters of a tool error that a message quotes."""
 
 
 def unseen_changes(fork: Fork | None, tools: Toolbox) -> tuple[str, ...]:
@@ -72,7 +69,8 @@ class OwnCalls:
     async def ask_final(self) -> None:
         """Make the calls of `final.state`, unless the run replays changes that its tools have not seen.
 
-        Raises ToolsError, which names the call, for one that fails, or that nothing but a default answers."""
+        A tool error is an answer. Raises ToolsError, which names the call, for one that fails in another way, or that
+        nothing but a default answers."""
         if not replays_changes(self._case, self._recorder.trajectory):
             await self._make_all("final", "final.state", self._case.final_states)
 
@@ -117,11 +115,10 @@ class OwnCalls:
             server,
         )
         self._recorder.emit(answered)
-        if answer.is_error:
-            text = " ".join(answer.content.split())
-            if len(text) > _MAX_SHOWN:
-                text = f"{text[:_MAX_SHOWN]} …"
-            raise ToolsError(text)
+        # A tool that does not find what the run should have made answers with a tool error, which is graded. A refusal by
+        # the protocol is a mistake of the suite.
+        if answer.is_error and (stage == "setup" or answer.code is not None):
+            raise ToolsError(error_text(answer.content))
 
     async def _answer(self, call: ToolCall, planned: PlannedAnswer, ask: CallQuestions) -> ToolAnswer:
         if planned.source != "server" or planned.server is None:

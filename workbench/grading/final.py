@@ -17,6 +17,9 @@ from workbench.suite.model import Case, ExpectedCall, FinalState, FinalTable
 from workbench.trajectory.events import JsonValue, OwnCallAnswered, ToolDefinition
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
+_MAX_SHOWN = 200
+"""The most characters of a tool error that a message quotes."""
+
 
 def final_issues(case: Case, trajectory: Trajectory, context: CheckContext = EMPTY_CONTEXT) -> Iterator[Issue]:
     """Yield the issues of `final`; they are the same under every grader, and count in no score.
@@ -164,6 +167,16 @@ def _state_issues(number: int, state: FinalState, trajectory: Trajectory, contex
         raise CheckError(
             f"final.state[{number}]: the run was not asked for {asked_text(state.tool, state.args)}: run the case"
         )
+    asked = asked_text(state.tool, state.args)
+    if answer.is_error:
+        yield Issue(
+            "final state",
+            f"{asked}: the tool answered with an error: {error_text(answer.content)}",
+            tool=state.tool,
+            expected=describe(state.result),
+            decides=True,
+        )
+        return
     value = result_value(answer.content, state.result)
     try:
         found = evaluate(state.result, value, context=context)
@@ -172,12 +185,20 @@ def _state_issues(number: int, state: FinalState, trajectory: Trajectory, contex
     if not found.holds:
         yield Issue(
             "final state",
-            f"{asked_text(state.tool, state.args)}: {found.note or 'not as expected'}",
+            f"{asked}: {found.note or 'not as expected'}",
             tool=state.tool,
             expected=describe(state.result),
             got=describe_value(value),
             decides=True,
         )
+
+
+def error_text(content: str) -> str:
+    """Return a tool error on one line of limited length."""
+    text = " ".join(content.split())
+    if len(text) > _MAX_SHOWN:
+        text = f"{text[:_MAX_SHOWN]} …"
+    return text
 
 
 def asked_text(tool: str, args: Mapping[str, JsonValue]) -> str:
