@@ -64,17 +64,17 @@ def test_the_question_lists_what_passes_and_asks_again_only_for_more(program: Pr
         (
             {"MCP_HUB": "x", "A_KEY": "y"},
             "MCP_HUB is missing",
-            'did not get MCP_HUB, A_KEY; env = { MCP_HUB = "$MCP_HUB" }',
+            'of the shell: MCP_HUB, A_KEY; env = { MCP_HUB = "$MCP_HUB" }',
         ),
-        ({"SHOP_REGION": "x", "OTHER": "y"}, "no", "did not get SHOP_REGION and 1 more; env = { SHOP_REGION ="),
-        ({"ACME": "x"}, "no", 'did not get ACME; env = { NAME = "$NAME" } of the server hands one over'),
-        ({"HTTPS_PROXY": "http://u:p@h.test"}, "no", "did not get HTTPS_PROXY; env"),
+        ({"SHOP_REGION": "x", "OTHER": "y"}, "no", "of the shell: SHOP_REGION and 1 more; env = { SHOP_REGION ="),
+        ({"ACME": "x"}, "no", 'of the shell: ACME; env = { NAME = "$NAME" } of the server hands one over'),
+        ({"HTTPS_PROXY": "http://u:p@h.test"}, "no", "of the shell: HTTPS_PROXY; env"),
         (
             {},
             "set GITHUB_TOKEN",
             "its output names GITHUB_TOKEN, not set here: set it in the shell or in a .env; env = {",
         ),
-        ({f"X{n}": "v" for n in range(7)}, "no", "did not get X0, X1, X2 and 4 more; env"),
+        ({f"X{n}": "v" for n in range(7)}, "no", "of the shell: X0, X1, X2 and 4 more; env"),
         (
             {"A_KEY": "v"},
             "Cannot find package zod imported from /c/_npx/15b07286cbcc3329/node_modules/x/index.js",

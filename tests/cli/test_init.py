@@ -202,6 +202,7 @@ def test_a_copied_sample_loads_with_the_code_that_it_names(program: Program, nam
 def test_a_server_that_does_not_start_says_why_in_its_own_words(program: Program) -> None:
     done = program.run("init", "--command", f"{sys.executable} -m nonexistent_module", "--trust")
     assert done.returncode == 3
+    assert done.stderr.endswith("--env NAME, before the command, gives it a variable of your shell\n")
     assert "No module named nonexistent_module" in done.stderr
 
 

@@ -162,7 +162,7 @@ def test_a_name_can_say_it_all(program: Program, server: Server) -> None:
         (["--model", "m", "--param", "stream=true"], "--param must not contain 'stream'"),
         (["--model", "m", "--param", "temperature"], "write NAME=VALUE"),
         (["--model", "offlin"], "there is no model 'offlin': did you mean 'offline'?"),
-        (["--model", "m@http://localhost"], "there is no model 'm@http://localhost'"),
+        (["--model", "m@http://localhost"], "as in openai:m@http://localhost or anthropic:m@http://localhost\n"),
     ],
 )
 def test_options_that_do_not_fit_are_refused_before_anything_runs(

@@ -115,8 +115,8 @@ class OwnCalls:
             server,
         )
         self._recorder.emit(answered)
-        # A tool that does not find what the run should have made answers with a tool error, which is graded. A refusal by
-        # the protocol is a mistake of the suite.
+        # A tool that does not find what the run should have made answers with a tool error, which is graded. A refusal
+        # by the protocol is a mistake of the suite.
         if answer.is_error and (stage == "setup" or answer.code is not None):
             raise ToolsError(error_text(answer.content))
 
