@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -45,6 +46,17 @@ async def test_a_command_whose_run_is_stopped_is_killed(pipe: Path) -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
         assert await asyncio.to_thread(opened.readline) == ""
+
+
+@pytest.mark.parametrize(("printed", "is_hidden"), [("error", False), ("key-of-mine-1234", True)])
+async def test_a_command_that_fails_hides_keys_and_no_words(tmp_path: Path, printed: str, is_hidden: bool) -> None:
+    secrets = Secrets()
+    script = f"print('{printed}'); raise SystemExit('{printed} it is')"
+    failing = KeyCommand((sys.executable, "-c", script), tmp_path, os.environ, secrets)
+    shown = f"${failing.name}" if is_hidden else printed
+    with pytest.raises(KeyCommandError, match=re.escape(f"({shown} it is)")):
+        await failing.key()
+    assert secrets.redact(f"an {printed}.") == f"an {shown}."
 
 
 async def test_all_who_wait_share_one_run_also_for_a_new_key(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 
@@ -7,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.providers.http.errors import asked_wait_s, shown_url
+from workbench.config.models import ModelSpec
+from workbench.config.secrets import Secrets
+from workbench.providers.http.errors import EndpointErrors, Refused, asked_wait_s, shown_url
 
 NOON = 1795262400.0  # 2026-11-21 12:00:00 UTC
 
@@ -34,6 +37,28 @@ def test_how_long_an_endpoint_asks_to_wait_is_read_in_all_its_forms(
     headers: Mapping[str, str], wait_s: float | None
 ) -> None:
     assert asked_wait_s(headers, NOON) == wait_s
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "tool", "sentence"),
+    [
+        (400, "this model does not support image input", None, "does not take what the messages show"),
+        (404, "no endpoints found that support image input", None, "does not take what the messages show"),
+        (500, "image input is not supported: provide the mmproj", None, "does not take what the messages show"),
+        (404, "no model 'pixel-vision'", None, "has no model 'pixel-vision'"),
+        (503, "the model for images is overloaded", None, "is overloaded"),
+        (413, "the image is larger than 5 MB", None, "rejects the request as too large"),
+        (429, "too many images per minute", None, "asks for fewer requests"),
+        (400, "invalid schema of tools[0], edit_image", "edit_image", "does not accept the tool edit_image"),
+    ],
+)
+def test_only_a_refusal_of_images_themselves_is_explained_by_them(
+    status: int, said: str, tool: str | None, sentence: str
+) -> None:
+    errors = EndpointErrors(ModelSpec("m", "openai", "pixel-vision", "http://h/v1"), Secrets())
+    refused = Refused(status, {}, json.dumps({"error": {"message": said}}).encode())
+    error = errors.of_exception(refused, path="/chat/completions", tool_at=lambda _: tool, has_media=True)
+    assert str(error).startswith(f"http://h/v1 {sentence} ({status}: {said}")
 
 
 @given(st.text(), st.floats(0, 1e10))

@@ -30,6 +30,8 @@ TLS_WANTED = ("plain http request was sent to https", "http request to an https 
 """Answers of web servers that expect TLS to a request without it."""
 ABOUT_MEDIA = re.compile(r"image|vision|visual|audio|modal|content.{0,40}\bstring\b", re.IGNORECASE)
 """Words of a refusal of images or sounds. Servers of text models also complain that the content is a list."""
+MEDIA_STATUSES = frozenset({400, 404, 415, 422, 500, 501})
+"""Statuses with which endpoints refuse images or sounds: llama.cpp sends 500, OpenRouter 404."""
 QUOTA_CODES = ("insufficient_quota", "billing_hard_limit", "billing_not_active")
 """Codes with status 429 for which waiting does not help."""
 
@@ -66,7 +68,7 @@ class Refusal:
     def sentence(self, spec: ModelSpec) -> str:
         """Return the failure and its remedy, as the predicate of a sentence about the endpoint."""
         why = self.why
-        if self.has_media and self.status not in (401, 402, 403, 429) and ABOUT_MEDIA.search(self.body):
+        if self.has_media and self._is_about_media(spec):
             kinds = "images = false" if not spec.audio else "images = false or audio = false"
             return f"does not take what the messages show {why}: set {kinds} for the model, or choose one that takes it"
         match self.status:
@@ -87,7 +89,7 @@ class Refusal:
             case 404 | 405:
                 return self._not_there(spec)
             case 413 if self.has_media:
-                return f"rejects the request as too large {why}: let tools answer with smaller images"
+                return f"rejects the request as too large {why}: use smaller images, or shorten the case"
             case 413:
                 return f"rejects the request as too large {why}: shorten the case or offer fewer tools"
             case 400 | 422 if self.tool is not None:
@@ -109,6 +111,13 @@ class Refusal:
             case status if status >= 500:
                 return f"failed {why}: try again later, or look at the server's log"
         return f"refuses the request {why}: look at base_url and the model's settings"
+
+    def _is_about_media(self, spec: ModelSpec) -> bool:
+        """Return whether the endpoint refuses images or sounds as such, not their size or another part."""
+        if self.status not in MEDIA_STATUSES or self.tool is not None:
+            return False
+        # Models of images have such words in their names.
+        return ABOUT_MEDIA.search(self.body.replace(spec.model, "")) is not None
 
     def _not_there(self, spec: ModelSpec) -> str:
         named = re.search(rf"(?<!\w){re.escape(spec.model)}(?!\w)", self.text)

@@ -139,8 +139,13 @@ class KeyCommand:
         if len(printed) > MAX_KEY_BYTES:
             raise self._failed(f"printed {MAX_KEY_BYTES.exceeded()}", MAX_KEY_BYTES.way_out)
         key = printed.decode("utf-8", "replace").strip()
-        # Registered before anything that the command said is quoted.
-        self._secrets.add(self.name, key)
+        is_key = key.isascii() and key.isprintable() and " " not in key
+        # Registered before anything that the command said is quoted. A command that failed may have printed `error` in
+        # place of a key, and that word must not disappear from all reports.
+        if is_key and not code:
+            self._secrets.add(self.name, key)
+        else:
+            self._secrets.add_from_file(self.name, key)
         if code:
             how = f"ended with exit code {code}"
             if code < 0:
@@ -150,7 +155,7 @@ class KeyCommand:
             raise self._failed(how, "run it in a shell")
         if not key:
             raise self._failed("printed nothing", "it must print the key on standard output")
-        if not (key.isascii() and key.isprintable()) or " " in key:
+        if not is_key:
             raise self._failed("printed more than a key", "it must print the key alone, on one line")
         return key
 
