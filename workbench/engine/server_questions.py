@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 from workbench.engine.checkpoint import asked_event
@@ -38,9 +39,15 @@ class CallQuestions:
         self._judge = judge
         self._review = review
         self._problem: str | None = None
+        # A server may send several requests at a time, and a person is asked about one after another.
+        self._one = asyncio.Lock()
 
     async def __call__(self, question: Question) -> Reply:
         """Return the reply to a request."""
+        async with self._one:
+            return await self._replied(question)
+
+    async def _replied(self, question: Question) -> Reply:
         reply = await self._answers.reply(question, self._call.tool, self._judge)
         if not question.undeclared:
             reply = await self._review(question, reply)

@@ -6,11 +6,22 @@ from collections.abc import Iterator
 from pathlib import PurePath, PureWindowsPath
 from urllib.parse import urlsplit
 
+from workbench.checks.check import CHECK_CLASSES, check_names_in
 from workbench.checks.values import is_module_name
 from workbench.config.variables import environment_names, has_stray_dollar
 from workbench.startup import late_pattern
 from workbench.suite.check_rules import check_rules
-from workbench.suite.problems import Finding, Place, exactly_one, goes_only_with, quoted, table, tables, warning
+from workbench.suite.problems import (
+    Finding,
+    Place,
+    did_you_mean,
+    exactly_one,
+    goes_only_with,
+    quoted,
+    table,
+    tables,
+    warning,
+)
 
 _SCOPE = late_pattern(r"[!#-\[\]-~]+( [!#-\[\]-~]+)*")
 """One or several scopes (RFC 6749, section 3.3)."""
@@ -187,6 +198,10 @@ def reply_rules(answers: object, place: Place) -> Iterator[Finding]:
                 yield Finding((*at, "content", name), message, 'a list of texts is written ["a", "b"]')
         if isinstance(check := answer.get("message"), dict):
             yield from check_rules(check, (*at, "message"))
+            if check and not check_names_in(check):
+                key = next(iter(check))
+                hint = did_you_mean(key, CHECK_CLASSES) or 'such as { contains = "text" }'
+                yield Finding((*at, "message", key), f"{quoted(key)} is not a check, and a message is text", hint)
 
 
 def _sampling_rules(answer: dict[str, object], place: Place) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from workbench.checks.schemas import BrokenSchemaError, argument_problems
 from workbench.dataclasses import dataclass
-from workbench.trajectory.events import AskedKind, JsonValue, ReplyAction, ReplySource
+from workbench.trajectory.events import AskedKind, JsonValue, ReplyAction, ReplySource, ServerAsked
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,11 @@ class Question:
         """The schema of the form of an elicitation; `None` for an address to open, and for a sampling."""
         schema = self.request.get("requestedSchema")
         return schema if isinstance(schema, dict) else None
+
+
+def question_of(asked: ServerAsked) -> Question:
+    """Return the request of a recorded event."""
+    return Question(asked.kind, asked.server, asked.message, asked.request, asked.undeclared)
 
 
 @dataclass(frozen=True, slots=True)

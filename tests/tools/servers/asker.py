@@ -57,7 +57,8 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
         about = {"name": "asker", "version": "1"}
         return {"result": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": about}}
     if method == "tools/list":
-        tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ("ask", "open", "who")]
+        shape = {"inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}
+        tools = [{"name": name, **shape} for name in ("ask", "open", "who")]
         return {"result": {"tools": tools}}
     if method == "tools/call":
         return called(params["name"], params.get("arguments", {}))

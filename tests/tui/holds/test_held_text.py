@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.results import result
-from workbench.engine.checkpoint import AddMessage, AnswerCall, EditArguments, EditResult
+from workbench.engine.checkpoint import AddMessage, AnswerCall, AnswerQuestion, EditArguments, EditResult
 from workbench.engine.plan import plan_runs
 from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import (
@@ -19,11 +19,13 @@ from workbench.trajectory.events import (
     Event,
     EventPayload,
     HoldPlace,
+    JsonValue,
     Paused,
     RequestStarted,
     ResultReceived,
     Resumed,
     RunStarted,
+    ServerAsked,
     ToolDefinition,
 )
 from workbench.tui.holds.held_editor import HeldText, text_for
@@ -169,3 +171,43 @@ def test_what_is_typed_for_one_stop_is_for_no_other_whatever_is_called_there(cal
 def test_a_result_too_large_to_type_in_says_so(size: str, why: str) -> None:
     record = held(ResultReceived("c1", size, False, "default", 1.0), at="result")
     assert why in (text_for(record, "result").too_large or "")
+
+
+FORM: JsonValue = {"type": "object", "properties": {"size": {"type": "integer", "default": 9}}, "required": ["size"]}
+SIZE: dict[str, JsonValue] = {"requestedSchema": FORM}
+
+
+@pytest.mark.parametrize(
+    ("asked", "original", "typed", "command", "mistakes"),
+    [
+        (
+            ServerAsked("c1", "set_lights", "shop", "elicitation", "Size?", SIZE, "decline", "nobody"),
+            '{\n  "size": 9\n}',
+            '{"size": 7}',
+            AnswerQuestion("accept", {"size": 7}),
+            [('{"size": "big"}', "content.size: 'big' is not of type 'integer'"), ("{", "column 2")],
+        ),
+        (
+            ServerAsked("c1", "set_lights", "shop", "sampling", "2+2?", {}, "accept", "case", text="four"),
+            "four",
+            "five",
+            AnswerQuestion("accept", text="five"),
+            [],
+        ),
+    ],
+)
+def test_a_reply_to_a_server_begins_with_that_of_the_case_and_must_fit(
+    asked: ServerAsked, original: str, typed: str, command: AnswerQuestion, mistakes: list[tuple[str, str]]
+) -> None:
+    record = held()
+    record.add(Event(record.run_id, len(record.events), 0.0, Resumed(1.0)))
+    paused = Paused("step by step", "c1", "question", 1, asked)
+    record.add(Event(record.run_id, len(record.events), 0.0, paused))
+    text = text_for(record, "reply")
+    assert (text.original, text.title) == (original, "Reply to shop")
+    assert text.problems(typed) == ()
+    assert text.command(typed, False) == command
+    for wrong, why in mistakes:
+        ((severity, _, message),) = said(text, wrong)
+        assert severity == "error"
+        assert why in message

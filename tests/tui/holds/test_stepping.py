@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,15 @@ from tests.providers.server import Server, base_url_of, said
 from tests.tui.apps import SMART_HOME, Opened, opened, opening, suites_in
 from tests.tui.stepped import editor, held, shown, stepped, typed
 from workbench.authoring.form.typed import items_at
-from workbench.engine.checkpoint import AddMessage, AnswerCall, EditArguments, EditResult, Regenerate, SkipCall
+from workbench.engine.checkpoint import (
+    AddMessage,
+    AnswerCall,
+    AnswerQuestion,
+    EditArguments,
+    EditResult,
+    Regenerate,
+    SkipCall,
+)
 from workbench.providers.model import HttpRequest
 from workbench.show.views.run_items import CallItem
 from workbench.trajectory.events import (
@@ -25,6 +34,7 @@ from workbench.trajectory.events import (
     ResultReceived,
     Resumed,
     RunFinished,
+    ServerAsked,
 )
 from workbench.trajectory.recording import read_recording
 from workbench.trajectory.trajectory import Trajectory
@@ -471,3 +481,33 @@ async def test_a_run_held_before_a_request_shows_what_is_about_to_be_sent(tmp_pa
             assert "POST" not in app.screen
             (sent,) = server.requests
             assert (sent.json, sent.path) == (request.body, "/v1/chat/completions")
+
+
+async def test_a_server_that_asks_is_answered_or_declined_by_hand(tmp_path: Path) -> None:
+    asked = ServerAsked(
+        *("c1", "set_lights", "shop", "elicitation", "Which size?"),
+        {"requestedSchema": {"type": "object", "properties": {"size": {"type": "integer"}}}},
+        *("decline", "nobody"),
+    )
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(160, 40)) as app:
+        run = await stepped(app)
+        await held(app, run)
+        app.session.say(run, Resumed(1.0), Paused("step by step", "c1", "question", 1, asked), first=6)
+        await app.settle()
+        assert "server shop asks in set_lights: Which size?" in app.screen
+        await app.press("3", "D", "i")
+        assert editor(app).held.title == "Reply to shop"
+        await typed(app, '{"size": "big"}')
+        await app.press("ctrl+s")
+        assert "'big' is not of type 'integer'" in app.screen
+        await typed(app, '{"size": 7}')
+        await app.press("ctrl+s")
+        assert app.session.done == [
+            (run.run_id, AnswerQuestion("decline")),
+            (run.run_id, AnswerQuestion("accept", {"size": 7})),
+        ]
+        app.session.say(
+            run, Resumed(1.0), replace(asked, action="accept", source="person", content={"size": 7}), first=8
+        )
+        await app.settle()
+        assert 'by hand · accept {"size": 7}' in app.screen

@@ -403,13 +403,13 @@ class RunItems:
             return None
         return self._calls.get(call_id)
 
-    def take_held(self) -> CallItem | ResultItem | HoldItem | None:
+    def take_held(self) -> CallItem | ResultItem | HoldItem | AskedItem | None:
         """Return the item where the run was held, marked as changed, and clear the hold."""
         if self.held is None:
             return None
         item = self.changed(self.held)
         self.held = None
-        assert isinstance(item, CallItem | ResultItem | HoldItem)
+        assert isinstance(item, CallItem | ResultItem | HoldItem | AskedItem)
         return item
 
     # Reporting changes

@@ -212,13 +212,12 @@ class _Layout(NamedTuple):
         if self.expanded and asked.request:
             lines += self.below(compact_json(dict(asked.request)), "muted", ARGUMENT_INDENT)
         if item.held is not None:
-            lines += self.note(Note(GLYPHS.held, item.held, "accent"))
+            lines += held_lines("before the reply", item.held, self.width)
         if item.waits:
             return [*lines, *self.note(Note(GLYPHS.result, f"would be: {reply_text(asked)}"))]
-        role: Role = "muted"
         if (notice := asked.notice) is not None:
             return [*lines, *self.note(Note(GLYPHS.warned, notice, "warned"))]
-        return [*lines, *self.note(Note(GLYPHS.result, reply_text(asked), role))]
+        return [*lines, *self.note(Note(GLYPHS.result, reply_text(asked)))]
 
     def fork(self, item: ForkItem) -> list[Line]:
         lines = self.note(Note(GLYPHS.fork, fork_text(item.fork, item.origin), "accent"))

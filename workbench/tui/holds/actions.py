@@ -76,8 +76,12 @@ def _expect(now: MainSituation) -> str | None:
 
 
 _anywhere = while_held(HELD_AT, "")
-_answer = while_held(("call",), "a call can be answered before it is made", to_call=True)
-_skip = while_held(("call",), "a call can be skipped before it is made", to_call=True)
+_answer = while_held(
+    ("call", "question"), "a call can be answered before it is made, and a server while it asks", to_call=True
+)
+_skip = while_held(
+    ("call", "question"), "a call can be skipped before it is made, and a server refused while it asks", to_call=True
+)
 _again = while_held(("call", "result"), "a round can be asked again before one of its calls, or after a result")
 
 
@@ -239,7 +243,7 @@ class StepActions(MainActions):
 
     @action(
         "D",
-        "Skip the call",
+        "Skip the call, or decline its server",
         name="step.skip",
         where="run",
         label="skip",
@@ -247,11 +251,14 @@ class StepActions(MainActions):
         changes=True,
     )
     def skip(self) -> None:
-        """Skip the held call; the model gets an answer that says so."""
-        from workbench.engine.checkpoint import SkipCall
+        """Skip the held call, and the model gets an answer that says so; decline what a server asks."""
+        from workbench.engine.checkpoint import AnswerQuestion, SkipCall
 
         run, tool = self.app.selection.run, None
         if run is not None and run.paused is not None:
+            if (asked := run.paused.asked) is not None:
+                self._do(AnswerQuestion("decline"), f"The request of {one_line(asked.server)} is declined")
+                return
             tool = run.view.tool_of(run.paused.call_id)
         self._do(SkipCall(), f"{one_line(tool or 'The call')} is skipped, and the model is informed")
 
@@ -381,7 +388,7 @@ class StepActions(MainActions):
 
     @action(
         "i",
-        "Answer the call by hand",
+        "Answer the call, or its server, by hand",
         name="step.answer",
         where="run",
         label="answer",
@@ -389,8 +396,17 @@ class StepActions(MainActions):
         changes=True,
     )
     def answer(self) -> None:
-        """Type an answer in place of the tool."""
-        self._type_in("answer")
+        """Type an answer in place of the tool, or a reply to its server."""
+        from workbench.engine.checkpoint import AnswerQuestion
+
+        run = self.app.selection.run
+        asked = run.paused.asked if run is not None and run.paused is not None else None
+        if asked is None:
+            self._type_in("answer")
+        elif "url" in asked.request:
+            self._do(AnswerQuestion("accept"), f"{one_line(asked.server)} is told that you open the address")
+        else:
+            self._type_in("reply")
 
     @action(
         "I",

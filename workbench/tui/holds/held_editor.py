@@ -17,13 +17,14 @@ from textual.widget import Widget
 
 from workbench.checks.schemas import BrokenSchemaError, argument_problems
 from workbench.dataclasses import dataclass, json_text, parsed_json
-from workbench.engine.checkpoint import AddMessage, AnswerCall, EditArguments, EditResult
+from workbench.engine.checkpoint import AddMessage, AnswerCall, AnswerQuestion, Edit, EditArguments, EditResult
 from workbench.numerals import count_text
 from workbench.show.highlight import Colours, JsonColours, PlainColours
 from workbench.show.spans import EMPTY, Line, Span, spread
 from workbench.show.visible import one_line
 from workbench.suite.problems import Problem
-from workbench.trajectory.events import JsonValue, ToolDefinition
+from workbench.tools.questions import problem_of_reply, question_of
+from workbench.trajectory.events import JsonValue, ServerAsked, ToolDefinition
 from workbench.trajectory.trajectory import CallRecord
 from workbench.tui.kit.actions import ANSWERS, HeldKind
 from workbench.tui.kit.strips import Bar
@@ -103,7 +104,7 @@ class HeldText:
     """A text that the user edits for a held run.
 
     `original` is the initial text. `call` is the call that the text belongs to, `tool` the definition of its tool, and
-    `hold` the number of the hold at that call (`RunRecord.hold`)."""
+    `hold` the number of the hold at that call (`RunRecord.hold`). `asked` is the request to which a reply belongs."""
 
     kind: HeldKind
     run: RunRecord
@@ -112,6 +113,7 @@ class HeldText:
     call: CallRecord | None = None
     tool: ToolDefinition | None = None
     hold: int | None = None
+    asked: ServerAsked | None = None
 
     @property
     def key(self) -> tuple[str, HeldKind]:
@@ -130,15 +132,22 @@ class HeldText:
         """The title of the editor, such as `Arguments of search`."""
         if self.call is None:
             return "To the model"
+        if self.asked is not None:
+            return f"Reply to {one_line(self.asked.server)}"
         of_kind = {"arguments": "Arguments of", "result": "Result of", "answer": "Answer in place of"}[self.kind]
         return f"{of_kind} {one_line(self.call.tool)}"
 
     @property
     def file_name(self) -> str:
         """The name of the file in which the user's own editor gets the text."""
-        if self.kind == "arguments":
-            return "arguments.json"
+        if self.is_json:
+            return f"{self.kind}.json"
         return f"{self.kind}.txt"
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the text is a JSON object: the arguments of a call, or the content of a form."""
+        return self.kind == "arguments" or (self.asked is not None and self.asked.kind == "elicitation")
 
     @property
     def too_large(self) -> str | None:
@@ -174,12 +183,15 @@ class HeldText:
             if text.strip():
                 return ()
             return (_problem(None, "there is nothing to say yet"),)
-        if self.kind != "arguments":
+        if not self.is_json:
             return ()
         try:
             arguments = arguments_in(text)
         except ValueError as error:
             return (_invalid(error),)
+        if self.asked is not None:
+            refused_reply = problem_of_reply(question_of(self.asked), "accept", arguments, None)
+            return () if refused_reply is None else (_problem(None, refused_reply),)
         if self.tool is None:
             return ()
         try:
@@ -193,7 +205,7 @@ class HeldText:
 
     def mistake_at(self, text: str) -> Place | None:
         """Return the line and column, from 0, of an error in arguments, `None` if it has no position."""
-        if self.kind == "arguments":
+        if self.is_json:
             try:
                 arguments_in(text)
             except json.JSONDecodeError as error:
@@ -220,10 +232,11 @@ class HeldText:
             "arguments": f"{tool} is called with these arguments when the run continues",
             "result": f"The model reads this result of {tool} when the run continues",
             "answer": f"{tool} is answered with this, and not called",
+            "reply": f"The server of {tool} gets this reply",
             "message": "The model reads this before its next request, if there is one",
         }[self.kind]
 
-    def command(self, text: str, is_error: bool) -> EditArguments | EditResult | AnswerCall | AddMessage:
+    def command(self, text: str, is_error: bool) -> Edit:
         """Return the command that sends a text to the run; raises ValueError for invalid arguments."""
         match self.kind:
             case "arguments":
@@ -232,6 +245,10 @@ class HeldText:
                 return EditResult(text, is_error)
             case "answer":
                 return AnswerCall(text, is_error)
+            case "reply" if self.is_json:
+                return AnswerQuestion("accept", arguments_in(text))
+            case "reply":
+                return AnswerQuestion("accept", text=text)
             case _:
                 return AddMessage(text)
 
@@ -253,6 +270,8 @@ def text_for(run: RunRecord, kind: HeldKind) -> HeldText:
         tool = next((tool for tool in run.trajectory.start.tools if tool.name == call.tool), None)
     if kind == "arguments":
         return HeldText(kind, run, _written(call), False, call, tool, run.hold)
+    if kind == "reply" and run.paused is not None and (asked := run.paused.asked) is not None:
+        return HeldText(kind, run, _reply_begun(asked), False, call, tool, run.hold, asked)
     if kind == "result" and call.result is not None:
         return HeldText(kind, run, call.result.content, call.result.is_error, call, tool, run.hold)
     return HeldText("answer", run, "", False, call, tool, run.hold)
@@ -272,6 +291,19 @@ def _written(call: CallRecord) -> str:
     if call.edited is None and call.call.problem is not None:
         return call.call.raw or ""
     return json_text(dict(call.sent.arguments), indent=2)
+
+
+def _reply_begun(asked: ServerAsked) -> str:
+    """Return the reply that the case has, to be changed; a form without one begins with the defaults of its fields."""
+    if asked.kind == "sampling":
+        return asked.text or ""
+    content = dict(asked.content or {})
+    properties = (question_of(asked).schema or {}).get("properties")
+    if not content and isinstance(properties, dict):
+        for name, field in properties.items():
+            if isinstance(field, dict) and "default" in field:
+                content[name] = field["default"]
+    return json_text(content, indent=2)
 
 
 def _invalid(error: ValueError) -> Problem:
@@ -434,7 +466,7 @@ class HeldEditor(Vertical):
 
     def _assist(self, key: str) -> bool:
         # Arguments are JSON, which has line breaks anyway, so Enter never sends them.
-        one_line = self.held.kind != "arguments" and self.editor.line_count() == 1
+        one_line = not self.held.is_json and self.editor.line_count() == 1
         if key == "ctrl+enter" or (key == "enter" and one_line):
             self.post_message(self.Kept())
             return True

@@ -113,7 +113,7 @@ def is_character(key: str) -> bool:
 
 Pane = Literal["suites", "case", "run"]
 
-HeldKind = Literal["arguments", "result", "answer", "message"]
+HeldKind = Literal["arguments", "result", "answer", "reply", "message"]
 """Kinds of text edited while a run is held: arguments of a call, its result, an answer that replaces it, a message."""
 
 HELD_KINDS: frozenset[HeldKind] = frozenset(get_args(HeldKind))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from workbench.show.lazy_lines import LaidOut
 from workbench.show.search import Found, found_in, marked, pattern_for
 from workbench.show.spans import Line, Role
-from workbench.show.views.run_items import CallItem, HoldItem, Item, ResultItem, StepItem
+from workbench.show.views.run_items import AskedItem, CallItem, HoldItem, Item, ResultItem, StepItem
 from workbench.show.views.run_lines import lines_of, rough_height
 from workbench.show.views.run_view import RunView
 
@@ -63,7 +63,7 @@ class RunLines(LaidOut):
         if self.view.held is None or self.view.held >= len(self._items):
             return None
         match self._items[self.view.held]:
-            case HoldItem() | CallItem():
+            case HoldItem() | CallItem() | AskedItem():
                 return self.start_of(self.view.held)
             case ResultItem(held=str()):
                 self._know(self.view.held)
