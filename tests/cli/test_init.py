@@ -153,6 +153,7 @@ def test_what_cannot_be_done_is_said_and_nothing_written(program: Program) -> No
         (["--env", "A B", "npx", "x"], 2, "a variable is written NAME"),
         (["--url", "http://x.test/mcp", "npx", "x"], 2, "npx begins the command of a server"),
         (["shop.toml"], 2, "shop.toml is not a server: give the suite to write with -o shop.toml"),
+        (["http://x.test/mcp", "--tools", "a"], 2, "http://x.test/mcp is an address, which is the last word"),
         (["gone.py:mcp"], 2, "there is no file"),
         (["-y", "npx", "x"], 2, "--yes are about drafts"),
         ([], 2, "workbench init --example "),

@@ -210,11 +210,12 @@ def _with_server(options: StartOptions) -> StartOptions:
         )
     if first.endswith(".toml"):
         raise RefusedError(f"{one_line(first)} is not a server: give the suite to write with -o {one_line(first)}")
-    if len(options.words) == 1:
-        if re.match(r"https?:", first):
-            return replace(options, url=first, words=())
-        if re.search(r"\.py(:\w+)?$", first):
-            return replace(options, module=first, words=())
+    if re.match(r"https?:", first):
+        if len(options.words) > 1:
+            raise RefusedError(f"{one_line(first)} is an address, which is the last word: write options before it")
+        return replace(options, url=first, words=())
+    if len(options.words) == 1 and re.search(r"\.py(:\w+)?$", first):
+        return replace(options, module=first, words=())
     return options
 
 

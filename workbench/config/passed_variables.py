@@ -1,8 +1,8 @@
 """Variables of the shell that the commands of a trusted suite get without naming them.
 
 These are proxies, the files of certificates that proxies need, and settings of package managers: without them, `npx`
-and `uvx` reach no registry on many machines. Those with a user, a password or a token are held
-back: a suite gets them only if it names them."""
+and `uvx` reach no registry on many machines. Those with a user, a password or a token are held back: a suite gets them
+only if it names them."""
 
 from __future__ import annotations
 
