@@ -435,6 +435,8 @@ def _server_rows(_: FormSource, place: Place, server: Table) -> Iterator[FormRow
         Field("start_timeout_s", "number", "60", rare=True, limits=Limits(0)),
         Field("call_timeout_s", "number", "60", rare=True, limits=Limits(0)),
         Field("instructions", "choice", "system", choices=("system", "off"), rare=True),
+        Field("answers", "names", "none", rare=True),
+        Field("roots", "names", "none", rare=True),
     ]
     if "command" in server or "cwd" in server:
         fields.insert(0, Field("cwd", "text", "the suite's folder"))
