@@ -118,7 +118,7 @@ def test_the_same_mock_again_changes_nothing() -> None:
         *(
             (
                 called("dim", {"to": 1}, text),
-                "a mock fills {to} in the answer with that argument: only a mock with .* it",
+                "a mock would replace {to} in the answer by that argument: only a mock with .* as it is",
             )
             for text in ("dimmed to {to}", '{"dimmed":["{to}"]}')
         ),

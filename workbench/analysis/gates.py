@@ -404,7 +404,7 @@ def nothing_graded(runs: Iterable[GatedRun]) -> str | None:
 def as_watched(
     gates: Iterable[GateResult], watched: Mapping[tuple[str | None, str | None], GateWatched]
 ) -> Iterator[GateResult]:
-    """Yield the gates, those on pass rates with their early stopping, which `watched` holds by suite and model."""
+    """Yield the gates; those on pass rates get their early stopping from `watched`, by suite and model."""
     for gate in gates:
         if gate.measure == "pass rate":
             gate = replace(gate, watched=watched.get((gate.suite, gate.model)))

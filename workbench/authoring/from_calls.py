@@ -129,7 +129,8 @@ def _result(content: str, arguments: Mapping[str, JsonValue]) -> JsonValue:
     for name, value in arguments.items():
         if mock_answer(result, {name: value}).content != content:
             raise ValueError(
-                f"a mock fills {{{name}}} in the answer with that argument: only a mock with `python` can return it"
+                f"a mock would replace {{{name}}} in the answer by that argument: only a mock with `python` returns "
+                "the text as it is"
             )
     return result
 

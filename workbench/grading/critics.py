@@ -490,8 +490,8 @@ class CriticPairing:
     ) -> list[list[int]]:
         """Return the gain of each pair of some rows and columns as one integer that also resolves ties.
 
-        `gains` are the plain gains of the same rows and columns. Among pairings with equal gain (to 1e-9) the order is:
-        the higher score, the lower weight, the right tool, calls nearest to their place.
+        `gains` are the plain gains of the same rows and columns. Among pairings with equal gain (to 1e-9), the higher
+        score decides, then the lower weight, then the right tool, then the nearness of calls to their place.
         """
         if not rows or not columns:
             return []

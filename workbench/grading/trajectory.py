@@ -249,7 +249,7 @@ class _Reading:
         for index in unmet:
             rows_of.setdefault(self._wanted[index].tool, []).append(index)
         nearest: dict[int, int] = {}
-        # Wildcards last: they may show any call that is left by then.
+        # Wildcards last: next to them, any call that is left by then may be shown.
         for tool, rows in sorted(rows_of.items(), key=lambda each: each[0] == ANY_TOOL):
             columns = left.get(tool, [])
             if tool == ANY_TOOL:

@@ -115,7 +115,7 @@ class _Figures(Lazy[RunSummary]):
     def __init__(self, runs: RunTable, finished: int) -> None:
         self._runs = runs
         self._finished = finished
-        # The figures of a complete batch have the indices of its runs, which need no memory.
+        # In a complete batch, every run has figures, and a range holds the indices without memory for each.
         self._over: Sequence[int] = range(len(runs))
         if finished < len(runs):
             self._over = array("L", runs.over())

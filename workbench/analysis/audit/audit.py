@@ -85,7 +85,7 @@ def coverage_of(cases: Iterable[Case], table: ToolTable) -> Coverage:
             continue
         own_tools = {tool.name for tool in case.tools}
         for place, call in case.written_calls():
-            # A case's own tool replaces the suite's of the same name, which it then does not cover.
+            # A case's own tool replaces the suite's tool of the same name, so calls of it do not cover the suite's.
             if call.tool is None or call.tool in own_tools:
                 continue
             tool = table.find(call.tool)

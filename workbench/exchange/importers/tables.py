@@ -139,7 +139,7 @@ def _expect(table: Table, row: Node, fields: dict[str, str], given: dict[str, No
         return notes
     listed = args.parsed().listed()
     if len(listed) != len(tools):
-        raise args.refused(f"has arguments of {len(listed)} calls, and there are {len(tools)}")
+        raise args.refused(f"has arguments of {len(listed)} calls, and the tool field names {len(tools)}")
     calls: list[object] = []
     # Written as the form writes a call, so that arguments which look like checks stay values.
     for tool, each in zip(tools, listed, strict=True):

@@ -75,7 +75,7 @@ class KeyCommand:
             return self._key
 
     async def renewed(self, refused: str) -> str | None:
-        """Return another key after an endpoint has refused one; `None` if the command has just been run for that.
+        """Return another key after an endpoint has refused one; `None` if the refused key is fresh from the command.
 
         Raises KeyCommandError."""
         async with self._alone:

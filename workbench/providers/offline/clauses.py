@@ -154,7 +154,7 @@ def clauses_of(text: str, index: ToolIndex) -> list[Clause]:
     for start, end, joint in _parts(whole):
         part = _cut(whole, start, end, after=joint == "then", joined=joint == "join")
         if _REFUSAL.match(part.text):
-            # Blanked in the whole text as well, from which later parts are cut together with earlier ones.
+            # It is blanked in the whole text as well, because a later part may be cut from there with those before it.
             outside = tuple(one for one in whole.evidence if not start <= one.start < end)
             whole = Clause(whole.text[:start] + " " * (end - start) + whole.text[end:], outside)
         elif not found or (

@@ -101,7 +101,7 @@ class _Item:
     done: bool = False
 
     def part(self, *, named: bool) -> Part | None:
-        """Return the part of the provider state; without `named`, the item goes back without its id."""
+        """Return the item as a part of the provider state; without `named`, the part lacks the item's id."""
         document = self.document
         if not named:
             document = without_fields(document, "id")

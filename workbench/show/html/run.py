@@ -536,7 +536,7 @@ def _side_head(run: RunResult) -> Iterator[Node]:
 
 
 def _steps(run: RunResult) -> Iterator[tuple[str, Element]]:
-    """Yield the elements of the conversation, each with the key that the corresponding step of another run has."""
+    """Yield the elements of the conversation, each with a key that the corresponding step of another run shares."""
     for each in run.trajectory.rounds:
         if each.step is not None and each.step.user:
             yield "user", _words("user", "user", each.step.user)

@@ -49,7 +49,7 @@ def kind_of(case: Case) -> Kind:
 
 
 def what_is_missing(cases: Iterable[Case]) -> str | None:
-    """Return the prompts that a submission lacks, and the ids of cases of neither kind; `None` if it lacks none."""
+    """Return the prompts that a submission lacks, and the ids of `other` cases; `None` if it lacks none."""
     ids: defaultdict[Kind, list[str]] = defaultdict(list)
     for case in cases:
         ids[kind_of(case)].append(case.id)
