@@ -97,8 +97,8 @@ def _opened(folder: Path, name: str) -> BinaryIO:
     if not path.is_relative_to(root):
         raise ImageError("leads out of the folder of the suite", "copy the file into that folder")
     # Links are resolved already: one that appears meanwhile is refused. A pipe must not be waited for.
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(path, flags)
+    for_reading = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, for_reading)
     status = os.fstat(descriptor)
     if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_MEDIA_BYTES:
         return os.fdopen(descriptor, "rb")
