@@ -24,7 +24,7 @@ from workbench.grading.run import GRADER_OF, grade_run
 from workbench.grading.status import Status
 from workbench.suite.model import GRADERS, Case, Suite
 from workbench.suite.suite_file import parse_suite
-from workbench.trajectory.events import Forked, JsonValue, OwnCallAnswered, ResultReceived, ToolDefinition
+from workbench.trajectory.events import Forked, JsonValue, OwnCallAnswered, ResultReceived, RunFinished, ToolDefinition
 from workbench.trajectory.trajectory import Trajectory
 
 READER = ToolDefinition("look.up", annotations={"readOnlyHint": True})
@@ -115,6 +115,16 @@ def test_a_run_that_was_not_asked_cannot_be_graded_and_one_under_way_is_not_yet(
     with pytest.raises(CheckError, match=r"the run was not asked for look\.up \{\}: run the case"):
         list(final_issues(case, run_of([])))
     assert list(final_issues(case, replace(run_of([]), finish=None))) == []
+
+
+def test_a_run_that_ends_with_too_large_an_answer_fails_and_is_no_error() -> None:
+    case = of(state=[{"tool": "look.up", "result": 1}])
+    suite = Suite.model_validate({"format": 1, "name": "suite", "cases": [case]})
+    run = replace(run_of([]), finish=RunFinished("sent too much", "the model sent too much"))
+    grades, status = grade_run(suite, suite.cases[0], run)
+    assert status == Status.FAILED
+    kinds = {issue.kind: issue.decides for issue in grades[0].issues}
+    assert kinds["sent too much"] and not kinds["final state"]
 
 
 @pytest.mark.parametrize(("tool", "asked"), [("pay", False), ("look_up", True)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import os
 import py_compile
 import subprocess
 import sys
@@ -188,6 +189,28 @@ async def test_a_function_that_blocks_can_be_given_up() -> None:
     with pytest.raises(asyncio.CancelledError):
         await waiting
     release.set()
+
+
+async def test_a_run_that_gives_up_while_its_module_loads_waits_for_nothing_and_leaves_nothing(tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    folder = suite_folder(tmp_path, "suite", mocks=f"open({str(gate)!r}).read()\ndef answer(): return 1")
+    before = {name for name in sys.modules if name.startswith("_workbench_suite")}
+    functions = functions_of(folder).for_run(["mocks"])
+    loading = asyncio.create_task(asyncio.to_thread(functions.function, "mocks:answer"))
+    # Opened for writing as soon as the module, which still loads, reads.
+    with await asyncio.to_thread(gate.open, "w"):
+        functions.forget()
+    await loading
+    assert {name for name in sys.modules if name.startswith("_workbench_suite")} == before
+
+
+def test_a_module_that_cannot_be_loaded_leaves_nothing(tmp_path: Path) -> None:
+    before = {name for name in sys.modules if name.startswith("_workbench_suite")}
+    functions = functions_of(suite_folder(tmp_path, "suite", broken="1 / 0"))
+    with pytest.raises(PythonReferenceError, match="division by zero"):
+        functions.function("broken:answer")
+    assert {name for name in sys.modules if name.startswith("_workbench_suite")} == before
 
 
 def test_a_function_that_never_returns_does_not_keep_the_program_alive(tmp_path: Path) -> None:

@@ -198,6 +198,21 @@ async def test_the_runs_of_a_batch_are_offered_the_same_tools_after_a_restart(
     assert notices(server) == []
 
 
+async def test_a_server_that_is_closed_before_its_restart_begins_is_not_started(
+    open_server: OpenServer, log_file: Path
+) -> None:
+    server = open_server("python", "workshop.py")
+    await server.start()
+    await crash(server)
+    # The call wants the restart, and the server is closed before the restart has its turn.
+    wanted = asyncio.create_task(RunServer(server).call("add", ADD))
+    closed = asyncio.create_task(server.close())
+    with pytest.raises(ServerError, match="was closed"):
+        await wanted
+    await closed
+    assert log_file.read_text().count("== server 'bench'") == 1
+
+
 REFUSALS = [
     pytest.param(GONE, True, id="404 with an error of JSON-RPC"),
     pytest.param(page("<h1>Not Found</h1>", 404), True, id="404 of a gateway"),

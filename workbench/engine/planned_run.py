@@ -174,7 +174,9 @@ async def _made(
     grading = RunGrading(planned, tools.call_python, judge)
     ask = None if judge is None else judge.judge
     audit = _audit(planned, context)
-    own_calls = OwnCalls(planned.case, planned.settings.limits.timeout_s, tools, recorder, audit, ask)
+    own_calls: OwnCalls | None = None
+    if any(planned.case.own_calls()):
+        own_calls = OwnCalls(planned.case, planned.settings.limits.timeout_s, tools, recorder, audit, ask)
     if model is None:
         assert subject is not None
         from workbench.engine.subject import run_subject  # on use, as below

@@ -168,7 +168,7 @@ class SubjectRun:
 
 
 async def run_subject(
-    request: RunRequest, run: SubjectRun, tools: Toolbox, recorder: Recorder, own_calls: OwnCalls
+    request: RunRequest, run: SubjectRun, tools: Toolbox, recorder: Recorder, own_calls: OwnCalls | None
 ) -> Trajectory:
     """Make one run and return its trajectory, as `run_case` does.
 
@@ -176,13 +176,14 @@ async def run_subject(
     seconds = run.subject.timeout_s or request.settings.limits.timeout_s
     start(request, tools, recorder, None, tools.notices, _offered(tools))
     try:
-        await own_calls.set_up()
+        if own_calls is not None:
+            await own_calls.set_up()
         recorder.emit(RequestStarted(1))
         began = recorder.clock()
         async with TimeLimit(seconds):
             answered = await _ask(request, run, tools, recorder.run_id)
         finish = _tell(answered, request, recorder, recorder.ms_since(began))
-        if finish.reason != "error":
+        if own_calls is not None and finish.reason != "error":
             await own_calls.ask_final()
     except TimeoutError:
         key = "subject" if run.subject.timeout_s else "limits"

@@ -29,7 +29,9 @@ def final_issues(case: Case, trajectory: Trajectory, context: CheckContext = EMP
         return
     if case.final.changes is not None:
         yield from _change_issues(case.final.changes, case.final, trajectory, context)
-    if case.final.state and replays_changes(case, trajectory):
+    if case.final.state and trajectory.finish.reason == "sent too much":
+        yield Issue("final state", "not asked: the run ended with an answer that is too large")
+    elif case.final.state and replays_changes(case, trajectory):
         yield Issue("final state", "not asked: this run's own tools have not seen the changes that it replays")
     else:
         for number, state in enumerate(case.final.state):

@@ -305,6 +305,9 @@ class McpServer:
         if self._server.url is not None:
             deadline += self._limits.return_s
         while True:
+            # Closing does not know of a session that begins after it.
+            if self._closed:
+                raise ServerError(f"server {self._server.name!r} is not started again: it was closed")
             self._retire(self._session)
             self._session = self._next_session()
             try:

@@ -13,6 +13,7 @@ import inspect
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from itertools import count
 from pathlib import Path
@@ -121,7 +122,11 @@ def import_module(code: FoundCode, name: str) -> ModuleType:
     _FINDER.packages[package.__name__] = code
     sys.modules[package.__name__] = package
     importlib.invalidate_caches()
-    return importlib.import_module(f"{package.__name__}.{name}")
+    try:
+        return importlib.import_module(f"{package.__name__}.{name}")
+    except BaseException:
+        forget_module(package)
+        raise
 
 
 def forget_module(module: ModuleType) -> None:
@@ -129,8 +134,9 @@ def forget_module(module: ModuleType) -> None:
     package = module.__name__.partition(".")[0]
     if _FINDER.packages.pop(package, None) is None:
         return
+    below = f"{package}."
     for name in tuple(sys.modules):
-        if name == package or name.startswith(f"{package}."):
+        if name == package or name.startswith(below):
             del sys.modules[name]
 
 
@@ -182,8 +188,14 @@ class _ApprovedLoader(SourceFileLoader):
         source = self.get_data(self.path)
         if _hash(source) != self._sha256:
             raise _changed(fullname.partition(".")[2], Path(self.path))
-        code: CodeType = self.source_to_code(source, self.path)
-        return code
+        return _compiled(source, self.path)
+
+
+@lru_cache(maxsize=64)
+def _compiled(source: bytes, path: str) -> CodeType:
+    # Every run loads the modules of its mocks anew, and to compile them takes most of that time.
+    code: CodeType = compile(source, path, "exec", dont_inherit=True)
+    return code
 
 
 def _changed(name: str, file: Path | None) -> PythonReferenceError:
@@ -299,6 +311,9 @@ class PythonFunctions:
         self._code = code
         self._loaded: dict[str, ModuleType] = {}
         self._loading = threading.Lock()
+        """Held while a module loads, which may take long: only threads that load one wait for it."""
+        self._keeping = threading.Lock()
+        self._forgotten = False
         self._shared: tuple[PythonFunctions, frozenset[str]] | None = None
 
     def for_run(self, modules: Iterable[str]) -> PythonFunctions:
@@ -310,8 +325,11 @@ class PythonFunctions:
         return own
 
     def forget(self) -> None:
-        """Let go of the modules that were loaded here; no function may be called any more."""
-        with self._loading:
+        """Let go of the modules that were loaded here, and of one that a thread still loads once that ends.
+
+        No function may be called any more."""
+        with self._keeping:
+            self._forgotten = True
             for module in self._loaded.values():
                 forget_module(module)
             self._loaded.clear()
@@ -342,9 +360,7 @@ class PythonFunctions:
             raise UntrustedError(f"{reference} is not run: it is Python code of an untrusted suite")
         try:
             with self._loading:
-                if module_name not in self._loaded:
-                    self._loaded[module_name] = import_module(code, module_name)
-                module = self._loaded[module_name]
+                module = self._loaded.get(module_name) or self._load(code, module_name)
         except PythonReferenceError as error:
             raise PythonReferenceError(f"{reference} cannot be loaded: {error}") from error
         except (Exception, SystemExit) as error:
@@ -353,6 +369,15 @@ class PythonFunctions:
             ) from error
         value: object = getattr(module, name, None)
         return value
+
+    def _load(self, code: FoundCode, module_name: str) -> ModuleType:
+        module = import_module(code, module_name)
+        with self._keeping:
+            if self._forgotten:
+                forget_module(module)
+            else:
+                self._loaded[module_name] = module
+        return module
 
     def answer(self, reference: str, value: JsonValue) -> object:
         """Call the function of a `python` check and return its result.
