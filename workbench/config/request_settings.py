@@ -24,14 +24,16 @@ def split_address(address: str) -> tuple[str, dict[str, str]]:
     return before, query
 
 
-def with_query(path: str, query: Iterable[tuple[str, str]]) -> str:
-    """Return a path, which may have a query, with another one joined to it; the latter wins for equal names."""
+def with_query(path: str, query: Iterable[tuple[str, str]], *, safe: str = "") -> str:
+    """Return a path, which may have a query, with another one joined to it; the latter wins for equal names.
+
+    The characters in `safe` are written as they are."""
     added = dict(query)
     if not added:
         return path
     before, _, written = path.partition("?")
     kept = [pair for pair in parse_qsl(written, keep_blank_values=True) if pair[0] not in added]
-    return f"{before}?{urlencode([*kept, *added.items()], quote_via=quote, safe='')}"
+    return f"{before}?{urlencode([*kept, *added.items()], quote_via=quote, safe=safe)}"
 
 
 def variables_of(settings: Mapping[str, str]) -> tuple[str, ...]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.providers.http.asking import ask, text_of
+from tests.providers.http.asking import REQUEST, ask, text_of
 from tests.providers.http.test_answers import RAIN, spec_of
 from tests.providers.server import CUT, Answer, Server, said
 from tests.providers.server.script import RESET, Piece, Request
+from workbench.config.models import ModelSpec
 from workbench.config.secrets import Secrets
 from workbench.providers.http.endpoints import Endpoints
 from workbench.providers.model import ModelError
@@ -53,3 +54,14 @@ async def test_an_alert_of_tls_is_recognised() -> None:
         pytest.raises(ModelError, match=r"expects TLS: write https:// in base_url"),
     ):
         await ask(spec_of(server, "openai"))
+
+
+async def test_a_shown_request_names_the_variables_of_its_query_and_headers() -> None:
+    query, headers = {"sig": "${SIG}", "team": "a b"}, {"x-key": "id $SIG"}
+    spec = ModelSpec("m", "openai", "m", "http://127.0.0.1:9/v1", query=query, headers=headers)
+    endpoints = Endpoints(Secrets())
+    shown = await endpoints.open(spec, {"SIG": "sig-of-mine-4711"}).http_request(REQUEST)
+    await endpoints.close()
+    assert shown is not None and shown.url == "http://127.0.0.1:9/v1/chat/completions?sig=${SIG}&team=a%20b"
+    assert dict(shown.headers)["x-key"] == "id $SIG"
+    assert "sig-of-mine" not in repr(shown)

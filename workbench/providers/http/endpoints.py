@@ -355,7 +355,8 @@ class EndpointModel:
         if client.signer is not None:
             url = client.signer.example.url
             query = split_address(url)[1] | query
-        url = with_query(shown_url(url), query.items())
+        # The variables of the query stay readable, as those of headers do.
+        url = with_query(shown_url(url), query.items(), safe="${}")
         return HttpRequest("POST", url, client.headers_without_secrets(self.spec), json.loads(body))
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
