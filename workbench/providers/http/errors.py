@@ -117,7 +117,8 @@ class Refusal:
         if self.status not in MEDIA_STATUSES or self.tool is not None:
             return False
         # Models of images have such words in their names.
-        return ABOUT_MEDIA.search(self.body.replace(spec.model, "")) is not None
+        said = re.sub(rf"(?<!\w){re.escape(spec.model)}(?!\w)", "", self.body)
+        return ABOUT_MEDIA.search(said) is not None
 
     def _not_there(self, spec: ModelSpec) -> str:
         named = re.search(rf"(?<!\w){re.escape(spec.model)}(?!\w)", self.text)
