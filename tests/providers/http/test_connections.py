@@ -12,7 +12,7 @@ from tests.providers.server.script import RESET, Piece, Request
 from workbench.config.models import ModelSpec
 from workbench.config.secrets import Secrets
 from workbench.providers.http.endpoints import Endpoints
-from workbench.providers.model import ModelError
+from workbench.providers.model import ModelError, http_request_of
 
 
 @pytest.mark.parametrize("end", [CUT, RESET], ids=["closed", "reset"])
@@ -60,7 +60,7 @@ async def test_a_shown_request_names_the_variables_of_its_query_and_headers() ->
     query, headers = {"sig": "${SIG}", "team": "a b"}, {"x-key": "id $SIG"}
     spec = ModelSpec("m", "openai", "m", "http://127.0.0.1:9/v1", query=query, headers=headers)
     endpoints = Endpoints(Secrets())
-    shown = await endpoints.open(spec, {"SIG": "sig-of-mine-4711"}).http_request(REQUEST)
+    shown = await http_request_of(endpoints.open(spec, {"SIG": "sig-of-mine-4711"}), REQUEST)
     await endpoints.close()
     assert shown is not None and shown.url == "http://127.0.0.1:9/v1/chat/completions?sig=${SIG}&team=a%20b"
     assert dict(shown.headers)["x-key"] == "id $SIG"
