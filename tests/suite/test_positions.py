@@ -91,4 +91,4 @@ def test_a_text_that_the_scanner_cannot_follow_stops_nobody_and_is_said(
     file.write_text("format = 1\nname = 'x'\n[[cases]]\nuser = 5\n", encoding="utf-8")
     problems = load_suite(file).problems
     assert {problem.line for problem in problems} == {None}
-    assert any("cannot be told" in problem.message for problem in problems)
+    assert any("could not be found" in problem.message for problem in problems)
