@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 import workbench
 from tests.engine.stepped import Does, Person
 from tests.programs import program_of
-from workbench.engine.checkpoint import AnswerQuestion, EditArguments, SkipCall, refusal
+from workbench.engine.checkpoint import AnswerQuestion, Command, EditArguments, SkipCall, refusal
 from workbench.engine.fork import Fork, ForkPoint, replayed
 from workbench.engine.plan import plan_runs, same_question
 from workbench.suite.render import suite_text, to_toml_data
@@ -20,7 +21,7 @@ from workbench.suite.suite_file import load_suite, parse_suite
 from workbench.suite.trust import needs_trust
 from workbench.suite.variants import varied_case
 from workbench.tools.questions import Question
-from workbench.trajectory.events import JsonValue, Paused, ServerAsked
+from workbench.trajectory.events import Event, JsonValue, Paused, ServerAsked
 from workbench.trajectory.recording import event_from_line, event_to_line
 from workbench.trajectory.trajectory import fold
 
@@ -386,6 +387,27 @@ def test_a_person_who_steps_may_answer_and_the_recording_asks_no_server(
     fork = Fork(made.result.trajectory, ForkPoint(2))
     again = [what for what in replayed(fork, "offline") if isinstance(what, ServerAsked)]
     assert again == [asked]
+
+
+class Leaving(Person):
+    """A person who stops the run when its server asks."""
+
+    def _act(self, held: Event, commands: Sequence[Command]) -> None:
+        if isinstance(held.payload, Paused) and held.payload.at == "question":
+            self.session.stop(held.run_id)
+        else:
+            super()._act(held, commands)
+
+
+def test_a_run_that_is_stopped_while_its_server_waits_ends_the_hold(tmp_path: Path) -> None:
+    (tmp_path / "ask.toml").write_text(suite(FILLED).replace('"Book."', '"ask"'))
+    person = Leaving(program_of(tmp_path / "home"))
+    try:
+        made = person.run(load_suite(tmp_path / "ask.toml"), "offline", {"call 1": [EditArguments(elicit())]})
+    finally:
+        person.session.close()
+    assert made.result.status == "stopped"
+    assert [type(event.payload).__name__ for event in made.events[-2:]] == ["Resumed", "RunFinished"]
 
 
 def test_a_reply_by_hand_must_fit_the_form() -> None:

@@ -18,6 +18,7 @@ from workbench.limits import Limit
 from workbench.suite.model import Suite
 from workbench.suite.server_model import Server
 from workbench.tools.answer import ServerError, ToolAnswer
+from workbench.tools.client_requests import CallTime
 from workbench.tools.connection import ServerStatus, TimeLimits
 from workbench.tools.launchers import launcher_of
 from workbench.tools.mcp_server import McpServer
@@ -74,6 +75,21 @@ async def test_progress_without_end_is_left_at_last(open_server: OpenServer, mon
     with pytest.raises(ServerError, match="given up in a call of work: it still reports progress after 1 s: stop"):
         await server.call("work", {"parts": 600})
     assert await server.call("work", {"parts": 0}) == ToolAnswer("done")
+
+
+async def test_replies_that_are_awaited_together_count_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now)
+    time = CallTime(10, 100)
+    first, second = time.waiting(), time.waiting()
+    now = 1.0
+    first.__enter__()
+    now = 5.0
+    second.__enter__()
+    now = 8.0
+    first.__exit__(None, None, None)
+    second.__exit__(None, None, None)
+    assert time.spent_s == 1.0
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Sequence
-from contextlib import AsyncExitStack, contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +54,7 @@ class CallTime:
         self._began = self._clock()
         self._limit = asyncio.timeout(call_s)
         self._waits = 0
+        self._waits_since = 0.0
         self._free_s = 0.0
         self.reported = False
         """Whether the server has reported progress."""
@@ -80,7 +81,8 @@ class CallTime:
     @contextmanager
     def waiting(self) -> Iterator[None]:
         """Let the limit stand still."""
-        began = self._clock()
+        if not self._waits:
+            self._waits_since = self._clock()
         self._waits += 1
         with suppress(RuntimeError):
             self._limit.reschedule(None)
@@ -89,7 +91,7 @@ class CallTime:
         finally:
             self._waits -= 1
             if not self._waits:
-                self._free_s += self._clock() - began
+                self._free_s += self._clock() - self._waits_since
                 self.extend()
 
 
@@ -128,10 +130,15 @@ class _Asking:
             return None
         return replying.result()
 
-    def end(self) -> None:
-        """Cancel the replies that are still awaited."""
-        for replying in self._replies:
+    async def end(self) -> None:
+        """Cancel the replies that are still awaited, and wait until they have ended.
+
+        They record their end in the run, which may be over after its call."""
+        replies = tuple(self._replies)
+        for replying in replies:
             replying.cancel()
+        if replies:
+            await asyncio.wait(replies)
 
 
 class ClientRequests:
@@ -170,8 +177,8 @@ class ClientRequests:
 
         client._build_session = built  # type: ignore[method-assign]
 
-    @contextmanager
-    def of_call(self, ask: AskRun, time: CallTime) -> Iterator[_Asking]:
+    @asynccontextmanager
+    async def of_call(self, ask: AskRun, time: CallTime) -> AsyncIterator[_Asking]:
         """Let a run reply to requests during one of its calls."""
         asking = _Asking(ask, time)
         self._calls.append(asking)
@@ -179,7 +186,7 @@ class ClientRequests:
             yield asking
         finally:
             self._calls.remove(asking)
-            asking.end()
+            await asking.end()
 
     async def consents(self, asking: _Asking, required: Sequence[ElicitRequestURLParams]) -> bool:
         """Return whether the user opens all addresses that a refused call requires."""

@@ -246,7 +246,7 @@ class Session:
                 self._tell(on_progress, progress, total, message)
 
         try:
-            with self._requests.of_call(ask, time) as asking:
+            async with self._requests.of_call(ask, time) as asking:
                 asked: set[str] = set()
                 async with time:
                     while True:
