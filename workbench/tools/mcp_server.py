@@ -184,6 +184,9 @@ class McpServer:
         """Make sure that it can be called, by a new session if necessary; a stopped caller does not stop that.
 
         Raises ServerError if it does not start again, or has died too often."""
+        if self._renewal is None and self._is_up:
+            # A run that calls it while it goes down has lost nothing there, and gets the next one.
+            await self._session.gone_down()
         if self._renewal is None:
             if not self._is_up or self._closed or not (self._session.expired or self._session.down is not None):
                 return

@@ -291,6 +291,11 @@ class Session:
         while owner is not None and not owner.done() and self._listed is seen and self._relisting is not None:
             await asyncio.wait({owner, self._relisting}, return_when=asyncio.FIRST_COMPLETED)
 
+    async def gone_down(self) -> None:
+        """Wait until a started server that has lost its connection is down; return at once while it can be called."""
+        if self._client is None and not self._connecting and self._down is None:
+            await self._end()
+
     async def retire(self) -> None:
         """Close the connection when the calls under way are over."""
         if self._under_way:
