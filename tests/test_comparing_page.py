@@ -87,7 +87,7 @@ def test_the_examples_are_computed_rightly() -> None:
     low, high = share_interval(3, 3)
     assert f"the interval is {100 * low:.0f} to {100 * high:.0f}%" in TEXT
     low, high = share_interval(24, 30)
-    assert f"At 80%, the interval of each rate is {100 * (high - low):.0f} points wide there" in TEXT
+    assert f"At 80% of thirty cases, the interval of each rate is {100 * (high - low):.0f} points wide" in TEXT
     once, twice, *_ = passing([(3, 5)])
     said = f"pass@1 = pass^1 = {once.at_least_one:.1f}, pass@2 = {twice.at_least_one:.1f}"
     assert f"{said}, but pass^2 = {twice.all_of_them:.1f}" in TEXT

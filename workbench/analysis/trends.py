@@ -32,7 +32,9 @@ def rate_of(parts: Iterable[BatchPart]) -> tuple[int, int]:
 
 
 def is_whole(part: BatchPart) -> bool:
-    """Return whether every planned run of a whole suite has a result: graded, skipped, or without expectations."""
+    """Return whether a part ran a whole suite, each planned run has a result, and at least one of them is graded.
+
+    Runs that were skipped or had no expectations also have a result."""
     _, graded = rate_of((part,))
     not_owed = sum(count for status, count in part.counts.items() if not status.owed)
     return part.whole and bool(graded) and graded + not_owed == part.planned

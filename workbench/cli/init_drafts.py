@@ -190,7 +190,7 @@ def _drafting_drafted(
 def _results(plan: Plan, *, trust: bool) -> tuple[Sequence[RunResult], bool]:
     """Make the runs of a plan, and return their results, and whether the user interrupted them.
 
-    There are no results, after reporting it, if the runs were not approved.
+    If the runs were not approved, this is reported, and there are no results.
     """
     quiet = Output(None, quiet=True)
     live = make_runs(plan, show_of(quiet, plan.program), quiet, trust=trust, record=None, command="run")

@@ -135,7 +135,7 @@ class Parser(argparse.ArgumentParser):
         return at
 
     def _last_of_letters(self, word: str) -> argparse.Action | None:
-        """Return the option whose value is the word behind joined letters (`-fo`), `None` if they need none."""
+        """Return the last option of joined letters (`-fo`) if its value is the next word, otherwise `None`."""
         for index, letter in enumerate(word[1:], 2):
             action = self._option_string_actions.get(f"-{letter}")
             if action is not None and action.nargs != 0:

@@ -538,7 +538,7 @@ class Secrets:
         """Leave the tokens and passwords of known forms in a suite's text unredacted from now on.
 
         A value that was added stays secret."""
-        # The user wrote them, and expectations are compared with runs: redacted in one of them, they would differ.
+        # The user wrote these values. If only an expectation, or only a run, were redacted, the two would differ.
         own = {form.what for form in forms_in(text)}
         with self._lock:
             if not own <= self.finder.own:

@@ -3,8 +3,9 @@
 Inside the program everything is raw, because graders, forks and the model need the true values. Data that leaves the
 program is redacted first; `tests/test_doors.py` finds every call that writes something, and plants secrets before each.
 
-A check of a redacted value would grade the name of a variable. A stored run therefore lists its redacted places, and
-`why_not_regraded` refuses to regrade it if the case checks one of them: the run keeps its verdict.
+A redacted value is replaced by the name of its variable, which a check would then grade. A stored run therefore lists
+its redacted places, and `why_not_regraded` refuses to regrade it if the case checks one of them: the run keeps its
+verdict.
 """
 
 from __future__ import annotations

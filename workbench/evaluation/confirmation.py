@@ -196,8 +196,8 @@ def _runs_of(
 def _planned(baseline: Baseline, plan: Plan, change: CaseChange) -> PlannedRun | None:
     """Return a planned run of the case, its first one if possible.
 
-    A case whose runs were over before its batch was resumed is planned like another case of its suite and model,
-    because the approval covers the needs of that one.
+    The plan of a resumed batch lacks the cases whose runs were over. Such a case is planned like another one of its
+    suite and model, because the approval covers what the other one needs.
     """
     alike = None
     for run in plan.runs:

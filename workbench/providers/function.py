@@ -208,7 +208,7 @@ def _json(value: object, where: str) -> JsonValue:
         case Mapping():
             return {_name(name, where): _json(item, where) for name, item in value.items()}
         case _:
-            raise TypeError(f"{where} holds {_kind(value)}, which JSON does not have: give what the tool would be sent")
+            raise TypeError(f"{where} holds {_kind(value)}, which JSON does not have: give it as the tool receives it")
 
 
 def _name(name: object, where: str) -> str:

@@ -324,7 +324,7 @@ class Session:
             return
         if owner.done():
             raise self._start_error()
-        # Made before the server is ended, because some write more to standard error then.
+        # Made before the server is ended, because some servers write more to standard error when they end.
         error = self._failure(late)
         await self._end()
         raise error

@@ -456,7 +456,7 @@ def _sendable(value: object) -> object:
         case None:
             raise CellError("TOML has no null: for an argument that is null, choose the check equals_null")
         case date() | time():
-            raise CellError("put a date inside a list or a table in quotes: models send text")
+            raise CellError("inside a list or a table, write a date in quotes: models send text")
         case float() if not math.isfinite(value):
             raise CellError("JSON has no infinite numbers: write a number, or a text in quotes")
         case _:

@@ -116,7 +116,7 @@ class RecordingProxy:
             why = error.strerror or str(error)
             raise ListenError(f"cannot listen on {listen.host}:{listen.port}: {why}; name another port") from error
         port = self._runner.addresses[0][1]
-        # The names by which the program may ask for this proxy; `_refused` gives the reason.
+        # The only names by which the program may ask for this proxy; the docstring of `_refused` says why.
         self._hosts = {f"{host}:{port}" for host in ("127.0.0.1", "localhost", "[::1]", _in_url(listen.host))}
         tls = await asyncio.to_thread(tls_context) if self._parts.scheme == "https" else True
         self._session = aiohttp.ClientSession(

@@ -333,7 +333,7 @@ def _broken_off(causes: tuple[BaseException, ...], began: bool) -> Broken | None
     when = "in the middle of its answer" if began else "before it answered"
     if any(isinstance(cause, TlsExpectedError) or _is_in_tls(cause) for cause in causes):
         return Broken("expects TLS: write https:// in base_url")
-    # The innermost cause says most: an incomplete body, for example, may not have been a gzip stream at all.
+    # The innermost cause says most: the body of an incomplete answer, for example, may be no gzip stream at all.
     for cause in reversed(causes):
         match cause:
             case BodyError():

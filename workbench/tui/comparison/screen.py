@@ -428,7 +428,7 @@ class Comparison:
 
 
 class Compared:
-    """The comparison with which the program starts (`begin`): of the cases of all open suites that it selects."""
+    """The comparison with which the program starts, of the cases that `begin` selects from all open suites."""
 
     def __init__(self, app: Workbench, begin: Begin) -> None:
         selection = app.selection

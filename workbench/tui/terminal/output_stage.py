@@ -224,7 +224,7 @@ class OutputStage:
 
         Attributes are reset before a frame and after it."""
         known = self.knows(width, height)
-        # The model does not hold until the end, in case this fails halfway.
+        # Until the end, the model counts as unknown, in case this fails halfway.
         self._known = False
         self._size = (width, height)
         if not known:
