@@ -188,12 +188,14 @@ async def test_a_server_that_lists_other_tools_for_a_later_run_is_refused(pool: 
     assert "removed look_1" in error
 
 
-@pytest.mark.parametrize(("speaks", "notices"), [("old", 0), ("http", 1)])
+@pytest.mark.parametrize(
+    ("speaks", "protocol", "notices"), [("old", "auto", 0), ("http", "auto", 1), ("http", "legacy", 0)]
+)
 async def test_a_url_gets_a_session_for_each_run_or_cannot_tell_runs_apart(
-    pool: ServerPool, speaks: Speaks, notices: int
+    pool: ServerPool, speaks: Speaks, protocol: str, notices: int
 ) -> None:
     with hosted("sdk_workshop", speaks) as host:
-        suite = Suite(format=1, name="any", execute=True, servers=(host.definition(state="run"),))
+        suite = Suite(format=1, name="any", execute=True, servers=(host.definition(state="run", protocol=protocol),))
         file, (case,) = SERVERS / "suite.toml", SOME_CASE.cases
         grant = grant_of(suite, file, pool._program.environment)
         found = []
@@ -202,3 +204,4 @@ async def test_a_url_gets_a_session_for_each_run_or_cannot_tell_runs_apart(
             found += [notice for notice in tools.notices if "without sessions" in notice]
             tools.close()
         assert len(found) == notices
+        assert all('protocol = "legacy" in its [[servers]]' in notice for notice in found)

@@ -370,7 +370,8 @@ class ServerPool:
         if cannot_tell and self._fresh[_key(suite_file, server)].tell_once():
             notices.append(
                 f"server {server.name!r} speaks a protocol without sessions, so it cannot tell runs apart: "
-                'state = "run" separates nothing behind its URL'
+                'state = "run" separates nothing behind its URL; protocol = "legacy" in its [[servers]] gives each run '
+                "a session, if the server has sessions"
             )
         if started.issues:
             notices.append(issues_notice(server.name, started.issues))
