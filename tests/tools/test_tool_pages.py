@@ -116,6 +116,12 @@ MORE, LAST = {"tools": [tool("a")], "nextCursor": "8"}, {"tools": [tool("b")]}
             [{"tools": [tool("a")], "nextCursor": ""}, "refused"], ["s_a"], [], id="an empty cursor that is refused"
         ),
         pytest.param(
+            [MORE, "refused"],
+            ["s_a"],
+            ['cut short: nextCursor "8" is refused by the server that sent it: "Invalid cursor"'],
+            id="a cursor that is refused",
+        ),
+        pytest.param(
             [MORE, {"tools": [tool("b")], "nextCursor": "9"}, {"tools": [tool("c")], "nextCursor": "8"}],
             ["s_a", "s_b", "s_c"],
             ['cut short: nextCursor "8" was sent before: it does not advance'],
@@ -155,7 +161,7 @@ async def test_a_cursor_that_does_not_advance_ends_the_list(
             [{"tools": [], "_meta": 5}],
             "its answer to tools/list breaks the protocol: _meta is 5, where the protocol expects an object",
         ),
-        ([MORE, "refused"], "does not speak MCP as expected: Invalid cursor"),
+        (["refused"], "does not speak MCP as expected: Invalid cursor"),
     ],
 )
 async def test_a_list_that_is_none_is_refused(open_server: OpenServer, pages: list[Any], message: str) -> None:

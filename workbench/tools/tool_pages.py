@@ -75,6 +75,7 @@ class ToolPages:
     async def read(self) -> ListedTools:
         """Return all tools; raises the errors of `Client.list_tools`, and ValueError for an answer without a list."""
         from mcp import MCPError
+        from mcp_types import INVALID_PARAMS
 
         self._found, self._again = [], []
         tools: dict[str, Tool] = {}
@@ -83,11 +84,16 @@ class ToolPages:
         for _ in range(MAX_LISTING_PAGES):
             try:
                 page = await self._client.list_tools(cursor=cursor, cache_mode="refresh")
-            except MCPError:
+            except MCPError as error:
                 # Some servers send an empty cursor with the last page, and refuse it.
                 if cursor == "":
                     break
-                raise
+                # The code of the protocol for a wrong cursor.
+                if cursor is None or error.code != INVALID_PARAMS:
+                    raise
+                refusal = _shown(error.message, self._redact)
+                self._cut(f"{_shown(cursor, self._redact)} is refused by the server that sent it: {refusal}")
+                break
             news = self._add(page.tools, tools)
             cursor = page.next_cursor
             if cursor is None:
