@@ -41,6 +41,7 @@ def told(args: dict[str, Any], tool: str = "book", **more: Any) -> list[Finding]
     ("args", "severity", "where", "words"),
     [
         ({"nights": {"numeric": 12, "tolerance": "5%"}}, "error", "nights", "did you mean `near = 12`?"),
+        ({"city": {"only_fields": {"a": 1}}}, "error", "city", '`has_fields = {"a": 1}, only_fields = true`?'),
         ({"city": {"contain": "Os"}}, "error", "city", 'did you mean `contains = "Os"`?'),
         ({"city": {"regexp": "^O"}}, "error", "city", "`pattern ="),
         ({"city": {"oneOf": ["a"]}}, "error", "city", "`one_of ="),

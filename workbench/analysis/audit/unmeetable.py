@@ -390,12 +390,20 @@ def _is_check(value: Mapping[str, JsonValue]) -> bool:
 
 def _looks_like_check(value: Mapping[str, JsonValue]) -> bool:
     """Return whether a table would be a check if one key had another name."""
+    if _fields_as_option(value) is not None:
+        return True
     others = [key for key in value if key not in RESERVED_NAMES]
     if len(others) != 1:
         return False
     # Arguments of tools may have the names that other systems give to checks (`date`, `like`), so any name counts
     # beside an option, and alone only one that is near to a check's.
     return len(value) > 1 or _near_check(others[0]) is not None
+
+
+def _fields_as_option(value: Mapping[str, JsonValue]) -> JsonValue:
+    """Return the fields of a table that has them in the option `only_fields`, `None` for any other table."""
+    fields = value.get("only_fields")
+    return fields if isinstance(fields, dict) and len(value) == 1 else None
 
 
 def _near_check(key: str) -> str | None:
@@ -409,6 +417,8 @@ def _near_check(key: str) -> str | None:
 
 def _meant(value: Mapping[str, JsonValue]) -> str:
     """Return the check that a table was probably meant to be, as a suite writes it; empty if there is no clue."""
+    if (fields := _fields_as_option(value)) is not None:
+        return f"has_fields = {describe_value(fields)}, only_fields = true"
     for key, inner in value.items():
         if key not in RESERVED_NAMES and (name := _near_check(key) or _check_of_alias(key)):
             return f"{name} = {describe_value(inner)}"
