@@ -149,12 +149,12 @@ class CaseChange:
 class BatchDiff:
     """The changes from one batch to another, sorted by kind, then by the order of the later batch's cases.
 
-    `compared` counts the cases that were graded both times, and `left_out` those of both batches that were not and have
-    no change; both count a case once for each model, `cases` counts each compared case once. `models` are the models
-    that both batches were planned with; `only_before` and `only_after` are left out. `across` holds the earlier and the
-    later model if one was compared with the other; `models` then has the later one. `decided` holds the compared cases
-    by their deciding graders, and `rules` the options of grading that differ: option, value before and value after,
-    with the number of compared cases.
+    `compared` counts the cases that were graded both times, and `left_out` the cases of both batches that were not,
+    and have no change; both numbers count a case once for each model, `cases` counts each compared case once. `models`
+    are the models that both batches were planned with; `only_before` and `only_after` are left out. `across` holds the
+    earlier and the later model if one was compared with the other; `models` then has the later one. `decided` holds the
+    compared cases by their deciding graders, and `rules` the options of grading that differ: option, value before and
+    value after, with the number of compared cases.
 
     `tests` holds a paired test for each of `models`, on the scores that count in gates. The tests are without their
     pairs (`Paired.in_numbers`).
@@ -376,7 +376,7 @@ def _sentence(kind: ChangeKind, before: CaseSide | None, after: CaseSide | None)
 
 
 def came_to(cell: Cell | CaseSide) -> str:
-    """Return status, score, and of several graded runs the good ones: `failed 0.50`, `passed 0.83 (2 of 3)`."""
+    """Return status, score, and the number of good runs among several: `failed 0.50`, `passed 0.83 (2 of 3)`."""
     text = str(cell.status)
     if cell.score is not None:
         text += f" {score_text(cell.score)}"

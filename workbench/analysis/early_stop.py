@@ -161,11 +161,11 @@ class _Pairs:
             looks, level, e_value_now = None, LEVEL, None
             if self._until.looks:
                 looks = len(looks_after(len(pair.units), self._until.looks))
-                # No unit, no look: there is no level of a look either.
+                # Without a unit there is no look, and no level of a look either.
                 level = self._level(max(pair.look, 1), looks) if looks else LEVEL
             if self._until.rule == "e-value":
                 e_value_now = pair.greatest
-            # Runs with the first model serve every comparison. Only a single one can count them as its own.
+            # Runs with the first model serve every comparison. They count as its own only if there is a single one.
             spared_runs = spared[pair.second]
             if len(self.pairs) == 1:
                 spared_runs = spared.total()

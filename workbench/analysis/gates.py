@@ -258,7 +258,7 @@ def variance(values: Sequence[float]) -> float | None:
 
 
 def spread(values: Sequence[float]) -> float | None:
-    """Return the sample standard deviation, the root of the sample variance; `None` where that is `None`."""
+    """Return the sample standard deviation, the root of the sample variance; `None` if the variance is `None`."""
     squared = variance(values)
     return None if squared is None else math.sqrt(squared)
 

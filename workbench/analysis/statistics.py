@@ -512,7 +512,8 @@ def e_value(one: int, other: int) -> float:
     The e-value is a likelihood ratio: the probability of these n pairs if each falls to one side with an unknown
     probability (with the prior Beta(1/2, 1/2)), divided by their probability if both sides are equally likely:
     B(one + 1/2, other + 1/2) / B(1/2, 1/2) · 2ⁿ. If the sides are equal, it ever reaches 20 with a probability of at
-    most 5%, however often it is read (Ville 1939; Grünwald, de Heide and Koolen 2024). Infinite if too large a float.
+    most 5%, however often it is read (Ville 1939; Grünwald, de Heide and Koolen 2024). It is infinite if a float cannot
+    hold it.
     """
     of = one + other
     exponent = math.lgamma(one + 0.5) + math.lgamma(other + 0.5) - math.lgamma(of + 1) - math.log(math.pi)

@@ -80,7 +80,7 @@ def parameters_of(schema: Schema) -> tuple[Parameter, ...]:
 
 
 class _Position(NamedTuple):
-    """The position of a schema in that of a tool, its `root`: `levels` further ones below it are read.
+    """The position of a schema inside that of a tool, its `root`; `levels` further levels below it are read.
 
     A schema that is not `sure` is one of several alternatives, and requires none of its parameters. `entered` are the
     references that led here: a recursive definition is not entered again."""

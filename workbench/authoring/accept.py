@@ -283,7 +283,7 @@ def _check_tools(tools: Sequence[frozenset[str]]) -> None:
 def _rows(runs: Sequence[Sequence[AcceptedCall]]) -> Iterator[tuple[int, ...]]:
     """Yield the calls that every run makes: for each, its index in each of the runs.
 
-    Of a tool that runs call differently often, the run with the fewest calls decides which ones count.
+    If runs call a tool differently often, the run with the fewest calls of it decides which calls count.
     """
     # In any order of the tools: the caller sorts the rows.
     for tool in _tools_of(runs[0]):
@@ -313,7 +313,7 @@ def _alike(first: Sequence[AcceptedCall], others: Sequence[AcceptedCall]) -> lis
     """Return for each call the index of the most similar of at least as many others, each used once.
 
     Similar is, in this order: the same expectation, the most equal arguments, the nearest position. The three are one
-    number for the assignment problem, so each weighs more than all that come after it can add up to.
+    number for the assignment problem, and each weighs more than the largest sum of those after it.
     """
     if len(first) * len(others) > MAX_PAIRS:
         return [*range(len(first))]

@@ -173,7 +173,7 @@ def with_name(suite: OpenSuite, index: int, name: str) -> Restructured:
         return Restructured(document.with_header("name", name), f"Renamed the suite to {name}", None)
     case, outline = _sound(document, index), document.cases[index]
     renamed = {**case, "name": name}
-    # The id made from the old name is written out; of a case that was never saved, no run knows it.
+    # The id made from the old name is written out; no run knows the id of a case that was never saved.
     if "id" not in case and suite.is_saved(outline.id):
         renamed = {"id": outline.id, **renamed}
     elif "id" not in case:

@@ -211,7 +211,8 @@ def _name(header: Table, place: Sequence[str | int]) -> str | None:
 def _free(key: Key, counts: Counter[Key], *, is_named: bool) -> Key:
     """Return a key that is not taken.
 
-    It has a number for a table in several places, for one of several elements of a name, and for one without a name.
+    The key has a number for a table in several places, for one of several elements with the same name, and for an
+    element without a name.
     """
     counts[key] += bool(key)
     if is_named and counts[key] <= 1:
@@ -424,7 +425,7 @@ def _joined(order: Sequence[Key], texts: Mapping[Key, str], before: _Units, here
 
 
 def _with_gap(old: _Unit | None, mine: _Unit | None, theirs: _Unit | None) -> _Unit:
-    """Return the version of a unit whose gap is taken: theirs only if I left the gap alone."""
+    """Return the version of a unit whose gap is taken: theirs only if this side left the gap alone."""
     if mine is None:
         assert theirs is not None
         return theirs

@@ -282,7 +282,7 @@ class OpenSuite:
 
     @property
     def settings_file(self) -> SuiteFile | None:
-        """The suite, without its cases where any of it has errors; `None` if its settings have some."""
+        """The suite, without its cases if any part of it has errors; `None` if its settings have some."""
         file = self.file
         if file.suite is not None:
             return file

@@ -190,7 +190,7 @@ def _read(roots: tuple[Path, ...], found: Sequence[Path], samples: bool, models:
     for file in files:
         if len(file.text) > LONG_CHARACTERS:
             _ = file.parts
-            # Otherwise the garbage collector would scan all of it again and again while the user types.
+            # Otherwise the garbage collector would scan the whole workspace again and again while the user types.
             gc.freeze()
     return Workspace(roots, tuple(files), samples, tuple(recorded))
 

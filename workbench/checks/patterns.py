@@ -483,7 +483,7 @@ def _of_element(operation: str, argument: Any, groups: dict[int, str]) -> str:
         case "GROUPREF":
             return groups.get(argument, "")
         case "AT" | "ASSERT" | "ASSERT_NOT":
-            # `matching_text` searches the whole text at last, and finds out whether the assertion holds.
+            # `matching_text` finally searches the whole text, and finds out whether the assertion holds.
             return ""
         case _:
             raise _UnknownTextError

@@ -15,8 +15,8 @@ from workbench.show.visible import one_line
 def approved(needs: Needs, program: Program, *, all_of_them: bool, together: bool = False) -> Approval | None:
     """Return the approval of the needs of suites, after asking the user if necessary.
 
-    With `together`, one question covers all suites with the same needs. Returns `None`, after reporting it, if a suite
-    that needs trust was refused.
+    With `together`, one question covers all suites with the same needs. Returns `None`, after reporting the reason, if
+    a suite that needs trust was refused.
     """
     trust = Trust(trust_store(program.folders), all_of_them=all_of_them)
     decision = Decision(needs, trust, together=together)

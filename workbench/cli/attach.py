@@ -169,7 +169,7 @@ class _Looking:
             while True:
                 try:
                     return self._look()
-                # A process drops viewers that read too slowly, so a closed connection need not be its end.
+                # A process drops viewers that read too slowly, so a closed connection need not mean that it has ended.
                 except GoneError as error:
                     if not _is_still_there(known, self._program):
                         break
@@ -210,7 +210,7 @@ class _Looking:
             return code
 
     def _show_before(self, over: list[RunRow], printer: StepPrinter) -> None:
-        """Show the steps of runs that were over before."""
+        """Show the steps of runs that were over when this command attached."""
         known = self._known
         over.sort(key=_ended_ms)
         shown = over if self._all else over[-SHOWN_BEFORE:]
@@ -253,7 +253,7 @@ class _Looking:
         raise AssertionError("it ends with its end")
 
     def _counts(self, seen: Seen, viewing: Viewing) -> bool:
-        """Return whether an event counts in the progress: its run was not over before."""
+        """Return whether an event counts in the progress: its run was not over when this command attached."""
         match seen:
             case RunEvent(event=event):
                 return int(event.run_id) not in viewing.over

@@ -54,7 +54,7 @@ def judge_is_known(judge: str | None, files: Iterable[SuiteFile], program: Progr
 
 @dataclass(frozen=True)
 class Record:
-    """The folder in which runs are recorded, with `only_failed` only the failed ones."""
+    """The folder in which runs are recorded; with `only_failed`, only failed runs are recorded."""
 
     folder: Path
     only_failed: bool = False
@@ -135,8 +135,8 @@ def make_runs(
 ) -> Live | int:
     """Make the runs of a plan.
 
-    Returns an exit code, after reporting it and before any run begins, if they cannot be made. With `frozen`, tools
-    have to be as they are pinned. `from_history` is passed to `run_live`.
+    Returns an exit code, before any run begins and after reporting the reason, if they cannot be made. With `frozen`,
+    tools have to be as they are pinned. `from_history` is passed to `run_live`.
     """
     approval = allowed(plan, output, trust=trust, record=record, frozen=frozen)
     if isinstance(approval, int):
@@ -145,7 +145,7 @@ def make_runs(
 
 
 def allowed(plan: Plan, output: Output, *, trust: bool, record: Record | None, frozen: bool) -> Approval | int:
-    """Return the approval for the runs of a plan, or an exit code, after reporting it, if they cannot be made."""
+    """Return the approval for the runs of a plan; an exit code, after reporting the reason, if they cannot be made."""
     program = plan.program
     # Asked before the check of pins, which starts servers.
     approval = approved(needs(plan), program, all_of_them=trust)
@@ -246,7 +246,7 @@ class Experiment:
 
 
 def experiment(options: RunOptions, program: Program, output: Output, *, trust: bool) -> Experiment | None:
-    """Plan and ask for approval; returns `None`, after reporting it, if the runs cannot be made."""
+    """Plan and ask for approval; returns `None`, after reporting the reason, if the runs cannot be made."""
     plan = planned(options, program, quiet=output.quiet)
     if plan is None or not output.can_write(len(plan.places)):
         return None

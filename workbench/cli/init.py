@@ -197,7 +197,7 @@ Beside the suite come {SCHEMA_NAME} for editors and, where there is none, a {SET
 
 
 def _with_server(options: StartOptions) -> StartOptions:
-    """Return the options with the server of their words, which are its command, its address or its Python file."""
+    """Return the options with the server that their words name by its command, its address or its Python file."""
     # A command keeps its words: they were split by the user's shell.
     if not options.words:
         return options
@@ -305,7 +305,7 @@ def _of_servers(options: StartOptions, program: Program) -> int:
 def _drafted(
     tools: Sequence[ToolDefinition], path: Path, options: StartOptions, program: Program
 ) -> tuple[Sequence[Draft], int] | int:
-    """Return the cases that a model drafted, if asked for, and the exit code for after they are written.
+    """Return the cases that a model drafted, if asked for, and the exit code to return once they are written.
 
     Returns an exit code alone if there is nothing to write.
     """

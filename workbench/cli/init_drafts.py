@@ -61,7 +61,7 @@ class _StopError(Exception):
 
 @dataclass(frozen=True)
 class DraftsToWrite:
-    """The drafts that passed their checks, and the exit code for after they are written.
+    """The drafts that passed their checks, and the exit code to return once they are written.
 
     After an interruption they are not written into the suite, but kept (`keep`).
     """
@@ -205,7 +205,7 @@ Choose: TypeAlias = "Callable[[Sequence[ToolDefinition]], Sequence[ToolDefinitio
 
 
 def add_drafts(path: Path, choose: Choose, options: DraftOptions, program: Program, *, trust: bool, yes: bool) -> int:
-    """Draft cases for the tools of a suite that `choose` selects, show the change, and write it.
+    """Draft cases for those tools of a suite that `choose` selects, show the change, and write it.
 
     Returns an exit code. Raises SavingError.
     """
@@ -251,7 +251,7 @@ def add_drafts(path: Path, choose: Choose, options: DraftOptions, program: Progr
 async def _adding_drafts_list(
     file: SuiteFile, approval: Approval, pool: ServerPool, program: Program, listed: list[ToolDefinition]
 ) -> int:
-    """List the tools of a suite that all of its cases offer; returns an exit code."""
+    """List those tools of a suite that all of its cases offer; returns an exit code."""
     code = OK
     for source in (await tools_of(file, None, pool, approval)).sources:
         if source.case is not None:

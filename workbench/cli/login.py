@@ -246,7 +246,7 @@ async def _by_person(login: ServerLogin, target: _Target, port: int | None) -> N
         try:
             redirect = await exits.enter_async_context(Redirect(REDIRECT_PORT if port is None else port))
         except PortTakenError:
-            # A client that was registered by hand is known with this address alone.
+            # A client that was registered by hand was registered with this address alone.
             if port is not None or target.settings.client_id is not None:
                 raise
             redirect = await exits.enter_async_context(Redirect(0))

@@ -122,7 +122,7 @@ def says_for_which_model(arguments: argparse.Namespace) -> bool:
 
 
 def model_options(arguments: argparse.Namespace) -> ModelOptions | None:
-    """Return the options for models; `None`, after reporting it, if they contradict each other."""
+    """Return the options for models; `None`, after reporting the reason, if they contradict each other."""
     from workbench.cli.redaction import warn
     from workbench.config.model_book import ModelOptions
     from workbench.config.models import ConfigError

@@ -176,7 +176,7 @@ def annotate(output: Output, findings: Callable[[], Sequence[StaticFinding]], st
 def output_of(arguments: argparse.Namespace, command: Command) -> Output | None:
     """Return the output that `--format`, `--output`, `--report`, `--quiet` and `--verbose` select.
 
-    Returns `None`, after reporting it, if the options contradict each other or `command` has no such report.
+    Returns `None`, after reporting the reason, if the options contradict each other or `command` has no such report.
     """
     beside = reports_beside(arguments, command)
     if beside is None:
@@ -207,7 +207,7 @@ def output_of(arguments: argparse.Namespace, command: Command) -> Output | None:
 
 
 def reports_beside(arguments: argparse.Namespace, command: Command) -> tuple[Output, ...] | None:
-    """Return the reports of `--report`; `None`, after reporting it, if one of them has no form."""
+    """Return the reports of `--report`; `None`, after reporting the reason, if one of them has no form."""
     files: list[Path] = arguments.report
     reports = []
     for file in files:

@@ -387,7 +387,7 @@ def _known_tools(files: Iterable[SuiteFile], listings: Listings) -> list[ToolDef
 
 
 def _breakpoints(lines: Sequence[str]) -> tuple[Breakpoint, ...] | None:
-    """Return the breakpoints that lines of text describe; `None`, after reporting it, if one is invalid."""
+    """Return the breakpoints that lines of text describe; `None`, after reporting the reason, if one is invalid."""
     found: list[Breakpoint] = []
     for line in lines:
         try:

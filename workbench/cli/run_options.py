@@ -212,7 +212,7 @@ def add_choice_options(
 ) -> None:
     """Add `option`, which chooses among the `names` of faults or changes, and `--tool`.
 
-    The help calls the choices `chosen`, and `things` of a tool.
+    The help of `option` is "only `chosen`, of …", and that of `--tool` is "only `things` of this tool".
     """
     listed = ", ".join(names)
     parser.add_argument(
@@ -239,7 +239,7 @@ def folder(text: str) -> Path:
 def run_options(arguments: argparse.Namespace, *, compares: bool, command: str | None = None) -> RunOptions | None:
     """Return the options of `run`, `compare` or another `command`.
 
-    Returns `None`, after reporting it, if the arguments contradict each other.
+    Returns `None`, after reporting the reason, if the arguments contradict each other.
     """
     from workbench.cli.redaction import warn
     from workbench.config.models import ConfigError

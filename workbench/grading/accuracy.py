@@ -107,7 +107,7 @@ class _Reading:
         made = [(record.tool, record.arguments) for record in self._calls]
         apart = set(broken_calls(self._calls))
         for index, record in enumerate(self._calls):
-            # Input that was not written is told from an empty object (`_lists_all`).
+            # Input that was not written is distinguished from an empty object (`_lists_all`).
             if record.call.raw == "":
                 apart.add(index)
         among = Candidates(expected, made, apart=apart)
@@ -185,7 +185,7 @@ class _Reading:
 
 def _lists_all(checks: Checks, record: CallRecord) -> bool:
     """Return whether a call wrote its arguments, and every one of them has a check."""
-    # The published system tells input that was not written (`raw` is empty) from an empty object.
+    # The published system distinguishes input that was not written (`raw` is empty) from an empty object.
     return record.call.raw != "" and record.arguments.keys() <= checks.keys()
 
 

@@ -219,7 +219,7 @@ def _bound_templates(call: ExpectedCall, templates: dict[str, Check], registry: 
 
 
 def _critic(name: str, check: Check, default: JsonValue, *, arcade_compatible: bool = False) -> Critic:
-    """Return the critic of an argument's check; where that expects null, the schema's default replaces the null."""
+    """Return the critic of an argument's check; if the check expects null, the schema's default replaces the null."""
     required = is_required(check, without_weight=not arcade_compatible)
     if check.expects_null:
         return Critic(name, bound_to(check, default), default is None, check.weight != 0, required)
@@ -303,7 +303,7 @@ def judge(
 ) -> CheckVerdict:
     """Evaluate the check of one critic on one value.
 
-    The score is in 0..1; with `arcade_compatible` that of a value outside a `value_range` may be negative. Raises
+    The score is in 0..1; with `arcade_compatible`, the score of a value outside a `value_range` may be negative. Raises
     CheckError as `evaluate` does.
     """
     # Arcade's critics read an argument with `args.get(name)`, so they see one that was left out as null.
@@ -519,7 +519,7 @@ class CriticPairing:
         return exact
 
     def _score_and_cost(self, row: int, column: int) -> tuple[float, float]:
-        """Return the credit of a pair, and the weight that it adds to that of its expected call left unpaired."""
+        """Return the credit of a pair, and its weight minus the weight of the expected call without a partner."""
         if self._broken[column]:
             return 0.0, 0.0
         score = self._tool_weight if self._same_tool(row, column) else 0.0

@@ -1,4 +1,4 @@
-"""The `decision` grader (Toolvaluator): a third each for whether to call, the name of the tool, and the arguments.
+"""The `decision` grader (Toolvaluator): a third each for the decision to call, the tool's name, and the arguments.
 
 Expected and actual calls are compared place by place; the steps of a chain with the first call of their round.
 """
@@ -41,7 +41,7 @@ def grade_decision(
     items = list(decisions(case, trajectory, context))
     total = math.fsum([item.credit for item in items])
     score = total / len(items)
-    # An item without an expected and an actual call is a correct refusal: it counts, but has no line.
+    # An item with neither an expected nor an actual call is a correct refusal: it counts, but has no line.
     lines = tuple([line for line in items if line.expected_call is not None or line.call is not None])
     issues: tuple[Issue, ...] = ()
     if total != len(items):

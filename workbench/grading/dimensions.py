@@ -131,8 +131,9 @@ def latency_of(options: DimensionsOptions, trajectory: Trajectory) -> float:
 class _Compared:
     """An expected call compared with an actual one.
 
-    `score` is the mean of the credits of its arguments, counted in `halves` over so many `entries`. `found` has each
-    argument with its check, its verdict and the halves that it earned, `None` for an argument without an entry.
+    `score` is the mean of the credits of its arguments: `entries` is their number, and `halves` their sum in halves.
+    `found` has each argument with its check, its verdict and the halves that it earned, `None` for an argument without
+    an entry.
     """
 
     halves: int

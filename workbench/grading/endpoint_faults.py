@@ -169,7 +169,7 @@ def calls_in_text(text: str, tools: Sequence[ToolDefinition]) -> tuple[TextCall,
     marked = []
     for body in bodies:
         marked.extend(reader.marked(body))
-    # Arguments are dictionaries, which have no hash: so a list and no set.
+    # Arguments are dictionaries, which have no hash, so this is a list instead of a set.
     found: list[TextCall] = []
     for call in marked or reader.whole(answer):
         if call not in found:

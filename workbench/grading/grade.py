@@ -234,10 +234,10 @@ class ArgumentVerdict(NamedTuple):
 class CallPairing(NamedTuple):
     """An expected call and the actual call it was paired with, by index; either may have no partner.
 
-    `prohibition` is the index in `Case.disallowed` where the line is about one; `expected_call` is then `None`.
-    `outcome` is the result of the line under the grader's rule, in a few words ("exact", "right name only", "missing",
-    "extra, counts twice"). `credit` is its contribution to the sum that the score is computed from, negative for a
-    penalty. `parts` are the amounts that make up the credit, by their names in the grader's formula.
+    `prohibition` is an index in `Case.disallowed` if the pairing is about a prohibition; `expected_call` is then
+    `None`. `outcome` is the result of the pairing under the grader's rule, in a few words ("exact", "right name only",
+    "missing", "extra, counts twice"). `credit` is its contribution to the sum that the score is computed from, negative
+    for a penalty. `parts` are the amounts that make up the credit, by their names in the grader's formula.
     """
 
     expected_call: int | None
@@ -369,7 +369,7 @@ class RedactedPlace(NamedTuple):
     """A place in a stored run that holds `$NAME` instead of a secret, and that a check may read.
 
     `call` is the index of the call in `Trajectory.calls`, `argument` the name of a top-level argument. Of the values of
-    `what`, "names" are the names of a call's arguments, "schema" is that of an offered tool (with defaults of
+    `what`, "names" are the names of a call's arguments, "schema" is the schema of an offered tool (with defaults of
     arguments), "case" the expectations of the stored suite, "result" the result of a call, and "state" what a tool said
     for `final`.
     """

@@ -35,7 +35,7 @@ class Lazy(Sequence[_Item]):
             return NotImplemented
         return len(self) == len(other) and all(one == another for one, another in zip(self, other, strict=True))
 
-    # As for lists: equality by items, which may have no hash, and so no hash of the sequence.
+    # As for lists: equality goes by items, which may have no hash, so the sequence has none either.
     __hash__ = None  # type: ignore[assignment]
 
 

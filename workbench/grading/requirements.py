@@ -72,7 +72,7 @@ class ExtraCallRule:
 
     `written` is the suite's `extra_calls`; `None` leaves surplus calls to the grader's own rule. `read_only` are the
     names of the tools that "allow_read_only" frees. `corrected` are the indices of calls that were refused for their
-    arguments and then corrected: these calls did nothing, so they are free of whatever tool they are.
+    arguments and then corrected: these calls did nothing, so they are free whatever their tool is.
     """
 
     written: ExtraCalls | None

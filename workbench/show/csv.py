@@ -31,7 +31,7 @@ def _record(columns: Iterable[Column[Row]], row: Row) -> dict[str, Any]:
     record: dict[str, Any] = {}
     for column in columns:
         raw = column.cell(row).raw
-        # One column of a table may stand for several named values, as a cell with a count for each status.
+        # A cell may hold several named values, such as a count for each status.
         if isinstance(raw, Mapping):
             record.update(raw)
         else:

@@ -6,7 +6,7 @@ word or a role is therefore written in one view, and all surfaces have it.
 
 - Numbers become text in `workbench.numerals` alone. A `Value` keeps the number beside its text: files for programs
   (CSV) take `raw`, people see `spans`.
-- A role is the meaning of a text. `show.text` has the ANSI code of a role, a theme its style in the app.
+- A role is the meaning of a text. `show.text` has its ANSI code, and a theme of the app has its style.
 - A `Column` declares where it gives way: `from_cells` is the width of the table from which it is shown, `least` the
   width to which its texts may be cut, `short` its cell in a narrow table.
 - Text of models, tools and files passes `show.visible` in the view, before it becomes a value.

@@ -180,7 +180,7 @@ def forms_of(command: Command, *, beside: bool = False) -> tuple[str, ...]:
 def form_of_file(file: Path, command: Command, asked: str | None = None, *, beside: bool = False) -> str | None:
     """Return the form of a command that the ending of a file's name stands for; `None` without one.
 
-    `asked` decides where its ending fits, then the longest ending.
+    The form `asked` is returned if the name has one of its endings, otherwise the form with the longest ending.
     """
     known = forms_of(command, beside=beside)
     endings = {}

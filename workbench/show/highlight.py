@@ -134,8 +134,8 @@ class TomlColours:
 def _toml_line(text: str, delimiter: str | None, depth: int) -> tuple[Line, str | None, int]:
     """Return one line in colour, with the state in which the next line begins.
 
-    `delimiter` is that of the multi-line string that is open where the line begins, `depth` the number of open
-    brackets.
+    `delimiter` is that of the multi-line string that is open where the line begins, and `depth` is the
+    number of open brackets.
     """
     if len(text) > MAX_LINE_CHARS:
         return (Span(text),), delimiter, depth
@@ -216,8 +216,8 @@ def json_rows(rows: Sequence[str], shown: int) -> list[Line]:
 class ShownLine(NamedTuple):
     """The text drawn for a line.
 
-    `at` is where each character of the line begins in `text`, `cells` in which cell. Both have one more item for the
-    end."""
+    For each character of the line, `at` holds the index in `text` at which it begins, and `cells` its first cell. Both
+    have one more item for the end."""
 
     text: str
     at: Sequence[int]

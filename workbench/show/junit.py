@@ -38,7 +38,7 @@ _STEPS_MAX = 20_000_000
 _NEVER_IN_XML = re.compile("[\ufffe\uffff]")
 """Characters that `visible` keeps and XML 1.0 forbids: a parser would refuse the whole file."""
 _IN_TEXT = {'"': "&quot;"}
-# A parser turns a line break or a tab of an attribute into a blank unless it is a reference.
+# A parser turns a line break or a tab of an attribute into a blank unless it is written as a reference.
 _IN_ATTRIBUTE = _IN_TEXT | {"\n": "&#10;", "\t": "&#9;"}
 
 
@@ -227,7 +227,7 @@ def _outcome(result: CaseResult, since: Sequence[str]) -> Iterator[str]:
     """
     shown = _shown_status(result)
     if shown == "error":
-        # The type stays away from words such as `symbol` or `file`, which Rails, and so GitLab, takes for types.
+        # The type avoids words such as `symbol` or `file`: GitLab runs on Rails, which takes them for its own types.
         yield _element("error", "infrastructure", [*_errors_counted(result), *_lines_of_all(result)])
     elif shown == "failed":
         yield _element("failure", "failed", [*_lines_of_all(result), *since])

@@ -1,7 +1,7 @@
 """Audit a suite for faults that its cases cannot detect, and for expectations that can never be met.
 
 Each case is graded by the suite's own graders on the runs of imagined agents. A case asks too little if an agent
-without any understanding passes it; it asks for the impossible if an agent fails that does exactly as expected. No
+without any understanding passes it; it asks for the impossible if an agent that does exactly as expected fails. No
 model is called.
 """
 
@@ -189,7 +189,7 @@ def audit_case(suite: Suite, index: int, table: ToolTable) -> Iterator[AuditFind
         found += _out_of_reach(case, place, settings, table)
     if case.skip is None:
         found += _careless(case, place, settings, table)
-        # A case with a graver finding passes many mutants, which would only repeat it.
+        # A case with a graver finding passes many mutants, which would only repeat that finding.
         if not any(finding.weight == "warning" and finding.kind != "cannot fail" for finding in found):
             found += _unnoticed(case, place, settings, table)
     yield from found
@@ -347,7 +347,7 @@ def _gate(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
 
 
 def _aggregates(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
-    """Yield a finding for each gate of an aggregate that runs miss although they do exactly as expected."""
+    """Yield a finding for each gate of an aggregate that is missed by runs that do exactly as expected."""
     for index, aggregate in enumerate(suite.aggregates):
         if not measure_of(aggregate.of).by_grader:
             continue

@@ -160,7 +160,7 @@ def _of_type(kind: str, schema: Schema, root: Schema, depth: int) -> Iterator[Js
 
 
 def _accepted(schema: Schema, root: Schema, depth: int = 0) -> Iterator[JsonValue]:
-    """Yield the candidates that a schema accepts, at last the first candidate."""
+    """Yield the candidates that a schema accepts, and finally the first candidate."""
     candidates = list(islice(candidates_of(schema, root, depth), _MAX_TRIED_VALUES))
     for value in candidates:
         if accepts(schema, root, value):

@@ -483,7 +483,7 @@ NEVER_MET: frozenset[AuditKind] = frozenset({"never holds", "refused value", "un
 
 
 def with_unmeetable(file: SuiteFile, listings: Listings) -> SuiteFile:
-    """Return a suite file with the problems that the schemas of its tools show added.
+    """Add to a suite file the problems that the schemas of its tools show.
 
     A problem is an expectation that a schema rules out, a table that was probably meant as a check, or a case that
     expects nothing. `listings` holds the tools that servers listed last."""

@@ -311,7 +311,7 @@ def _one_of(value: object, listed: Iterable[object]) -> str:
 
 
 def _beyond(number: float, schema: Schema) -> str | None:
-    """Return the reason that a number is outside the bounds of a schema. An infinite end of a range is not."""
+    """Return the reason that a number is outside the bounds of a schema. An infinite end of a range never is."""
     if not is_number(number):
         return None
     for name, holds, words in _BOUNDS:

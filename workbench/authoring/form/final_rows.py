@@ -102,6 +102,6 @@ def _result(place: Place, state: Table, indent: int) -> Iterator[FormRow]:
     value = state["result"]
     yield FormRow("field", at, indent, "result", check_cells(at, value, None)[:2])
     for row in option_rows(at, value, indent + 2, of_answer=True):
-        # The state decides, whether a check would be required or not.
+        # A check of a state always decides, so `required` would change nothing.
         if row.place[-1] != "required":
             yield row

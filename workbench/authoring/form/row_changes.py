@@ -307,7 +307,7 @@ def _beside(before: Table, after: Table, place: Place) -> Place:
     owner, left = value_at(before, place[:-1]), value_at(after, place[:-1])
     if isinstance(left, list) and left and isinstance(place[-1], int):
         return (*place[:-1], min(place[-1], len(left) - 1))
-    # Of a table with fixed keys, the removed one stays as an absent row, and the cursor with it.
+    # In a table with fixed keys, the removed key stays as an absent row, and the cursor stays on it.
     names_are_free = len(place) > 1 and place[-2] in ("args", "when", "env", "headers", "response")
     if not names_are_free or not isinstance(owner, dict) or not isinstance(left, dict):
         return place

@@ -432,7 +432,7 @@ def _limits(least: float, most: float) -> str:
 
 
 def _toml(text: str) -> tuple[object] | None:
-    """Read text that is exactly one TOML value, as a tuple of it; `None` otherwise."""
+    """Read text that is exactly one TOML value, and return the value in a tuple; `None` for other text."""
     if "\n" in text:
         return None
     try:

@@ -175,7 +175,7 @@ def _time_row(each: ModelTotals, times: Sequence[float], base: float, end: float
     )
 
 
-# Models by what they take and their score
+# Models by their score and a measure of which less is better
 
 _SIZE = (360, 240)
 _SIDE, _END, _TOP, _BOTTOM = 40, 330, 16, 194
@@ -256,7 +256,7 @@ def _marks(
 
 
 def _covers_another(line: float, begin: float, end: float, taken: Sequence[tuple[float, float, float]]) -> bool:
-    """Return whether a name on a line overlaps one of those that are placed, each as its start, end and line."""
+    """Return whether a name on a line overlaps a placed one, given as its start, end and line."""
     return any(abs(line - at) < _LINE and begin < stop and start < end for start, stop, at in taken)
 
 

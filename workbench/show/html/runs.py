@@ -135,7 +135,7 @@ def _links(
 def _earlier(model: str, models: Sequence[str]) -> str:
     """Return the column of the earlier batch for a model of the later one, such as `careful (#12)`."""
     others = [each for each in models if each != model]
-    # The earlier batch may have had another model, so that no name matches; of two columns, the other is its own.
+    # The earlier batch may have had another model, so no name matches. If there are two columns, the other one is its.
     if len(models) == 2:
         return others[0]
     return next((each for each in others if each.startswith(f"{model} (")), "")

@@ -607,13 +607,13 @@ def _round(round_: Round) -> dict[str, Any]:
         "step": round_.step and round_.step.step,
         "replayed": round_.replayed,
         "added": round_.added,
-        # Answers that a person had made again have the same form as others, one level down.
+        # Superseded answers have the same form as others, one level down.
         "set_aside": tuple(map(_round, round_.superseded)),
     }
 
 
 def _deviations(round_: Round) -> tuple[dict[str, str | None], ...]:
-    # A deviation names a call by the endpoint's id, which the report does not have; its tool stands for it.
+    # A deviation names a call by the endpoint's id, which the report does not have; the tool of the call replaces it.
     tools = {record.call.id: record.tool for record in round_.calls}
     found = []
     for each in round_.deviations:

@@ -28,7 +28,7 @@ def agreement_lines(agreements: Iterable[Agreement]) -> Iterator[Line]:
 
 
 def _differing_line(name: str, differing: Difference) -> Line:
-    # The two verdicts differ, so that of the source is the opposite.
+    # The two verdicts differ, so the verdict of the source is the opposite.
     here, there = passed_if(differing.passed_here), passed_if(not differing.passed_here)
     head = f"  {one_line(differing.about)}: {one_line(name)} {figure(differing.value)}, "
     return (Span(head), Span(there.word, there.role), Span(" there, "), Span(here.word, here.role), Span(" here"))

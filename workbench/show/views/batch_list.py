@@ -63,7 +63,7 @@ class BatchFacts:
 
 
 def batch_table(rows: Sequence[BatchFacts], now: datetime | None = None, *, marks: bool = False) -> Table[BatchFacts]:
-    """Return the list of batches; with `now`, it has their ages, with `marks`, the marks of the user."""
+    """Return the list of batches; `now` adds their ages, and `marks` the marks of the user."""
     columns: list[Column[BatchFacts]] = [
         Column("batch", _batch, least=_NAMES_LEAST, gap=0),
         Column(
@@ -197,7 +197,7 @@ def pass_rate_text(parts: Sequence[BatchPart]) -> str:
 def missing_text(batch: BatchRow, *, going: bool, ways_on: Sequence[str] = ()) -> str:
     """Return the number of missing runs of a batch, and why: `3 of 20 runs missing: stopped`; empty if none is.
 
-    `going` is true while a program runs it. `ways_on` are ways to its missing runs besides merging.
+    `going` is true while a program runs it. `ways_on` are ways besides merging to make its missing runs.
     """
     if going:
         return f"running: {counted_of(batch.planned - batch.missing, batch.planned, 'run')} finished"

@@ -1,7 +1,7 @@
 """Models side by side: their cells, totals, errors and paired tests.
 
-`cell_line` words a cell, `verdict_line` one result of a pair, `totals_rows` the totals: reports and the app show the
-same.
+`cell_line` puts a cell into words, `verdict_line` one result of a pair, and `totals_rows` the totals. Reports and the
+app show the same words.
 """
 
 from __future__ import annotations
@@ -355,10 +355,10 @@ def totals_rows(
     """Yield the measures, each with its value for every model.
 
     Counts that are 0 for all models are omitted, as are pass@k and pass^k without repeats. `cases` is the number of
-    compared cases: a value that rests on fewer names their number. The Pareto front is that of `on_same_cases`. While
-    runs go on, that is `None`: then only the pass rate names its cases, and there is no front.
+    compared cases: a value that rests on fewer cases tells how many. The Pareto front is that of `on_same_cases`. While
+    runs go on, that is `None`: then only the pass rate tells its number of cases, and there is no front.
     """
-    # While runs go on, every value would name its cases, and the numbers would be hard to find between them.
+    # While runs go on, every value would have its number of cases, between which the values would be hard to find.
     all_cases = cases
     if on_same_cases is None:
         all_cases = 0
@@ -437,7 +437,7 @@ def _front(totals: Sequence[ModelTotals], cases: int) -> Iterator[TotalsRow]:
     names: dict[str, list[str]] = {each.model: [] for each in totals}
     for measure in AGAINST_SCORE:
         found, _ = points(measure, totals)
-        # A front needs two models, and a difference that costs something.
+        # A front needs two models, and at least one value of the measure above 0.
         if len(found) > 1 and any(point.takes for point in found):
             for point in front(found):
                 names[point.name].append(measure.title)

@@ -209,7 +209,7 @@ def example_lines(group: CauseGroup, names: RunNames, width: int) -> Iterator[Li
     for (title, symptoms), which in islice(alike.items(), MAX_EXAMPLES):
         shown = which
         if len(which) > 1:
-            # A model without repeats has no name in `which`, but its run is the first of several here.
+            # `which` is empty for the only model if the run has no number, but here the run is the first of several.
             shown = [run or "#1" for run in which[:MAX_RUNS_OF_EXAMPLE]]
         if len(which) > MAX_RUNS_OF_EXAMPLE:
             shown.append(ELLIPSIS)

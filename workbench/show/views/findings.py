@@ -54,7 +54,7 @@ def findings_of_file(file: SuiteFile, audited: Iterable[AuditFinding] = ()) -> I
     for problem in file.problems:
         yield _of_problem(problem, file, path)
     for found in audited:
-        # The place of a case is its id in the subject: an index changes when a case is inserted before.
+        # The subject has the id of a case, not its index, which changes when another case is inserted before it.
         place: Place = found.place
         level: Level = "note"
         if place[:1] == ("cases",):
@@ -81,7 +81,7 @@ def _of_problem(problem: Problem, file: SuiteFile, path: str) -> StaticFinding:
 
 
 def findings_of_tools(file: SuiteFile, suite: SuiteTools) -> Iterator[StaticFinding]:
-    """Yield the findings of lint in the tools of a suite, and servers that did not list theirs."""
+    """Yield the findings of lint in the tools of a suite, and the servers that did not list their tools."""
     path = from_repository(suite.path)
     for source in suite.sources:
         if source.error is not None:
@@ -161,7 +161,7 @@ def code_quality(findings: Sequence[StaticFinding]) -> Iterator[str]:
 
 
 def sarif(findings: Sequence[StaticFinding]) -> Iterator[str]:
-    """Yield a report as SARIF 2.1.0; of more findings than GitHub shows, it has the worst ones."""
+    """Yield a report as SARIF 2.1.0; if there are more findings than GitHub shows, only with the worst."""
     order: tuple[Level, ...] = ("error", "warning", "note")
     # Sorting is stable: within a level, findings keep their order.
     shown = sorted(_with_fingerprints(findings), key=lambda each: order.index(each[0].level))[:_SARIF_MAX]

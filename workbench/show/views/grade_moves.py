@@ -57,7 +57,7 @@ class MovesFold:
         if move.moved:
             self._kinds[_kind(move)] += 1
             self._cases.add((move.after.suite, move.after.case_id))
-            # Shown only if one run moved, so the numbers of the last one are enough.
+            # Scores are shown only if one run moved, so those of the last run are enough.
             self._numbers = _numbers(move)
 
     @property

@@ -40,7 +40,7 @@ def missing_calls(
 ) -> list[tuple[int, MissingItem]]:
     """Return the missing calls of a run, each with the index of the item before which it is shown, in order.
 
-    `calls` are the indices of the run's calls, each followed by its result; `outcome` is that of the run's end.
+    `calls` are the indices of the run's calls, each followed by its result; `outcome` is the index of the run's end.
     `steps` maps each step of a chain to the index of the item before which it ends.
     """
     by_expected: dict[int, CallPairing] = {}
@@ -161,7 +161,7 @@ def put_grade(
     placed = missing_calls(*lost, expected, run.order, run.outcome, ends)
     placed = _behind_replay(run, placed)
     if placed == before:
-        # The same objects, which may be unfolded or have the cursor.
+        # The same objects stay, because they may be unfolded or have the cursor.
         placed = before
     else:
         run.rebuild()

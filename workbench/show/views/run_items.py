@@ -198,8 +198,8 @@ class ResultItem:
     """The result of a call of `tool`, as the model reads it.
 
     `unedited` is the original of an edited result. Until the result arrives, `asks` is the reason for which the run
-    asks for permission, or `progress` that of the execution. `held_ms` is the time of asking. `held` is the reason for
-    which the run is held after the result.
+    asks for permission, or `progress` the progress of the execution. `held_ms` is the time of asking. `held` is the
+    reason for which the run is held after the result.
     """
 
     result: ResultReceived | None = None

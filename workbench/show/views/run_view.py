@@ -153,7 +153,7 @@ class RunView:
             case StepStarted() as step:
                 self._begin_step(step)
             case RequestStarted(round=number):
-                # A second request with the number of one that has no answer yet is its retry.
+                # A request with the number of an earlier one that has no answer yet is a retry of that one.
                 if self._is_under_way(number):
                     self._begin_again(event.time_ms)
                 else:
@@ -224,7 +224,7 @@ class RunView:
     def _take_asked(self, asked: ServerAsked) -> None:
         run = self._run
         run.finish_text()
-        # A request before whose reply the run was held is shown already.
+        # If the run was held before the reply to a request, the request is shown already.
         for index, item in enumerate(run.items):
             if isinstance(item, AskedItem) and item.waits:
                 item.asked, item.waits = asked, False

@@ -30,7 +30,7 @@ MAX_SHOWN_INSTRUCTIONS = 20_000
 
 @dataclass(frozen=True)
 class ToolSource:
-    """The tools of one server of a suite, or of its text.
+    """The tools of one server of a suite, or tools that the suite itself defines.
 
     Without `server`, they are written in the suite, or in the case with the id `case`. `error` is the reason for which
     the server could not be asked; its tools are then those that it listed at `listed_at`, if that is known, and
@@ -156,7 +156,7 @@ def source_title(server: str | None, case: str | None) -> str:
 
 
 def listed_text(at: datetime, now: datetime | None = None) -> str:
-    """Return when tools were listed whose server was not asked since; with `now`, how long ago that is."""
+    """Return when a server that was not asked since then listed its tools; with `now`, how long ago that was."""
     text = f"as listed on {local_time(at.isoformat())}"
     if now is None:
         return text
