@@ -39,6 +39,7 @@ exec(open({server!r}).read())
         ("", "legacy", 1, ()),
         ("strict", "auto", 2, (f"server 'bench' ended {AGAIN}{SAVES}",)),
         ("strict", "legacy", 1, ()),
+        ("closing", "auto", 2, (f"server 'bench' ended {AGAIN}{SAVES}",)),
         ("ignorant", "auto", 1, (f"server 'bench' left server/discover without an answer for 0.3 s{SAVES}",)),
         ("ignorant", "legacy", 1, ()),
         ("stuck", "auto", 2, (f"server 'bench' said nothing more {AGAIN}{SAVES}",)),

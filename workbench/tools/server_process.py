@@ -581,6 +581,9 @@ async def ends_within(process: asyncio.subprocess.Process, seconds: float) -> bo
     return process.returncode is not None
 
 
+_CLOSED = "Connection closed"
+"""The error of the SDK for a request whose answer cannot come, because the server has closed its output."""
+
 MAX_COMMAND_CHARS = 200
 """The length to which a command is cut in messages."""
 
@@ -737,7 +740,10 @@ class CommandConnection:
 
     def broke_off(self, error: BaseException) -> bool:
         transport = self._transport
-        return transport is not None and transport.own_exit_code is not None and not transport.overlong
+        if transport is None or transport.overlong:
+            return False
+        # Some close their output, and do not end.
+        return transport.own_exit_code is not None or first_line(error) == _CLOSED
 
     def why_lost(self, error: BaseException | None) -> str:
         transport = self._transport

@@ -49,6 +49,9 @@ for line in sys.stdin:
     match request["method"]:
         case "server/discover" if HABIT == "strict":
             sys.exit("initialize comes first")
+        case "server/discover" if HABIT == "closing":
+            os.close(1)
+            threading.Event().wait()
         case "server/discover" if HABIT == "ignorant":
             pass
         case "server/discover" if HABIT == "stuck":
