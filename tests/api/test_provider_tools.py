@@ -41,6 +41,8 @@ args = { query = "oslo" }
 [[cases.ordered]]
 tool = "get_weather"
 args = { city = "Oslo" }
+[cases.final]
+changes = [{ tool = "get_weather" }]
 """
 
 FORMS: dict[Api, dict[str, Any]] = {

@@ -58,6 +58,7 @@ def test_a_run_on_signed_requests_and_binary_streams_keeps_every_secret(program:
     assert not [text for text in texts if any(secret in text for secret in SECRETS)]
 
 
+@pytest.mark.slow
 def test_a_printed_key_is_a_token_for_a_cloud_and_renewed_when_it_is_refused(program: Program) -> None:
     printer = program.folder / "token.py"
     printer.write_text(

@@ -16,6 +16,7 @@ from workbench.config.models import ConfigError, ModelSpec
 KEYS = {"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "s"}
 REGION = {"AWS_REGION": "eu-west-1"}
 ENTRA = {"AZURE_TENANT_ID": "t", "AZURE_CLIENT_ID": "c", "AZURE_CLIENT_SECRET": "s"}
+OTHERS = "https://others.openai.azure.com"
 EVIL = "https://evil.example"
 
 
@@ -357,3 +358,25 @@ def test_wrong_settings_are_named_with_their_lines(tmp_path: Path, settings: str
     with pytest.raises(ConfigError) as raised:
         resolved(tmp_path, f'model = "x"\n{settings}', REGION)
     assert str(raised.value).split("workbench.toml:")[1].startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("of_the_process", "of_the_file", "is_refused"),
+    [
+        ({"AZURE_OPENAI_API_KEY": "k"}, {"AZURE_OPENAI_ENDPOINT": OTHERS}, True),
+        ({}, {"AZURE_OPENAI_ENDPOINT": OTHERS}, True),
+        ({}, {"AZURE_OPENAI_ENDPOINT": OTHERS, "AZURE_OPENAI_API_KEY": "k"}, False),
+        ({"AZURE_OPENAI_ENDPOINT": OTHERS, "AZURE_OPENAI_API_KEY": "k"}, {}, False),
+    ],
+)
+def test_a_dotenv_beside_a_suite_sends_no_credentials_of_the_user_elsewhere(
+    tmp_path: Path, of_the_process: dict[str, str], of_the_file: dict[str, str], is_refused: bool
+) -> None:
+    book = ModelBook(
+        tmp_path, environment=lambda _folder: {**of_the_file, **of_the_process}, own_variables=of_the_process
+    )
+    if is_refused:
+        with pytest.raises(ConfigError, match="your own credentials to the resource that AZURE_OPENAI_ENDPOINT names"):
+            book.resolve("azure:gpt", tmp_path, by_suite=False)
+    else:
+        assert book.resolve("azure:gpt", tmp_path, by_suite=False).base_url == f"{OTHERS}/openai/v1"

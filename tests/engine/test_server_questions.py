@@ -157,8 +157,8 @@ def test_the_case_comes_before_the_suite_and_the_notice_names_what_to_write(tmp_
     ("server", "declared"),
     [
         ("", set()),
-        ('answers = ["elicitation"]', {"elicitation"}),
-        ('answers = ["sampling"]', {"sampling"}),
+        pytest.param('answers = ["elicitation"]', {"elicitation"}, marks=pytest.mark.slow),
+        pytest.param('answers = ["sampling"]', {"sampling"}, marks=pytest.mark.slow),
         ('answers = ["elicitation", "roots"]\nroots = [".", "data"]', {"elicitation", "roots"}),
     ],
 )
@@ -218,7 +218,7 @@ def test_a_server_that_asks_without_end_is_left(tmp_path: Path) -> None:
 PEOPLE = ("ada", "bob", "cy", "dan")
 
 
-@pytest.mark.parametrize("state", ["batch", "run"])
+@pytest.mark.parametrize("state", ["batch", pytest.param("run", marks=pytest.mark.slow)])
 def test_each_run_answers_its_own_questions(tmp_path: Path, state: str) -> None:
     cases = []
     for number, name in enumerate(PEOPLE, 1):

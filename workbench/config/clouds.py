@@ -224,6 +224,27 @@ def place_of(
     return place
 
 
+def why_not_there(
+    place: CloudPlace, settings: CloudSettings, environment: Mapping[str, str], own: Mapping[str, str]
+) -> str:
+    """Return why a model that needs no trust must not be asked at its place, empty if it may be.
+
+    `own` are the variables of the process, and `environment` has those of a `.env` beside the suite as well."""
+    # Whoever wrote the `.env` may name a resource, and send the keys in it there, but not the user's own keys.
+    if place.written_url or settings.resource:
+        return ""
+    name = _FOUNDRY_RESOURCE if settings.api == "messages" else _AZURE_ENDPOINT
+    if name in own or name not in environment:
+        return ""
+    credentials = (place.key_variable,) if place.key_variable else place.source.variables
+    if credentials and not any(variable in own for variable in credentials):
+        return ""
+    return (
+        f"would send your own credentials to the resource that {name} names in a .env: set {name} in your shell, or"
+        " write resource into workbench.toml"
+    )
+
+
 _AZURE_KEYS: Mapping[Api, tuple[str, ...]] = {
     "chat": ("AZURE_OPENAI_API_KEY",),
     "responses": ("AZURE_OPENAI_API_KEY",),

@@ -11,7 +11,15 @@ from typing import TypeVar
 
 from pydantic import JsonValue
 
-from workbench.config.clouds import CLOUDS, CloudPlace, CloudSettings, default_api, is_own_address, place_of
+from workbench.config.clouds import (
+    CLOUDS,
+    CloudPlace,
+    CloudSettings,
+    default_api,
+    is_own_address,
+    place_of,
+    why_not_there,
+)
 from workbench.config.folders import SETTINGS_NAME, project_file
 from workbench.config.models import (
     OWN_URLS,
@@ -91,7 +99,8 @@ class ModelBook:
 
     Such a text is `openai:gpt-6-luna` or `openai:llama-3.1@http://localhost:1234/v1`. A `workbench.toml` is read again
     if it has changed. `home` is the user's home, above which no `workbench.toml` counts. `environment` returns the
-    variables for the suites in a folder, which complete the settings of models at clouds. Usable from any thread."""
+    variables for the suites in a folder, which complete the settings of models at clouds; `own_variables` are those of
+    the process alone, by default all of them. Usable from any thread."""
 
     def __init__(
         self,
@@ -100,11 +109,13 @@ class ModelBook:
         home: Path | None = None,
         options: ModelOptions = NOTHING_SAID,
         environment: Callable[[Path], Mapping[str, str]] = _no_variables,
+        own_variables: Mapping[str, str] | None = None,
     ) -> None:
         self._user_file = config_folder / SETTINGS_NAME
         self._home = home
         self._options = options
         self._environment = environment
+        self._own_variables = own_variables
         self._files: dict[Path, tuple[tuple[int, int], FileSettings]] = {}
 
     @property
@@ -154,6 +165,11 @@ class ModelBook:
         except ConfigError as error:
             place = CloudPlace(spec.base_url, key_variable=spec.api_key_env, problem=f"cannot be reached: {error}")
         place = replace(place, written_url=spec.base_url, written_key=spec.api_key_env)
+        # A project's models are approved with their address; a user's own and those of the command line are not.
+        if cloud == "azure" and not place.problem and spec.origin in ("user", "command line"):
+            environment = self._environment(folder)
+            own = environment if self._own_variables is None else self._own_variables
+            place = replace(place, problem=why_not_there(place, spec.cloud, environment, own))
         return replace(spec, base_url=place.base_url, api_key_env=place.key_variable, place=place)
 
     def named(self, folder: Path) -> tuple[ModelSpec, ...]:

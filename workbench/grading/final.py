@@ -69,11 +69,15 @@ class Readers:
 
 
 def changing_calls(final: FinalTable, trajectory: Trajectory) -> list[int]:
-    """Return the indices of the calls that changed something: those that succeeded, of tools that are not readers."""
+    """Return the indices of the calls that changed something: those that succeeded, of tools that are not readers.
+
+    A tool that the provider of the model runs itself changes nothing of the suite's."""
     readers, found = Readers(final.readers, trajectory.offered), []
     for index, record in enumerate(trajectory.calls):
         result = record.result
-        if result is None or result.is_error or result.source == "skipped" or readers.has(record.tool):
+        if record.by_provider or result is None or result.is_error or result.source == "skipped":
+            continue
+        if readers.has(record.tool):
             continue
         found.append(index)
     return found

@@ -57,7 +57,7 @@ def profile(folder: Path, text: str) -> None:
     (folder / "aws-config").write_text(text)
 
 
-@pytest.mark.parametrize(("lifetime", "times"), [(3600, 10), (60, 1)])
+@pytest.mark.parametrize(("lifetime", "times"), [pytest.param(3600, 10, marks=pytest.mark.slow), (60, 1)])
 async def test_a_program_of_a_profile_is_started_once_for_all_and_again_before_its_keys_expire(
     tmp_path: Path, lifetime: int, times: int
 ) -> None:
