@@ -127,5 +127,7 @@ def program_in(folders: Folders, environment: Mapping[str, str], options: ModelO
     secrets = Secrets()
     home = home_in(environment)
     variables = Environment(environment, secrets, home)
-    models = ModelBook(folders.config, home=home, options=options, environment=variables.of, own_variables=dict(environment))
+    models = ModelBook(
+        folders.config, home=home, options=options, environment=variables.of, own_variables=dict(environment)
+    )
     return Program(folders, variables, secrets, models)
