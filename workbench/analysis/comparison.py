@@ -337,7 +337,7 @@ def _valid_arguments(runs: Iterable[RunSummary]) -> ValidArguments:
 def _gates_on_model(runs: Sequence[RunSummary], gates: Mapping[str, Gate]) -> Iterator[GateResult]:
     for suite, gate in gates.items():
         of_suite = [run for run in runs if run.suite == suite]
-        # A gate without runs is missed, which a model that did not run the suite must not be.
+        # A gate without runs is missed, but a model that did not run the suite must not miss its gate.
         if gate.per == "model" and of_suite:
             yield from gates_of(suite, gate, of_suite)
 

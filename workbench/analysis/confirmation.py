@@ -95,10 +95,10 @@ def fewest_reruns(among: int) -> int:
 
 
 def repeats_confirm(failed: int, graded: int, among: int) -> bool:
-    """Return whether the repeats of a case, one of `among` that could break, show that it broke without reruns.
+    """Return whether the repeats of a case, one of `among` that could break, show without reruns that it broke.
 
-    They do if `failed` failures or more, of `graded` repeats that pass at the `TYPICAL` rate, have a probability of at
-    most 0.025 / `among` (the upper tail of a binomial distribution)."""
+    They show it if at least `failed` failures among `graded` repeats that pass at the `TYPICAL` rate have a probability
+    of at most 0.025 / `among` (the upper tail of a binomial distribution)."""
     tail = []
     for count in range(failed, graded + 1):
         tail.append(math.comb(graded, count) * (1 - TYPICAL) ** count * TYPICAL ** (graded - count))

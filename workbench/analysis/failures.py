@@ -210,7 +210,7 @@ _UNMET: frozenset[IssueKind] = frozenset(
 def _symptoms(result: RunResult, case: Case) -> tuple[Symptom, ...]:
     """Return the symptoms of a failed run, in the order of causes; at least one.
 
-    Graders may report one fact in several issues. It becomes one symptom, that of its root."""
+    Graders may report one fact in several issues. The fact becomes one symptom, that of its root."""
     expected, calls = tuple(case.expected_calls()), result.trajectory.calls
     root_issues = _without_consequences(tuple(_counting_issues(result)), result.trajectory, calls)
     found = []

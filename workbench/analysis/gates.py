@@ -38,7 +38,7 @@ SLACK = 1e-9
 class AggregateGate:
     """A threshold for one statistic of an aggregate: the smallest allowed value, or with `at_most` the largest.
 
-    `reached` is the value of the statistic; `None` if no run had a value, which meets no gate."""
+    `reached` is the value of the statistic; `None`, which meets no gate, if no run had a value."""
 
     statistic: Statistic
     threshold: float
@@ -379,7 +379,7 @@ def quality_of(
         met = met and _all_met(demands) and _all_met(own)
         if demands or not all(each.is_published for each in replacing):
             continue
-        # No demand replaces the statuses, or published metrics replace those of failures by score.
+        # No demand replaces the statuses, or published metrics replace the statuses of failures by score.
         statuses_that_count = besides_scores if replacing else with_failures
         met = met and suite not in statuses_that_count
     return Quality(met, tuple(checked), cases, aggregates, ungraded)

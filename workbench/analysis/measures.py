@@ -1,4 +1,4 @@
-"""Measures of runs: pass rate, score, cost, latency, tokens, and those of single graders.
+"""Measures of runs: pass rate, score, cost, latency, tokens, and the measures of single graders.
 
 Each measure has a name, a unit, a value for a run, a case and a model, a better direction, and a test of two values.
 """
@@ -91,7 +91,7 @@ class OfCase(Protocol):
 class Growth:
     """A test by thresholds: a value is worse if it is at least `times` as large, and larger by at least `by`.
 
-    The factor ignores the noise of large values, the amount that of small ones."""
+    The factor ignores the noise of large values, and the amount ignores the noise of small ones."""
 
     times: float
     by: float
@@ -163,7 +163,7 @@ class Measure:
                 return False
 
     def signed_text(self, difference: float) -> str:
-        """Return a difference with its sign and without a unit; that of two rates is in percentage points."""
+        """Return a difference with its sign and without a unit; a difference of two rates is in percentage points."""
         if self.is_rate:
             return points_text(difference)
         return difference_text(difference)

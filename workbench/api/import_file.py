@@ -97,7 +97,7 @@ def import_file(
         raise UsageError(f"{form!r} is none of the forms: {', '.join(FORMS)}")
     if unknown := sorted({*(fields or ())} - {*MEANINGS}):
         raise UsageError(f"fields has {unknown[0]!r}, which is none of {', '.join(MEANINGS)}")
-    # A dry import writes nothing and needs no free output, which only names the suite until `save` gets a path.
+    # A dry import writes nothing, so `output` need not be free: it only names the suite until `save` gets a path.
     file = Path(path)
     options = ImportOptions(file=file, output=file.with_suffix(".toml"), form=form, dry=True)
     if fields is not None:

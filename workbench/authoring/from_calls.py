@@ -168,8 +168,8 @@ def index_of_call(trajectory: Trajectory, call_id: str) -> int:
 def mock_of_call(table: Table, trajectory: Trajectory, index: int) -> Addition:
     """Add a mock that answers a call as in the run.
 
-    It matches the arguments as the model wrote them, as it will send them again. For the first call in a step of
-    a chain, it belongs to the step. Raises ValueError.
+    The mock matches the arguments as the model wrote them, because the model will write them so again. For the first
+    call in a step of a chain, the mock belongs to the step. Raises ValueError.
     """
     record = trajectory.calls[index]
     tool, answer = record.tool, record.result
@@ -194,8 +194,8 @@ def expectation_of_call(
 ) -> Addition | None:
     """Expect a call as it was sent.
 
-    It goes in place of the expectation that it meets best, keeping checks that hold, otherwise it is added; in a chain,
-    it goes into its step. Returns `None` if the case already expects exactly that. Raises ValueError.
+    The call goes in place of the expectation that it meets best, keeping checks that hold, otherwise it is added; in a
+    chain, it goes into its step. Returns `None` if the case already expects exactly that. Raises ValueError.
     """
     record = trajectory.calls[index]
     if record.edited is None:

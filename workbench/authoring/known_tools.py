@@ -24,7 +24,7 @@ _MAX_KEPT = 64  # suites; more are read again
 
 
 def tools_of_suite(header: Mapping[str, object], path: Path, listings: Listings) -> tuple[ToolDefinition, ...]:
-    """Return the tools that a suite's header names: its own, those of providers, then of each server, each name once.
+    """Return the tools that a suite's header names, each name once: its own, those of providers, those of each server.
 
     The header (`SuiteText.header`) need not be valid. `path` is the suite's file. Names include prefixes.
     """

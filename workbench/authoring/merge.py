@@ -176,7 +176,8 @@ def _units(version: SuiteText) -> _Units:
     last: tuple[object, ...] | None = None
     key = _HEAD
     for section in cut(text):
-        # A place is that of a case, an element of a list of tables, or a table; tables inside belong to its unit.
+        # A place is the place of a case, of an element of a list of tables, or of a table; tables inside are part of
+        # its unit.
         place = section.place[: 1 + (len(section.place) > 1 and isinstance(section.place[1], int))]
         content = section.lead + section.body
         if place == last:

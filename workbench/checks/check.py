@@ -654,7 +654,7 @@ def read_check(written: object) -> CheckBase:
 def are_named_checks(value: object) -> bool:
     """Return whether the value of `response` is a table of named checks.
 
-    It is if no key is the name of a check, and every value is a table."""
+    It is one if no key is the name of a check, and every value is a table."""
     if not isinstance(value, dict) or not value or answer_check_names(value):
         return False
     return all(isinstance(inner, dict | CheckBase) for inner in value.values())

@@ -424,7 +424,7 @@ _PLAIN_WORDS = r"(?:\(\?[a-z]+\))? (?:\\b|\.\*|\^|\()* [^\W\d_]+ (?:[ |'-]+[^\W\
 
 
 def _twins(check: CheckBase, text: str, hint: str) -> Iterator[Weakness]:
-    """Yield a weakness if a check on a text accepts the text with other numbers, which has another meaning."""
+    """Yield a weakness if a check on a text accepts the text with other numbers, and so with another meaning."""
     for twin in _with_other_numbers(text):
         if check.holds(twin):
             yield f"{describe_value(twin)} passes too", hint, "warning"

@@ -1,4 +1,4 @@
-"""Says on standard error that a server is downloaded, so that nobody takes a long start for a hang."""
+"""Says on standard error that a server is downloaded, so that nobody mistakes a long start for a hang."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def _show_batch(
         shows_run = f"'workbench history show {batch.number} --run N{option}' shows a run step by step"
         yield from ("", paint(one_line(shows_run), "muted"))
 
-    # Several reports share one, which takes a pass over the history.
+    # Several outputs share one report, because making it takes a pass over the history.
     @cache
     def report() -> Report:
         from workbench.evaluation.stored_runs import stored_report

@@ -100,7 +100,7 @@ class Parser(argparse.ArgumentParser):
         self._words = sys.argv[1:] if args is None else args
         if any(action.metavar == WORDS_OF_SERVER for action in self._get_positional_actions()):
             begin = self._first_bare_word(self._words)
-            # Behind `--`, argparse takes options for words.
+            # Behind `--`, argparse treats options as words.
             args = [*self._words[:begin], "--", *self._words[begin:]]
             if self._words[begin : begin + 1] == ["--"]:
                 args = [*self._words]

@@ -139,7 +139,7 @@ class Needs:
     def of_grading(cls, cases: Iterable[tuple[SuiteFile, Case]], program: Program, *, judges: bool = False) -> Needs:
         """Read the needs of grading runs of valid suites' cases; with `judges`, models are asked.
 
-        Suites that need nothing for it have no request.
+        Suites that need nothing for grading have no request.
         """
         specs = _specs(program)
         by_suite: dict[Path, tuple[SuiteFile, dict[str, Case]]] = {}
@@ -219,9 +219,9 @@ class Decision:
         self.questions = tuple(Question(tuple(group), trust.lines(group[0])) for group in alike.values())
 
     def answer(self, question: Question, answer: Answer) -> tuple[str, ...]:
-        """Apply an answer, and return why it cannot be remembered, if so.
+        """Apply an answer, and return the reason if it cannot be remembered.
 
-        In that case it is still granted until the program ends.
+        In that case the request is still granted until the program ends.
         """
         problems = []
         for request in question.requests:
@@ -292,7 +292,7 @@ class Trust:
     def grant(self, request: Request, *, always: bool) -> None:
         """Grant a request until the program ends, and with `always` for good.
 
-        Raises TrustError if that cannot be remembered; it is granted until the program ends in any case.
+        Raises TrustError if that cannot be remembered; the request is granted until the program ends in any case.
         """
         self._once.add((request.file.path, request.needs))
         if always:

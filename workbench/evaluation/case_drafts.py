@@ -233,7 +233,7 @@ def draftable(tools: Iterable[ToolDefinition]) -> dict[str, ToolDefinition]:
     for tool in tools:
         if tool.name not in ("", ANY_TOOL):
             named[tool.name] = tool
-    # Tools of one name are one tool, the last, which alone has to be possible in a suite.
+    # Of several tools with one name only the last counts, so only the last has to be possible in a suite.
     return {name: tool for name, tool in named.items() if _can_be_held(tool)}
 
 

@@ -1,7 +1,7 @@
 """MCP servers from the configurations of other clients, or typed by the user, as tables of a suite.
 
 A suite holds no secret: in a configuration, every literal value of `env`, of a header, and of an argument whose name
-suggests a secret becomes a variable; in a typed server, a value of `env` that may be secret.
+suggests a secret becomes a variable; in a typed server, only a value of `env` that may be secret does.
 """
 
 from __future__ import annotations

@@ -155,7 +155,7 @@ def _enlisted(errand: Errand) -> tuple[str, ...]:
 
 
 class Asked:
-    """The knowledge whether the program still asks.
+    """A record of whether the program still asks.
 
     A silence that was too long is final: by then the leases belong to others, and a process that was frozen must not
     act on old messages. `clock` returns seconds.

@@ -113,8 +113,8 @@ def confirming(
 ) -> Confirming | None:
     """Return the cases that broke and how to confirm them; `None` if no confirmation is needed.
 
-    None is needed if it was not asked for, or if the test over all cases has decided. `results` are those of the
-    batch, which was run by `plan` and recorded as `batch`; without a plan nothing can be rerun.
+    A confirmation is not needed if it was not asked for, or if the test over all cases has decided. `results` are those
+    of the batch, which was run by `plan` and recorded as `batch`; without a plan nothing can be rerun.
     """
     changes = against.deciding("broke")
     if against.confirm == "none" or against.is_worse or not changes:

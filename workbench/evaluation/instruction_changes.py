@@ -1,6 +1,6 @@
 """The instructions of servers and the images that the runs of two batches were sent: named where they differ.
 
-Like the text of its suite, they influence a run, but only the stored runs themselves hold them."""
+Like the text of a suite, they influence its runs, but only the stored runs themselves hold them."""
 
 from __future__ import annotations
 

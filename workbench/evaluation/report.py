@@ -298,7 +298,7 @@ class Report:
         return "".join(self.json_pieces())
 
     def pieces(self, form: str) -> Iterator[str]:
-        """Return the report in a form of `reports.forms`, in pieces, so that the whole is never in memory."""
+        """Return the report in a form of `show.forms`, in pieces, so that the whole is never in memory."""
         if form == "text":
             return iter((self.text(),))
         if form == "json":

@@ -259,7 +259,7 @@ def _named(history: History, which: str) -> BatchRow:
     try:
         return history.batch(which)
     except HistoryError as error:
-        # `--resume PATH` takes the path for the name of a batch.
+        # `--resume PATH` reads the path as the name of a batch.
         if Path(which).exists():
             raise HistoryError(f"{error}; put paths before --resume, or after the number of a batch") from error
         raise

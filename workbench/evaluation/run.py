@@ -60,7 +60,7 @@ class Results(Lazy[RunResult]):
         self._in_common: InCommon | None = None
 
     def read_from(self, file: Path, handle: BatchHandle) -> None:
-        """Read runs from the history, once they are written there, from now on; they are then without their secrets."""
+        """Read runs from the history from now on, once they are written there; runs from there lack their secrets."""
         # Imported on use, as below.
         from workbench.evaluation.stored_runs import LetGo
 

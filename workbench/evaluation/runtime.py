@@ -444,9 +444,9 @@ class Runtime:
         1. The clock adds the start and end of a run to `RunDone`, before any slow listener.
         2. The steppers forget a finished run, so that no listener can still hold it.
         3. Early stopping and the cost limit are next, because other runs wait for them.
-        4. The history, so that all that the screen shows as done is on its way to the disk.
-        5. The recordings, for the same reason.
-        6. The listener of the runtime, and that of the batch.
+        4. The history follows, so that all that the screen shows as done is on its way to the disk.
+        5. The recordings follow, for the same reason.
+        6. The listener of the runtime and that of the batch are last.
         """
         listeners: list[BatchListener] = []
         if self._ask is not None:

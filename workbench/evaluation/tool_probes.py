@@ -72,7 +72,7 @@ class ToolProbes:
         for planned in planned_probes(spec.name):
             result = await self._run(planned, spec, environment)
             if result.status == Status.STOPPED:
-                # A run takes a cancellation for its own end, so the cancellation is raised again here.
+                # A run treats a cancellation as its own end, so the cancellation is raised again here.
                 raise asyncio.CancelledError
             results.append(result)
             if planned.case.expects_nothing_yet:

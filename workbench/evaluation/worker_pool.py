@@ -65,7 +65,7 @@ class Stop:
 
 @dataclass(frozen=True)
 class Hold:
-    """A message from a worker, and on to all others: an endpoint accepts no request for some seconds."""
+    """A message from a worker, passed on to all others: an endpoint accepts no request for some seconds."""
 
     endpoint: str
     model: str

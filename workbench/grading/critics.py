@@ -246,9 +246,9 @@ def bound_to(check: Check, value: JsonValue) -> Check:
 def by_casting(check: Equals, value: JsonValue) -> bool:
     """Return whether a value equals the expected one under `critics` without `arcade_compatible`.
 
-    A boolean equals the texts true and false in any case; an integer its JSON text and 5.0, but not 5.9; a number its
-    JSON text; a text what Python writes for a number or a boolean. Everything else is compared as JSON: null equals
-    only null, a boolean is not a number, and containers are not cast.
+    A boolean equals the texts true and false in any case; an integer equals its JSON text and 5.0, but not 5.9; a
+    number equals its JSON text; a text equals the text that Python writes for a number or a boolean. Everything else is
+    compared as JSON: null equals only null, a boolean is not a number, and containers are not cast.
     """
     # Arcade's own casts take any non-empty text for true, and cut 5.9 down to 5: see `by_arcade_casting`.
     expected = check.equals

@@ -39,7 +39,7 @@ def final_issues(case: Case, trajectory: Trajectory, context: CheckContext = EMP
 
 
 def replays_changes(case: Case, trajectory: Trajectory) -> bool:
-    """Return whether a forked run has results of changing calls from its origin, which its own tools have not seen.
+    """Return whether a forked run has, from its origin, results of changing calls that its own tools have not seen.
 
     Such a run is not asked for its state."""
     if trajectory.fork is None:

@@ -209,7 +209,7 @@ ENDED = ("answered", "decided", "steps done", "rounds exhausted", "step failed")
 
 @dataclass(frozen=True)
 class FaultOptions:
-    """The faults to try, the tools that get them (all if empty), and the times that they last."""
+    """The faults to try, the tools that get them (all if empty), and their durations."""
 
     faults: tuple[FaultName, ...]
     tools: frozenset[str] = frozenset()

@@ -129,9 +129,9 @@ def app_page(static: str, socket: str, font_size: int, *, read_only: bool) -> st
 
 
 def entry_page(path: str) -> str:
-    """Return the page that leads to the app, whose address has no token."""
-    # A page and no redirect: after a redirect that began on a link of another page, the browser would not send the new
-    # cookie, which is restricted to requests of this site.
+    """Return the page that leads to the address of the app, which has no token."""
+    # A page instead of a redirect: after a redirect that began on a link of another page, the browser would not send
+    # the new cookie, which is restricted to requests of this site.
     return _page(
         "Workbench",
         f'<main><p><a href="{escape(path)}">Open Workbench</a></p></main>',

@@ -54,7 +54,7 @@ def csv_rows(records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _cell(value: Any) -> str | int | float | None:
-    # A `bool` is an `int` too: it is taken first, so that it becomes `true` rather than `1`.
+    # A `bool` is an `int` too: it is handled first, so that it becomes `true` rather than `1`.
     if isinstance(value, bool):
         return str(value).lower()
     if value is None or isinstance(value, int | float):

@@ -37,7 +37,7 @@ def code(plain: str) -> str:
     line = one_line(plain).strip()
     if not line:
         return ""
-    # A fence is longer than all runs of backticks in it, which can then not close it.
+    # A fence is longer than all runs of backticks in it, so that none of them can close it.
     fence = "`" * (1 + _longest_ticks(line))
     # A backtick beside the fence would belong to it.
     pad = " " if line[0] == "`" or line[-1] == "`" else ""
@@ -68,7 +68,7 @@ def cut_markdown(whole: str, most: int) -> Iterator[str]:
 
 
 def table(titles: Sequence[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
-    """Yield the lines of a table whose cells are Markdown, with bars escaped, which end a cell even in code."""
+    """Yield the lines of a table whose cells are Markdown, with bars escaped: a bar ends a cell even in code."""
     for cells in (titles, ["---"] * len(titles), *rows):
         yield f"| {' | '.join(cell.replace('|', _BAR) for cell in cells)} |"
 

@@ -507,7 +507,7 @@ def _weight(is_harmful: bool) -> Weight:
 def _with_further_argument(agent: ExactAgent, written: _Written, tool: ToolDefinition) -> Iterator[Mutant]:
     """Yield a mutant with an argument that the tool lists and the expected call does not, a harmful one if possible.
 
-    The value differs from the argument's default, which changes nothing."""
+    The value differs from the argument's default, because the default changes nothing."""
     if written.call.args is None:
         return
     _, made = agent.calls[written.round][written.index]

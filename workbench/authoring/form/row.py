@@ -136,7 +136,8 @@ class FormRow:
 class FormSource:
     """The data of a form.
 
-    `table` is that of a case with `at`, its place in the file, or the head of the file, with `at` empty.
+    `table` is the table of a case, and `at` its place in the file; or `table` is the head of the file, and `at` is
+    empty.
 
     `header` is the head in both cases. `problems` are those of the file, `tools` the suite's known tools, `models` and
     `tags` the names in use. With `every_key`, rarely used keys are shown, too.

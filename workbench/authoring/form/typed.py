@@ -224,12 +224,12 @@ def read_text(text: str) -> str:
 
 
 def shown_text(text: str) -> str:
-    """Return text as that of a field of texts, with quotes if it looks like another value."""
+    """Return text as it stands in a field of texts, with quotes if it looks like another value."""
     return shown_value(text, TEXT)
 
 
 def shown_name(name: str) -> str:
-    """Return a name as the text of a field of names, with quotes only if necessary."""
+    """Return a name as it stands in a field of names, with quotes only if necessary."""
     if name and name.isprintable() and read_text(name) == name:
         return name
     return _written(name)
@@ -238,9 +238,9 @@ def shown_name(name: str) -> str:
 def read_value(text: str, schema: Schema | None = None) -> object:
     """Read the value of an argument with this schema.
 
-    It is text if the schema requires that, otherwise TOML or JSON if possible, otherwise text. `red, blue` is a list if
-    the schema allows only lists. Raises CellError for values that no argument can have: null, dates and infinities
-    inside lists and tables, open brackets.
+    The value is text if the schema requires that, otherwise TOML or JSON if possible, otherwise text. `red, blue` is a
+    list if the schema allows only lists. Raises CellError for values that no argument can have: null, dates and
+    infinities inside lists and tables, open brackets.
     """
     text = text.strip()
     if is_text(schema):

@@ -597,11 +597,11 @@ class ClusterBatch(Batch):
         out = worker.out.pop(number, None)
         if out is None:
             return
-        # There are none, unless the worker failed to report a run.
+        # Runs are left only if the worker failed to report them.
         for run in out.runs.values():
             self._again(out.lane, run, worker.address)
         lane = out.lane
-        # To keep its leases is faster than to give them back, but must not starve a worker that has none.
+        # Keeping the leases is faster than giving them back, but must not starve a worker that has none.
         all_have_some = all(other is worker or other.portions_of(lane) for other in self._workers.values())
         goes_on = lane.length and not self._stopping and worker.may_have_more_of(lane)
         if not (goes_on and (all_have_some or lane.limits.can_lend()) and self._give(lane, worker, out)):

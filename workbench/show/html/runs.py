@@ -88,7 +88,7 @@ def _suites_text(report: RunsReport) -> str:
 def _summaries(report: RunsReport) -> list[RunSummary]:
     """Return the runs as summaries, their repeats renumbered.
 
-    Two batches have the same repeats of a case: those of the second one count on.
+    Two batches have the same repeats of a case, so the repeats of the second one continue the count.
     """
     seen: Counter[tuple[str, str, str, bool]] = Counter()
     summaries = []

@@ -263,7 +263,7 @@ def made_with(batch: BatchRow) -> Iterator[str]:
     settings = batch.settings
     how = [f"Workbench {one_line(batch.program)}", _executed(settings)]
     at_a_time = settings.get("concurrency")
-    # `isinstance` would take `true` for a number.
+    # `isinstance` would count `true` as a number.
     if type(at_a_time) is int:
         how.insert(1, f"{counted(at_a_time, 'run')} at a time on each endpoint")
     yield ", ".join(how)
@@ -341,7 +341,7 @@ def trend_table(suites: Sequence[SuiteRef], trends: Mapping[TrendKey, Sequence[t
         if key in known:
             suite = known[key]
             path = suite.path
-            # Two projects may have suites at the same path, which the folder of the project tells apart.
+            # Two projects may have suites at the same path; the folder of the project tells them apart.
             if paths[path] > 1:
                 path = f"{Path(suite.project).name}/{path}"
             latest = [share for _, share in rates[-MAX_TREND:]]

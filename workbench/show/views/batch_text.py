@@ -67,7 +67,7 @@ def text_report(
     Forks are in the table and, unless all runs are forks, in no number. `little` omits runs that passed; `much` adds
     the issues of passed runs, and the result of each grader.
     """
-    # Secrets are searched only in the runs that are shown, which a generator allows for any number of runs.
+    # Secrets are searched only in the runs that are shown; a generator makes that possible for any number of runs.
     listed = (result for result in results if _is_listed(result, amount))
     shown = [shown_as(result) for result in islice(listed, LINES_MAX)]
     if shown:

@@ -25,7 +25,7 @@ from workbench.show.when import local_time
 def repeats_lines(case: CaseResult, paint: Paint, *, with_arguments: bool) -> Iterator[str]:
     """Yield the joined result of the repeats of a case: rule, status, number of good runs, mean and deviation.
 
-    With `with_arguments`, also that of each argument, as shares of its weight.
+    With `with_arguments`, also yield the mean and deviation of each argument, as shares of its weight.
     """
     graded = len(case.graded)
     parts = [f"{counted(len(case.runs), 'run')} by {case.rule}: {case.status.sign} {case.status}"]

@@ -570,7 +570,7 @@ def _unknown_of(runs: int) -> str:
 
 
 def _cost(totals: ModelTotals, cases: int) -> str:
-    """Return the cost and the number of runs that it lacks: an unknown cost is never shown as 0."""
+    """Return the cost and the number of runs of unknown cost: an unknown cost is never shown as 0."""
     unknown = totals.runs_of_unknown_cost
     if totals.cost_usd is None:
         return _unknown_of(unknown)

@@ -771,7 +771,7 @@ def _mark_of_check(verdict: ArgumentVerdict, fault: Issue | None) -> _Mark:
 
 
 def shown_at_argument(issue: Issue, verdicts: Sequence[ArgumentVerdict], arguments: Mapping[str, JsonValue]) -> bool:
-    """Return whether an issue is about an argument with a row of its own, which tells all of it."""
+    """Return whether an issue is about an argument whose own row tells all of the issue."""
     if issue.argument is None or issue.kind == "schema violation":
         return False
     return issue.argument in arguments or any(verdict.argument == issue.argument for verdict in verdicts)

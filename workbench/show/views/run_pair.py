@@ -178,7 +178,7 @@ def _from(text: str, at: int, how: How, width: int, rows: int) -> Line:
         return (Span(one_line(text[:longest]), "text"),)
     begin, lead = 0, ""
     if at > width - 12:
-        # It begins at a word, but not so early that the difference would leave the row.
+        # The shown part begins at a word, but not so early that the difference would leave the row.
         begin, lead = max(text.rfind(" ", 0, at - 8) + 1, at - _LEAD), "…"
     same, other = one_line(text[begin:at]), one_line(text[at : begin + longest])
     return Span(lead, "muted"), Span(same, "muted"), Span(other, "warned")

@@ -519,7 +519,7 @@ class RunPlace:
 
     On a call or its result, `call_id` is the call, `call_index` its index in `Trajectory.calls`, and `answered` the
     number of calls of its round that are answered before this place. `after_result` is true on a result that has
-    arrived, which then counts as answered. Items of a superseded answer have a round but no call. `step` is the step
+    arrived; its call then counts as answered. Items of a superseded answer have a round but no call. `step` is the step
     of a chain, from 1.
     """
 

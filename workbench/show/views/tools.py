@@ -36,8 +36,8 @@ class ToolSource:
     the server could not be asked; its tools are then those that it listed at `listed_at`, if that is known, and
     `output` is the end of its standard error. `task_tools` are the names of tools that models are not offered, because
     they demand tasks of MCP, and `issues` the violations of the protocol in the server's list. `instructions` are the
-    server's text on how to use its tools, which is part of the system prompt if `instructions_are_sent`. `notices` are
-    about its start.
+    server's text on the use of its tools; the text is part of the system prompt if `instructions_are_sent`. `notices`
+    are about its start.
     """
 
     server: str | None

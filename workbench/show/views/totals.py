@@ -154,7 +154,7 @@ def _score_of_cases(totals: ModelTotals) -> str:
 
 
 def cost_fact(totals: AnyTotals) -> str:
-    """Return the cost, and the number of runs that it lacks; empty if nothing cost anything."""
+    """Return the cost, and the number of runs of unknown cost; empty if nothing cost anything."""
     if not totals.cost_usd:
         return ""
     fact = cost_text(totals.cost_usd)
