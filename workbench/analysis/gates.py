@@ -445,7 +445,7 @@ class _Reached:
         if not run.status.graded:
             return
         self.graded += 1
-        # Of the graded statuses, passed and warned are good.
+        # Passed and warned are the good ones among the graded statuses.
         self.good += run.status != Status.FAILED
         self.zeros += counts_zero(run)
         if (score := counted_score(run)) is not None:

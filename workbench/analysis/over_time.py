@@ -66,9 +66,9 @@ class FlakyCase:
 def flaky_cases(runs: Iterable[StoredStatus]) -> list[FlakyCase]:
     """Return the flaky cases among runs in the order of their batches, those with the lowest pass rate first.
 
-    Of each case, the runs with the content of the latest run count. A case is flaky if the runs of one batch differ, or
-    if it changed more than once between batches: a single change is a regression or a repair. It is flaky since the
-    first batch with a result that differs from the batches before.
+    The runs of a case count if they have the content of its latest run. A case is flaky if the runs of one batch
+    differ, or if it changed more than once between batches: a single change is a regression or a repair. It is flaky
+    since the first batch with a result that differs from the batches before.
     """
     by_case: dict[tuple[str, str, str], list[StoredStatus]] = {}
     for run in runs:

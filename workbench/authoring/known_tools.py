@@ -83,7 +83,8 @@ def written_out(table: Mapping[str, object]) -> Iterator[ToolDefinition]:
     """Yield the valid tools that a suite's header or a case defines."""
     for _, tool in tables(table.get("tools")):
         try:
-            # Inside a suite, whose validator is built already; one of tools alone would have to be built first.
+            # Read inside a suite: the validator of suites is built already, and one for tools alone would have to be
+            # built.
             read = Suite.model_validate({"format": 1, "name": "of this tool", "tools": [tool]})
         except ValidationError:
             continue  # reported with the suite's problems

@@ -198,7 +198,7 @@ def merged_call(
     *,
     lists_all: bool,
 ) -> AcceptedCall:
-    """Expect the common part of one call in several runs, whose proposals have it as `calls`.
+    """Expect the common part of one call in several runs; `calls` has the call as each run's proposal has it.
 
     Checks that all of them keep are kept. Arguments that are not always given are left out; with `lists_all`, for
     graders that count unlisted arguments as wrong, they are optional. `table` is the case's.

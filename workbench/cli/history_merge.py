@@ -206,7 +206,7 @@ def _lines(batch: BatchRow, merged: Merged, option: str) -> Iterator[str]:
 
 
 def _report(history: History, batch: BatchRow, options: Options, command: HistoryCommand, damaged: list[str]) -> Report:
-    """Return the report on the batch; the report reads the history while it is written.
+    """Return the report on the batch; writing the report reads the history.
 
     `damaged` is called with the reasons why runs are left out.
     """

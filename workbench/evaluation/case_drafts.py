@@ -1,8 +1,8 @@
 """Cases drafted by a model: the questions, the drafts in the answers, and the runs that check them.
 
 Questions and checks are runs of suites built here, so that they are planned, approved and run like all others. The
-asking suite has one case for each tool, whose only tool takes the drafts; the checking suite has one case for each
-draft, in which the model decides once and nothing is executed.
+asking suite has one case for each tool, and the only tool of that case takes the drafts; the checking suite has one
+case for each draft, in which the model decides once and nothing is executed.
 """
 
 from __future__ import annotations
@@ -253,7 +253,7 @@ def _written(tool: ToolDefinition) -> Table:
 def asking_suite(
     about: Sequence[str], tools: Mapping[str, ToolDefinition], path: Path, *, system: str | None = None
 ) -> SuiteFile:
-    """Return a suite with one case for each tool in `about`, whose run asks for drafts.
+    """Return a suite with one case for each tool in `about`; the run of a case asks for drafts.
 
     `path` is the path of the suite that gets the drafts, `system` the instructions of that suite.
     """
@@ -387,7 +387,7 @@ def _question(tool: ToolDefinition, tools: Mapping[str, ToolDefinition], system:
     for name, other in tools.items():
         if name != tool.name:
             others[name] = f"{name} {other.description}"
-    # All tools of a large server would not fit into a question, which describes those that a model confuses most.
+    # A question has no room for all tools of a large server, so it describes those that a model confuses most.
     near = process.extract(
         f"{tool.name} {tool.description}", others, scorer=fuzz.token_set_ratio, limit=_NEIGHBOURS, processor=str.lower
     )

@@ -253,7 +253,7 @@ def part_of(shard: Shard, runs: Sequence[PlannedRun], program: Program, specs: S
 
 
 def notices_of(shard: Shard, part: PlannedShard) -> Iterator[Notice]:
-    """Yield notices about a shard, which are shown before its first run."""
+    """Yield the notices about a shard that are shown before its first run."""
     yield Notice(f"{part.ref}: {of_text(len(part.places), len(part.whole))} runs", "detail")
     if shard.plan_id is None:
         yield Notice(

@@ -282,7 +282,7 @@ class Runtime:
 
         Each run ends in one `RunDone`, the batch in one `BatchDone`. Runs use the contents of the approval; suites and
         settings are not read again. `listener` hears of this batch alone, and `record` records its runs. `until` is
-        the stop at which runs are held, which needs `asks`.
+        the stop at which runs are held; holding needs `asks`.
 
         Blocks until the history and the cluster are ready, or until waiting for a cluster is `given_up`
         (GivenUpError). Raises HistoryError if a resumed batch is already running somewhere or the history cannot be
@@ -375,7 +375,7 @@ class Runtime:
         )
 
     def _spending(self, plan: Plan, name: str) -> Spending | None:
-        """Return the guard of a plan's cost limit, which asks the user, if there is one, for more than the limit."""
+        """Return the guard of a plan's cost limit; the guard asks the user, if there is one, to raise the limit."""
         if plan.cost_limit is None:
             return None
         # Imported on use: few batches have a limit.

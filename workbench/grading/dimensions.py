@@ -73,7 +73,7 @@ def grade_dimensions(
     content = found / keywords if keywords else 1.0
     latency_ms = latency_of(options, trajectory)
     latency = {"latency_ms": latency_ms, "latency_ok": float(latency_ms <= limits.max_latency_ms)}
-    # The two branches of the published system before its formula: calls that are forbidden, and no expected calls.
+    # The published system has two branches before its formula: all calls are forbidden, or none is expected.
     if calls and case.forbids_all_calls:
         lines = tuple(_all_alone(calls, "must not be called"))
         reason = "tools were called, but none are allowed"

@@ -152,7 +152,8 @@ def graded_without_free_calls(
 
     Raises CheckError when a check cannot be evaluated.
     """
-    # A run is graded whole first: if nothing is free, that is its grade; otherwise it stays as the published one.
+    # A run is graded whole first: if nothing is free, this is its grade; otherwise this grade stays as the published
+    # one.
     rule = rule_of(case, grading, trajectory)
     calls, expected = trajectory.calls, case.expected_calls()
     candidates = rule.free_calls(calls)

@@ -264,7 +264,7 @@ class Viewing:
 
 
 def planned_runs(history: History, batch: BatchRow, rows: Sequence[RunRow]) -> dict[int, PlannedRun]:
-    """Return the runs of a batch by their places, as the history has them, which is redacted.
+    """Return the runs of a batch by their places, as the history has them: redacted.
 
     The id of each is its place. They are for watching, and cannot be run."""
     files: dict[SuiteRef, SuiteFile] = {}

@@ -626,7 +626,7 @@ _NO_KEY = (
 
 
 def _is_of_this_server(record: logging.LogRecord) -> bool:
-    """Return whether a record belongs in the log, which is not so for requests that are not HTTP."""
+    """Return whether a record belongs in the log; records of requests that are not HTTP do not."""
     # Anybody can send such requests, as often as they like, and the record would quote them, tokens included.
     return record.exc_info is None or not isinstance(record.exc_info[1], HttpProcessingError)
 

@@ -578,7 +578,7 @@ def _past_call_rows(source: FormSource, place: Place, call: object, indent: int)
 
 
 def given_rows(source: FormSource, place: Place, call: Table, indent: int) -> list[FormRow]:
-    """Return the rows of the arguments of a call that is made or was made, which are values and no checks."""
+    """Return the rows of the arguments of a call that is made or was made; they are values instead of checks."""
     rows = []
     arguments = call.get("args", {})
     if isinstance(arguments, dict):

@@ -471,7 +471,7 @@ class ClusterBatch(Batch):
             for worker in tuple(self._workers.values()):
                 if worker.address not in addresses:
                     self._lost(worker, "it is gone")
-            # An address may come back with another worker behind it, which is asked again.
+            # An address may come back with another worker behind it: that worker is asked again.
             self._refused &= addresses
             for address in addresses - self._workers.keys() - self._refused - self._asked:
                 self._asked.add(address)

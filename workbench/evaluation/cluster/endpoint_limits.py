@@ -446,7 +446,7 @@ def lanes_for(
     endpoints: dict[Endpoint, EndpointLimits] = {}
     for endpoint, specs in endpoints_of(approval, samples).items():
         endpoints[endpoint] = EndpointLimits.of(*endpoint, specs, plan.concurrency)
-    # Judges are the same for all runs of a suite, which `samples` represent.
+    # Judges are the same for all runs of a suite, so the runs in `samples` are enough.
     judges: dict[Path, set[Endpoint]] = {}
     for sample in samples:
         asked = endpoints_of(approval, [sample]).keys() - {_endpoint_of(sample, approval)}

@@ -36,7 +36,7 @@ _CELL_MAX = 1_000
 def kind_of(case: Case) -> Kind:
     """Return whether a case demands a call or forbids all calls.
 
-    A case that is skipped, or does neither, is `other` and no prompt of a submission.
+    A case that is skipped, or does neither, is `other` and does not count as a prompt of a submission.
     """
     # A skipped case has no result to submit.
     if case.skip is not None:
