@@ -290,7 +290,7 @@ def _rows(runs: Sequence[Sequence[AcceptedCall]]) -> Iterator[tuple[int, ...]]:
         of_runs: list[list[int]] = []
         for calls in runs:
             of_runs.append(list(_indices_of(tool, calls)))
-        # Every run makes this tool's call at least as often as that one.
+        # Every other run has at least as many calls of this tool as the run `fewest`.
         fewest = min(range(len(runs)), key=lambda run: len(of_runs[run]))
         first = _picked(runs[fewest], of_runs[fewest])
         columns = []

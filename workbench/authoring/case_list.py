@@ -161,7 +161,7 @@ def with_copy(suite: OpenSuite, index: int) -> Restructured:
     if "id" in case:
         copied["id"] = free_id(suite.cases[index].id, _ids(document))
     copied = _with_free_id(copied, _ids(document))
-    # As text first, which keeps the comments, and then with its own name and id.
+    # The copy is added as text first, which keeps the comments, and then gets its own name and id.
     document = document.with_new_block(index + 1, document.block(index)).with_case(index + 1, copied)
     return _at(document, index + 1, f"Duplicated {_name(suite, index)}")
 

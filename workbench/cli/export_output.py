@@ -25,7 +25,7 @@ from workbench.trajectory.recording import SUFFIX, Recording, RecordingError, re
 class Export:
     """The form and destination of exported runs: a place for files, or the collector `otlp`.
 
-    An empty collector stands for the one of the environment. `hint` tells the user how to name the place.
+    An empty collector stands for the collector that the environment names. `hint` tells the user how to name the place.
     """
 
     form: str | None

@@ -321,7 +321,7 @@ class Spending:
         if self._asking is None:
             self._asking = asyncio.ensure_future(self._ask(self._usd, self._limit.spent.usd))
         asking = self._asking
-        # Shielded, because a run that is cancelled must not cancel the question of all others.
+        # Shielded, because a run that is cancelled must not cancel the question for which all others wait.
         raised = await asyncio.shield(asking)
         if raised is not None and self._asking is asking:
             self._usd, self._asking = raised, None

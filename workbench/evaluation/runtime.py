@@ -569,7 +569,7 @@ class Runtime:
         """Let a run continue `until` a stop.
 
         `hold` is the sequence number of the `Paused` event that the caller has seen, `None` for a run that is not
-        held. The future gives the reason if the run cannot continue, such as being held elsewhere.
+        held. The future gives the reason if the run cannot continue, such as a hold elsewhere.
         """
 
         async def go_on() -> str | None:

@@ -335,7 +335,7 @@ Pieces = Callable[[Mapping[str, Any]], Iterable[str]]
 
 @dataclass
 class _UnderWay:
-    """A run in progress: its events that are not lines yet, and the lines of the others."""
+    """A run in progress: its events that are not lines yet, and the lines of its other events."""
 
     place: int
     redaction: EventRedaction

@@ -151,7 +151,7 @@ class Table(Generic[Row]):
 class Matrix(Generic[Row]):
     """Rows with a column for each model.
 
-    A terminal shows the columns that do not fit below the others; the app scrolls sideways.
+    In a terminal, columns that do not fit stand below the others; the app scrolls sideways.
     """
 
     first: Column[Row]
