@@ -113,7 +113,7 @@ _BOLD: Mapping[Role, Role] = {"text": "strong"}
 
 
 def _matrix_lines(matrix: Matrix[Row], width: int, paint: Paint) -> Iterator[str]:
-    """Yield the lines of a matrix: the columns that have room, and below them the other columns, with all rows again."""
+    """Yield the lines of a matrix: the columns that have room, and below them the others, with all rows again."""
     first = matrix.first
     names: list[Line] = []
     texts: list[list[Line]] = []
