@@ -161,7 +161,7 @@ def code_quality(findings: Sequence[StaticFinding]) -> Iterator[str]:
 
 
 def sarif(findings: Sequence[StaticFinding]) -> Iterator[str]:
-    """Yield a report as SARIF 2.1.0; if there are more findings than GitHub shows, only with the worst."""
+    """Yield a report as SARIF 2.1.0; if there are more findings than GitHub shows, with only the worst ones."""
     order: tuple[Level, ...] = ("error", "warning", "note")
     # Sorting is stable: within a level, findings keep their order.
     shown = sorted(_with_fingerprints(findings), key=lambda each: order.index(each[0].level))[:_SARIF_MAX]
