@@ -422,6 +422,7 @@ def test_a_cluster_that_does_not_answer_is_given_up_on_a_signal(tmp_path: Path, 
     assert running.wait() == 130 and complaints == "interrupted\nnothing was run\n"
 
 
+@pytest.mark.slow
 async def test_stopping_stops_the_runs_of_all_workers_and_of_portions_that_are_on_their_way(
     scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

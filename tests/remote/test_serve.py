@@ -278,6 +278,7 @@ def test_without_the_extra_it_says_what_to_install(program: Program) -> None:
     assert done.returncode == 2 and "pip install 'toolcall-workbench[web]'" in done.stderr
 
 
+@pytest.mark.slow
 def test_nothing_but_the_driver_reads_and_writes_what_is_the_browsers() -> None:
     script = """
 import subprocess, sys

@@ -32,6 +32,7 @@ async def choose(app: Opened, field: str, words: str) -> None:
     raise AssertionError(f"{field} has no {words}")
 
 
+@pytest.mark.slow
 async def test_each_cloud_has_its_fields_and_is_written_with_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
