@@ -59,7 +59,7 @@ def _statuses(history: History, batches: Sequence[tuple[int, str]], suite: str |
                 case_id=run.case_id,
                 case_name=run.case_name,
                 model=run.model,
-                content=contents.of(run.suite, run.case_id),
+                content=contents.of(run),
                 batch=number,
                 started_at=started_at,
                 status=run.figures.status,

@@ -300,8 +300,8 @@ def _typical_shares(
                     continue
                 # The latest rows come first, so this batch sets the content with which earlier rows are compared.
                 if row.batch == batch:
-                    content = contents.of(row.suite, row.case_id)
-                elif row.batch < batch and contents.of(row.suite, row.case_id) == content and row.figures.status.graded:
+                    content = contents.of(row)
+                elif row.batch < batch and contents.of(row) == content and row.figures.status.graded:
                     statuses.append(row.figures.status != Status.FAILED)
             shares.append(typical_share(sum(statuses), len(statuses)))
     return shares

@@ -663,19 +663,44 @@ class History(StoredBatches):
 class Contents:
     """The texts on which runs of cases depend: equal texts mean that two stored runs had the same case.
 
-    Each suite is read once."""
+    They hold the case, its suite without the other cases, and what only a run itself has: the instructions of servers
+    and the images that it was sent. Each suite is read once, and of each batch one run of a suite with servers."""
 
     def __init__(self, history: History) -> None:
         self._history = history
         self._of_suites: dict[SuiteRef, dict[str, str]] = {}
+        self._sent: dict[tuple[int, str, str], str] = {}
 
-    def of(self, suite: SuiteRef, case_id: str) -> str:
-        """Return the text of a case and that of its suite without cases, or the suite's hash if they cannot be read."""
+    def of(self, run: RunRow) -> str:
+        """Return the text of a finished run's case; of a case that cannot be read, the hash of its suite."""
+        suite = run.suite
         if suite not in self._of_suites:
             self._of_suites[suite] = {}
             with suppress(DamagedError):
                 self._of_suites[suite] = self._read(suite)
-        return self._of_suites[suite].get(case_id, suite.hash)
+        text = self._of_suites[suite].get(run.case_id, suite.hash)
+        # Images and the tools on offer are a case's own; other cases of a suite are sent the same instructions.
+        if "images" in text or "offer" in text:
+            return text + self._sent_to(run, run.case_id)
+        if "servers" in text:
+            return text + self._sent_to(run, "")
+        return text
+
+    def _sent_to(self, run: RunRow, case_id: str) -> str:
+        """Return the instructions and the hashes of the images that a run was sent, or another one of its batch."""
+        key = (run.batch, run.suite.key, case_id)
+        if key not in self._sent:
+            try:
+                start = self._history.recording(run).trajectory.start
+            except HistoryError:
+                # Damage is reported with the batch itself.
+                return ""
+            # A run without tools may have ended before its servers were known.
+            if start is None or not start.tools:
+                return ""
+            media = [each.sha256 for message in start.messages for each in message.media]
+            self._sent[key] = f"\0{start.instructions}\0{media}"
+        return self._sent[key]
 
     def _read(self, suite: SuiteRef) -> dict[str, str]:
         cases, rest = self._history.case_texts(suite), self._history.suite_text(suite)
