@@ -418,7 +418,9 @@ def _chosen(tools: Sequence[ToolDefinition], wanted: Sequence[str]) -> list[Tool
             names.append(name.strip())
     known = [tool.name for tool in tools]
     if unknown := [name for name in names if name not in known]:
-        hint = did_you_mean(unknown[0], known) or f"there are {', '.join(known)}"
+        hint = did_you_mean(unknown[0], known) or f"the tools are {', '.join(known)}"
+        if len(known) == 1:
+            hint = f"the only tool is {known[0]!r}"
         raise RefusedError(f"nothing was written: there is no tool {unknown[0]!r}: {hint}")
     return [tool for tool in tools if tool.name in names]
 
