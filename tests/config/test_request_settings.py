@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from workbench.config.model_book import described
 from workbench.config.models import ModelSpec
-from workbench.config.request_checks import checked_headers, checked_query
+from workbench.config.request_checks import checked_command, checked_headers, checked_query
 from workbench.config.request_settings import settings_of, settings_text, split_address, with_query
 
 TEXTS = st.text(max_size=12)
@@ -86,3 +86,11 @@ def test_an_address_in_a_name_may_have_a_query() -> None:
     assert found is not None
     assert (found.model, found.base_url) == ("m", "http://localhost:1/v1")
     assert found.query == {"api-version": "2024-10-21", "x": "$$HOME"} and found.variables == ()
+
+
+def test_a_path_with_a_random_folder_is_no_secret_of_a_command() -> None:
+    words = ("/tmp/tmp.GtMGXS8jmB/bin/python", "--out=~/x1Y2z3A4b5C6d7E8/key.txt")
+    assert checked_command(words) == words
+    for secret in ("gtMGX1S8jmB2c3D4e5", "--key=gtMGX1S8jmB2c3D4e5"):
+        with pytest.raises(ValueError, match="looks like a secret"):
+            checked_command(("program", secret))

@@ -28,6 +28,7 @@ MAX_SETTING_CHARS = 8_192
 
 # https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2
 _TOKEN = late_pattern(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_PATH = late_pattern(r"(?:~|\.{0,2})(?:/[^/]+){2,}/?|[A-Za-z]:\\.+")
 _UUID = late_pattern(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _PIECES = late_pattern(r"[\s=,;:]+")
 
@@ -79,7 +80,11 @@ def checked_command(words: Sequence[str]) -> tuple[str, ...]:
     if any("\0" in word for word in words):
         raise ValueError("contains a null character, which no program can be given")
     for word in words:
-        if any(map(_is_key, (word, word.partition("=")[2]))):
+        # Folders may have random names, as those for temporary files do.
+        value = word.partition("=")[2]
+        if _PATH.fullmatch(value or word):
+            continue
+        if _is_key(word) or _is_key(value):
             raise ValueError("holds what looks like a secret: let the program read it from an environment variable")
     return tuple(words)
 
