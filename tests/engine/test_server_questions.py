@@ -280,12 +280,14 @@ m.run()
 """
 FAST = """
 from fastmcp import Context, FastMCP
+from mcp_types import SamplingMessage, TextContent
 m = FastMCP("fast")
 @m.tool
 async def book(ctx: Context) -> str:
     size = await ctx.elicit("Size?", response_type=int)
-    said = await ctx.sample("Say it")
-    return f"{size.action} {size.data} {said.text}"
+    asked = SamplingMessage(role="user", content=TextContent(text="Say it"))
+    said = await ctx.session.create_message([asked], max_tokens=9)
+    return f"{size.action} {size.data} {said.content.text}"
 m.run(show_banner=False)
 """
 
