@@ -39,7 +39,7 @@ def approved(needs: Needs, program: Program, *, all_of_them: bool, together: boo
 
 
 def _asked(suite: str, *, mocks: bool) -> Answer:
-    # Without a terminal, nobody can answer: a CI job passes --trust.
+    # Without a terminal there is no user to ask: a CI job passes --trust.
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return "no"
     choices = "yes/no/mocks: run without its servers" if mocks else "yes/no"

@@ -482,7 +482,7 @@ class ServerAsked:
     `message` is that of an elicitation, or the text of a sampling's messages. `request` holds the other parameters,
     under their names in the protocol, such as `requestedSchema`, or `url` and `elicitationId`. `content` fills the
     form, and `text` answers the sampling. `problem` says why the answer that applies was not sent. `undeclared` is
-    true if the server asks although it was told that nobody answers.
+    true if the server sends a kind of request that its `answers` do not declare.
     """
 
     call_id: str

@@ -106,7 +106,7 @@ class Renewed(Generic[_Value]):
         self._value = None
 
     def _lasting(self, seconds: float) -> _Value | None:
-        """Return the present credentials if they are valid for so many seconds."""
+        """Return the present credentials if they stay valid for longer than this number of seconds."""
         value = self._value
         if value is not None and value.expires_s is not None and value.expires_s - time.time() <= seconds:
             return None

@@ -278,7 +278,7 @@ class AskedReport(ReportModel):
     content: dict[str, JsonValue] | None
     text: str | None
     problem: str | None = Field(description="why the answer that applies was not sent")
-    undeclared: bool = Field(description="whether the server was told that nobody answers")
+    undeclared: bool = Field(description="whether the `answers` of the server do not declare this kind of request")
 
 
 class RunReport(ReportModel):
