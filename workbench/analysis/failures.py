@@ -324,7 +324,7 @@ def _issues_of_chain(whole: Sequence[Issue], steps: Sequence[StepGrade]) -> tupl
 
 def _symptom(issue: Issue, expected: Sequence[ExpectedCall], calls: Sequence[CallRecord]) -> Symptom:
     return Symptom(
-        _CAUSE_OF[issue.kind], issue.why, _subject(issue, expected), issue.expected, issue.got, _advice(issue, calls)
+        _CAUSE_OF[issue.kind], issue.reason, _subject(issue, expected), issue.expected, issue.got, _advice(issue, calls)
     )
 
 

@@ -226,7 +226,7 @@ def why_not_met(suite: Suite, proposal: Proposal, table: Table, runs: Sequence[R
             why = grade.reason
             for issue in grade.issues:
                 if issue.decides:
-                    why = f"{issue.kind}: {issue.why}"
+                    why = f"{issue.kind}: {issue.reason}"
                     break
             return f"run {number} of {len(runs)} would be {status} by {grade.grader}: {why}"
     return None

@@ -14,7 +14,7 @@ from typing import Final
 
 from workbench.authoring.form.cells import OF_EVERY_CHECK, as_argument, looks_like_check
 from workbench.authoring.form.typed import items_at, only_keys, value_at, with_item, with_value, without, without_keys
-from workbench.checks.check import EMPTY_CONTEXT, OPTION_NAMES, check_name, describe, read_check
+from workbench.checks.check import EMPTY_CONTEXT, check_name, describe, read_check
 from workbench.checks.patterns import CheckError
 from workbench.checks.values import json_equal, read_timestamp
 from workbench.config.secrets import Secrets
@@ -752,7 +752,7 @@ def _cleaned_item(name: str, item: object, written: set[str], secrets: Secrets) 
 
 
 def _present(check: object) -> Table:
-    return {"present": True} | only_keys(_table(check), sorted(OPTION_NAMES))
+    return {"present": True} | only_keys(_table(check), ("weight", "optional", "required"))
 
 
 def _is_present(check: object) -> bool:

@@ -15,6 +15,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Discriminator,
+    Field,
     GetCoreSchemaHandler,
     JsonValue,
     Tag,
@@ -144,7 +145,8 @@ class CheckBase(BaseModel):
     """The base class of checks, with the fields that every check has.
 
     `weight` is its share of the call's score. An `optional` argument may be left out. A `required` check fails the run
-    if it does not hold; `None` leaves that to the grader."""
+    if it does not hold; `None` leaves that to the grader. `because` is the reason for the check, shown with its issue.
+    """
 
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid", strict=True)
 
@@ -203,6 +205,7 @@ class CheckBase(BaseModel):
     weight: Weight | None = None
     optional: bool = False
     required: bool | None = None
+    because: Annotated[str, Field(min_length=1)] | None = None
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
@@ -222,7 +225,7 @@ class CheckBase(BaseModel):
             CHECK_CLASSES[cls.kind] = cls
             CHECK_WORDS.update((cls.kind, *cls.model_fields))
             if not cls.is_newer:
-                RESERVED_NAMES.update((cls.kind, *cls.model_fields))
+                RESERVED_NAMES.update({cls.kind, *cls.model_fields} - _NEWER_OPTIONS)
             OPTION_NAMES.update({*cls.model_fields} - {cls.kind} - _NEVER_ALONE)
 
     # Identity and written form
@@ -268,7 +271,7 @@ class CheckBase(BaseModel):
 
         `arcade_compatible` has one critic for each key and argument name of a case. The expected value, `optional` and
         `required` are not part of the key."""
-        return (self.kind, *self.model_dump(exclude={self.kind, "plain", "optional", "required"}).items())
+        return (self.kind, *self.model_dump(exclude={self.kind, "plain", "optional", "required", "because"}).items())
 
     def bound_to(self, value: JsonValue) -> CheckBase:
         """Return the check with another expected value, which may be of a type that no suite can write there."""
@@ -516,7 +519,10 @@ for _name in CheckBase.__class_vars__:
 CHECK_CLASSES: dict[str, type[CheckBase]] = {}
 """The classes of checks by their names in suites, in the order of the documentation."""
 
-_NEVER_ALONE = {"plain", "required", "scale", "at_least", "sees", "offset", "only_fields"}
+_NEWER_OPTIONS = {"because", "ignore_case", "in_order"}
+"""The options that answers may have as names of checks, as they came after the names were reserved."""
+
+_NEVER_ALONE = {"plain", "required", "scale", "at_least", "sees", "offset", "only_fields"} | _NEWER_OPTIONS
 
 OPTION_NAMES: set[str] = set()
 """The options of all checks, with `weight` and `optional`: a table of nothing else is refused.
@@ -746,9 +752,17 @@ def why(check: CheckBase, found: CheckVerdict, value: JsonValue, given: bool = T
     """Return the verdict in one line with the expected and the actual value: `expected "on", got "off"`."""
     got = describe_value(value) if given else "nothing"
     line = f"expected {describe(check)}, got {got}"
-    if found.note:
-        line += f" ({found.note})"
+    if note := with_because(found.note, check.because):
+        line += f" ({note})"
     return line
+
+
+def with_because(text: str, because: str | None) -> str:
+    """Return a text with the reason that a suite gives for an expectation, if it gives one."""
+    if because is None:
+        return text
+    reason = f"because: {because}"
+    return f"{text}; {reason}" if text else reason
 
 
 describe: ByIdentity[CheckBase, str] = ByIdentity(lambda check: cut(check.describe(describe_value)))

@@ -155,9 +155,9 @@ def _failure(case: Case, result: RunResult) -> ProbeResult:
         return ProbeResult(case.name, "unclear", reaction)
     if failed.main == "broken JSON":
         broken = next((issue for issue in issues if issue.kind == "broken arguments"), first)
-        return ProbeResult(case.name, "wrong", f"{broken.why} ({issue_facts(broken)})", _ON_BROKEN)
+        return ProbeResult(case.name, "wrong", f"{broken.reason} ({issue_facts(broken)})", _ON_BROKEN)
     if failed.main in _OF_ENDPOINT:
-        return ProbeResult(case.name, "wrong", f"{first.why} ({issue_facts(first)})", failed.advice)
+        return ProbeResult(case.name, "wrong", f"{first.reason} ({issue_facts(first)})", failed.advice)
     advice = None
     if failed.main in ("cut off", "refused"):
         advice = failed.advice

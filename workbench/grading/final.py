@@ -196,6 +196,7 @@ def _state_issues(number: int, state: FinalState, trajectory: Trajectory, contex
             expected=describe(state.result),
             got=describe_value(value),
             decides=True,
+            because=state.result.because,
         )
 
 

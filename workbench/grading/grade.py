@@ -12,7 +12,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from workbench.checks.check import describe
+from workbench.checks.check import describe, with_because
 from workbench.checks.combined_kinds import Judged
 from workbench.checks.patterns import CheckError
 from workbench.checks.values import canonical, cut, describe_value
@@ -195,7 +195,8 @@ class Issue(NamedTuple):
 
     `call` is the index (from 0) of the actual call in `Trajectory.calls`, `expected_call` of the expected call in
     `Case.expected_calls()`; either is `None` where there is none. `decides` marks an issue that alone makes the status
-    failed. `expected` and `got` are short texts for screens; `why` is one line.
+    failed. `expected` and `got` are short texts for screens; `why` is one line. `because` is the suite's own reason for
+    the expectation, if it has one.
     """
 
     kind: IssueKind
@@ -207,6 +208,12 @@ class Issue(NamedTuple):
     expected: str | None = None
     got: str | None = None
     decides: bool = False
+    because: str | None = None
+
+    @property
+    def reason(self) -> str:
+        """What is wrong, and why the suite asks for it: `not equal; because: amounts are in cents`."""
+        return with_because(self.why, self.because)
 
 
 class ArgumentVerdict(NamedTuple):
@@ -588,7 +595,7 @@ def _reason(issue: Issue) -> str:
     if issue.kind == "cut off":
         return f"{issue.kind} {issue.why}"
     where = f"{issue.tool}.{issue.argument}: " if issue.argument is not None else ""
-    return f"{issue.kind}: {where}{issue.why}"
+    return f"{issue.kind}: {where}{issue.reason}"
 
 
 def reason_of(grade: Grade) -> str:

@@ -692,11 +692,13 @@ def _answer_issues(
             if not metric.holds:
                 decides = case.response[metric.name].required is not False
                 expected, why = f"{metric.name}: {metric.expected}", f"{metric.name}: {metric.why}"
-                yield _answer_issue(expected, trajectory, why, decides=decides)
+                because = case.response[metric.name].because
+                yield _answer_issue(expected, trajectory, why, decides=decides)._replace(because=because)
     elif case.response is not None:
         verdict_note = _answer_check(case.response, trajectory.final_answer, context)
         if verdict_note is not None:
-            yield _answer_issue(describe(case.response), trajectory, verdict_note)
+            issue = _answer_issue(describe(case.response), trajectory, verdict_note)
+            yield issue._replace(because=case.response.because)
 
 
 def _answer_check(check: Check, answer: str, context: CheckContext) -> str | None:

@@ -120,6 +120,8 @@ def _by_names(item: Any) -> dict[str, Any]:
         published = found.pop("published")
         if published is not None:
             found["published"] = _by_names(published)
+    elif type(item) is Issue and item.because is None:
+        del found["because"]
     return found
 
 
@@ -196,8 +198,9 @@ def _plain(value: Any) -> JsonValue:
                 named[name] = item
             else:
                 named[name] = _plain(item)
-        if named.get("published", "") is None:
-            del named["published"]
+        for rare in ("published", "because"):
+            if named.get(rare, "") is None:
+                del named[rare]
         return named
     if isinstance(value, list | tuple):
         return list(map(_plain, value))

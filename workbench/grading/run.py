@@ -309,7 +309,7 @@ def fault_of_call(
                     return _said(verdict, expected[pairing.expected_call])
     for issue in grade.issues:
         if issue.call == call and issue.decides:
-            return ": ".join(filter(None, (issue.tool, issue.argument, issue.why)))
+            return ": ".join(filter(None, (issue.tool, issue.argument, issue.reason)))
     return _of_step(suite, case, trajectory, call, context)
 
 

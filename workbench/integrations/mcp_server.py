@@ -346,7 +346,7 @@ def _issue_text(issue: Issue) -> str:
         text += f": {place}"
     if issue.expected is not None:
         text += f", expected {issue.expected}"
-    return f"{text}: {issue.why}"
+    return f"{text}: {issue.reason}"
 
 
 class _Progress:

@@ -74,7 +74,7 @@ def _expected_rules(
         yield Finding(place, message, hint)
     if kind.combines and isinstance(expected, list):
         for index, part in enumerate(expected):
-            yield from _part_rules(part, (*place, index), tuple(CheckBase.model_fields), of_answer, in_fields)
+            yield from _part_rules(part, (*place, index), _OF_ALL_PARTS, of_answer, in_fields)
     if kind.names_parts and isinstance(expected, dict):
         yield from _fields_rules(expected, place, of_answer)
 
@@ -91,6 +91,9 @@ def _part_rules(
             outer = next(str(key) for key in reversed(place[:-1]) if key in CHECK_CLASSES)
             yield Finding((*place, option), f"`{option}` inside `{outer}`", f"write it next to `{outer}`")
 
+
+_OF_ALL_PARTS: Final = ("weight", "optional", "required")
+"""The options that stand beside several checks of one value, and not beside one of them."""
 
 _OF_WHOLE_ARGUMENT: Final = ("weight", "required")
 """The options that the check of a field cannot have; `optional` is one of the field."""

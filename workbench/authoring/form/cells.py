@@ -37,7 +37,7 @@ from workbench.suite.problems import did_you_mean
 from workbench.suite.render import Table
 from workbench.trajectory.json_schema import Schema, allowed_values, is_number, keyword, sample_value
 
-OF_EVERY_CHECK = ("weight", "optional", "required")
+OF_EVERY_CHECK = ("weight", "optional", "required", "because")
 """The options of every check. They stay when an argument gets a different check."""
 
 _READERS: dict[str, Callable[[str, Editor, Schema | None], object]] = {
@@ -181,7 +181,7 @@ def with_option(value: object, option: str, text: str | None) -> object:
     Raises CellError if the text is not a valid value or the check has no such option.
     """
     cls = class_of(value)
-    if option not in cls.options:
+    if option not in cls.options and option not in OF_EVERY_CHECK:
         raise CellError(f"the check {cls.form_name} has no option {option}")
     if text is None or not text.strip():
         return _without(value, option)
@@ -231,6 +231,11 @@ def with_optional(value: object, optional: bool) -> object:
     if not optional:
         return _without(value, "optional")
     return _with(value, "optional", True)
+
+
+def because_text(value: object) -> str:
+    """Return the text of the cell for `because`, empty if it is not written."""
+    return shown_text(because) if isinstance(because := _table(value).get("because"), str) else ""
 
 
 def required_text(value: object) -> str:

@@ -11,6 +11,7 @@ from typing import Literal, get_args
 
 from workbench.authoring.form.argument_schemas import argument_of, mark, mark_name, mark_tool, tool_named
 from workbench.authoring.form.cells import (
+    because_text,
     class_of,
     form_names,
     is_optional,
@@ -402,6 +403,9 @@ def option_rows(place: Place, value: object, indent: int, *, of_answer: bool = F
         if not text:
             cell = replace(cell, absent=True, shown="yes" if of_answer else "as the grader has it")
         yield FormRow("field", (*place, "required"), indent, "required", (cell,), absent=not text, rare=True)
+        text = because_text(value)
+        cell = Cell("option", place, text, not text, "no reason", option="because")
+        yield FormRow("field", (*place, "because"), indent, "because", (cell,), absent=not text, rare=True)
 
 
 def unknown_rows(table: Table, place: Place, indent: int, known: tuple[str, ...]) -> Iterator[FormRow]:

@@ -166,7 +166,7 @@ def _score(result: RunResult, grade: Grade) -> Json:
 
 
 def _why(issue: Issue) -> str:
-    return issue.why
+    return issue.reason
 
 
 def _events(run: ExportedRun, answers: list[Round], said: list[Said]) -> Iterator[Json]:

@@ -214,6 +214,7 @@ class IssueReport(ReportModel):
     expected: str | None
     got: str | None
     decides: bool
+    because: str | None = Field(None, description="the suite's reason for the expectation, if it gives one")
 
 
 class GradeReport(ReportModel):

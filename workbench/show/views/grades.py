@@ -65,8 +65,8 @@ def _why(issue: Issue) -> str:
     """Return the reason of an issue; empty if its kind and both calls say the same."""
     # The expected and the called tool stand in the line already.
     if issue.kind == "wrong tool" and issue.expected and issue.got:
-        return ""
-    return issue.why
+        return issue._replace(why="").reason
+    return issue.reason
 
 
 def issue_place(issue: Issue) -> str:

@@ -441,11 +441,12 @@ class _Layout(NamedTuple):
             if not self.expanded:
                 expected = cut(expected, room)
             lines += behind((label,), expected, "muted", room)
-        if not item.verdicts:
-            # Only the issues tell which arguments were expected.
-            for issue in item.issues:
-                if issue.expected:
-                    lines += self.below(issue.expected, "muted", ARGUMENT_INDENT)
+        for issue in item.issues:
+            # Without verdicts, only the issues tell which arguments were expected.
+            if not item.verdicts and issue.expected:
+                lines += self.below(issue.expected, "muted", ARGUMENT_INDENT)
+            if issue.because is not None:
+                lines += self.below(f"because: {issue.because}", "muted", ARGUMENT_INDENT)
         return lines
 
     # The end

@@ -159,7 +159,7 @@ def _why(result: RunResult) -> str:
         return result.error or ""
     for issue in grade.issues:
         if issue.decides:
-            return issue.why
+            return issue.reason
     return grade.reason
 
 
