@@ -28,7 +28,15 @@ from workbench.tui.kit.actions import actions_of
 from workbench.tui.terminal.staged_app import StagedApp
 from workbench.tui.terminal.theme import Palette, load_themes, textual_theme
 
-KEYS = {" ": "space", ".": "full_stop", "\n": "enter", "_": "underscore", "?": "question_mark", "-": "minus"}
+KEYS = {
+    " ": "space",
+    ".": "full_stop",
+    "\n": "enter",
+    "_": "underscore",
+    "?": "question_mark",
+    "-": "minus",
+    "+": "plus",
+}
 
 CHARACTERS = {key: character for character, key in KEYS.items() if key != "enter"}
 
@@ -69,6 +77,7 @@ class FormApp(StagedApp):
 
     def _begin(self) -> None:
         self.form.on_change = self.change
+        self.form.on_give_up = self.give_up
         self.form.focus()
         self.show()
 
@@ -97,6 +106,11 @@ class FormApp(StagedApp):
         self.said.append(said)
         self.show()
         return None
+
+    def give_up(self, group: Hashable) -> None:
+        if self.suite.last is not None and self.suite.last.group == group:
+            self.suite.undo()
+            self.show()
 
     @on(FormView.Refused)
     def take_refusal(self, event: FormView.Refused) -> None:

@@ -87,7 +87,7 @@ async def test_a_case_is_finished_in_the_form_and_runs(tmp_path: Path) -> None:
         await type_in(app, "Dim the bedroom.")
         await app.press("enter")
         go(app, "ordered")
-        await app.press("n", "enter", "down", "enter", "down", "enter")
+        await app.press("plus", "enter", "down", "enter", "down", "enter")
         suite = app.app.main.selection.suite
         assert suite is not None and suite.file.suite is not None
         case = suite.file.suite.cases[-1]
@@ -142,7 +142,7 @@ async def test_at_40_by_10_a_value_is_edited(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=HOME), size=(40, 10)) as app:
         await app.press("2")
         go(app, "ordered", 0, "args", "brightness")
-        await app.press("right", "right", "enter", "end", "0", "escape")
+        await app.press("right", "right", "enter", "end", "0", "enter")
         suite = app.app.main.selection.suite
         assert suite is not None and "range = [5, 400]" in suite.document.text
         assert "5..400" in app.screen
@@ -166,12 +166,12 @@ async def test_a_new_case_asks_for_its_message_and_then_goes_on_to_what_it_expec
         assert suite is not None
         index = next(case.index for case in suite.cases if case.name == "Dim")
         assert suite.document.table(index)["user"] == "Erase it: r", "no letter is a command"
-        assert "Esc keep" in app.screen and "Ctrl+Z undo" in app.screen
+        assert "Esc leave as it was" in app.screen and "Ctrl+Z undo" in app.screen
         await app.press("enter")
         current = app.app.main.query_one(FormView).page.current
         assert current is not None and current.place == ("ordered",)
-        assert "n adds a call that you expect; or r runs the case" in " ".join(app.screen.split())
-        await app.press("n", "enter", "escape")
+        assert "+ adds a call that you expect; or r runs the case" in " ".join(app.screen.split())
+        await app.press("plus", "enter", "escape")
         assert 'tool = "set_lights"' in suite.document.block(index)
 
 

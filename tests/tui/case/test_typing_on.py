@@ -127,7 +127,7 @@ async def test_undo_while_typing_leaves_the_field_open_with_the_text_before(tmp_
         await app.settle()
         *_, notice, keys = app.screen.splitlines()
         assert "The suites were read again" in notice
-        assert "Enter done" in keys and "Esc keep" in keys and "Ctrl+Z undo" in keys
+        assert "Enter keep" in keys and "Esc leave as it was" in keys and "Ctrl+Z undo" in keys
         assert app.app.main.case_pane.typing == "a line"
         await app.press("X")
         assert suite.cases[0].name == "Movie nightdX"

@@ -101,6 +101,7 @@ MEANINGS: dict[str, tuple[str, ...]] = {
     ".": ("show",),
     "*": ("base",),
     "+ -": (
+        "add",
         "enable all",
         "disable all",
     ),

@@ -72,16 +72,17 @@ def test_from_an_empty_folder_to_a_case_that_passes(tmp_path: Path, size: tuple[
 
         terminal.send(f"Nlights{ENTER}")
         terminal.wait_for("New suite lights.toml")
-        terminal.send(f"2{HOME}{DOWN * TOOLS_ROW}nset_light{ENTER}Turn the light of a room on or off.{ENTER}")
+        terminal.send(f"2{HOME}{DOWN * TOOLS_ROW}+set_light{ENTER}Turn the light of a room on or off.{ENTER}")
         terminal.send(f"{ENTER}{PARAMETERS}")
         terminal.wait_for(PARAMETERS[-8:])  # all of it is typed
-        escape(terminal)
+        terminal.send(ENTER)
+        terminal.quiet(0.3)
 
         terminal.send(f"1nKitchen light{ENTER}")
         terminal.wait_for("New case Kitchen light")
         terminal.send(f"{REQUEST}{ENTER}")  # the message is asked for at once
-        terminal.wait_for("n adds a call that you expect")
-        terminal.send(f"nset_light{ENTER}")
+        terminal.wait_for("+ adds a call that you expect")
+        terminal.send(f"+set_light{ENTER}")
         terminal.wait_for("state  is  off")
         terminal.send(HOME)  # wherever the form was scrolled to while it was typed in
         terminal.quiet(0.3)

@@ -64,7 +64,7 @@ async def test_in_the_form_the_question_comes_when_the_command_is_typed(tmp_path
     (suites / "garden.py").write_bytes(Path(COMMAND[1]).read_bytes())
     async with opened(suites, live=True, size=(120, 40)) as app:
         app.app.main.selection.select(app.app.open_suites.suites[0].path)
-        await app.press("2", *["j"] * 6, "n")
+        await app.press("2", *["j"] * 6, "plus")
         app.app.post_message(Paste("garden"))
         await app.press("enter")
         assert app.app.screen is app.app.main, "its command is being typed"

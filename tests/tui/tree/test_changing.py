@@ -329,11 +329,11 @@ async def test_a_new_suite_in_a_folder_that_is_not_there_yet_is_saved_with_its_f
     assert (suites / "abc" / "d" / "e.toml").is_file()
 
 
-async def test_n_in_the_form_of_a_suite_without_cases_makes_its_first_one_as_the_form_says(tmp_path: Path) -> None:
+async def test_add_in_the_form_of_a_suite_without_cases_makes_its_first_one_as_the_form_says(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, empty='format = 1\nname = "Empty"\n')) as app:
         await app.press("down", "2")
-        assert "n makes the first one" in app.screen
-        await app.press("n")
+        assert "+ makes the first one" in app.screen
+        await app.press("plus")
         assert "New case" in app.screen
         assert "Nothing can be added" not in app.screen
         await app.press(*"first", "enter")

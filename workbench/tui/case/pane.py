@@ -16,6 +16,7 @@ from workbench.authoring.form.row import FormSource
 from workbench.authoring.form.typed import first_change
 from workbench.authoring.known_tools import KnownTools, with_own_tools
 from workbench.authoring.open_suite import OpenSuite
+from workbench.authoring.workspace import undo
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Message
 from workbench.suite.render import Table
@@ -149,6 +150,7 @@ class CasePane(Vertical):
         index, case = _case_of(row)
         source = form_source(suite, index, self._known_tools_of(suite), self._selection.models)
         form.on_change = partial(self._change, suite, index, case)
+        form.on_give_up = partial(self._give_up, suite)
         form.invalid_texts, form.case = suite.invalid_texts, case
         message: Message = ()
         if source is None:
@@ -192,6 +194,12 @@ class CasePane(Vertical):
             return str(error)
         self._open_suites.change(suite, document, summary, group=group, case=case, index=index)
         return None
+
+    def _give_up(self, suite: OpenSuite, group: Hashable) -> None:
+        """Undo what was typed in a field, unless it was saved or the suite was changed elsewhere since."""
+        if suite.last is not None and suite.last.group == group:
+            undo(suite, self._open_suites)
+            self._stage.announce(f"Left as it was; {key_for('edit.redo')} brings back what you typed")
 
     @on(FormView.Refused)
     def _refused(self, event: FormView.Refused) -> None:

@@ -139,6 +139,9 @@ class FormRows(LineView):
 OnChange = Callable[[Table, str, Hashable], str | None]
 """Applies a table, with a description and an undo group, and returns why it is refused, `None` if it is not."""
 
+OnGiveUp = Callable[[Hashable], object]
+"""Undoes the changes of an undo group, if they are the last ones."""
+
 MIN_TEXT_LINES = 3
 
 ROOM_BESIDE = 14
@@ -167,6 +170,7 @@ class FormFields(FormRows):
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
         self.on_change: OnChange = lambda table, said, group: None
+        self.on_give_up: OnGiveUp = lambda group: None
         self.invalid_texts: dict[CellKey, InvalidText] = {}
         """The invalid texts that were typed into cells, which are shown again when the cell is opened."""
         self.case: str | None = None
@@ -181,6 +185,8 @@ class FormFields(FormRows):
         self._made: Table = {}
         """The table that the text of the field has produced last."""
         self._text = ""
+        self._text_before = ""
+        """The text of the field when it was opened."""
         self.several = False
         """Whether the field has several lines."""
         self._text_field: TextField | None = None
@@ -312,6 +318,7 @@ class FormFields(FormRows):
         invalid = self.invalid_texts.get((self.case, _which(cell)))
         if invalid is not None and self.page.adding is None:
             text, refused = invalid.text, invalid.why
+        self._text_before = text
         self._put_field(source, row, cell, text, refused)
         # With the text selected, typing replaces it and an arrow key keeps it.
         if not refused and not self.several:
@@ -494,15 +501,27 @@ class FormFields(FormRows):
         if how == "up" and completions.is_open:
             completions.step(-1)
             return
-        if how == "back" and completions.is_open:
+        chosen = completions.current
+        would_take = chosen is not None and chosen.text != self._text
+        if how == "back" and would_take and self._text != self._text_before:
+            # Closing the completions first allows a text of which only the completion would be taken.
             completions.close()
-            return
-        if how != "back" and completions.current is not None and completions.current.text != self._text:
-            self._take(completions.current.text)
-        if how == "back":
-            self._leave_field(give_up=True)
-        elif self._leave_field():
-            self._go_on(how)
+        elif how == "back":
+            self._give_up()
+        else:
+            if chosen is not None and would_take:
+                self._take(chosen.text)
+            if self._leave_field():
+                self._go_on(how)
+
+    def _give_up(self) -> None:
+        """Close the field, and leave its cell as it was when the field was opened."""
+        if self._over is not None:
+            self.invalid_texts.pop((self.case, _which(self._over[2])), None)
+        adds = self.page.adding is not None
+        self._close()
+        if not adds:
+            self.on_give_up(("form", self._changes))
 
     def _go_on(self, how: Leave) -> None:
         page = self.page
@@ -524,15 +543,15 @@ class FormFields(FormRows):
             page.go(page.row - 1)
         self._moved()
 
-    def _leave_field(self, *, give_up: bool = False) -> bool:
-        """Close the field, unless its text is invalid (`give_up` closes it anyway); return whether to move on."""
+    def _leave_field(self) -> bool:
+        """Close the field, unless its text is invalid; return whether to move on."""
         opened, asked = self.page.opened, self.page.adding
         if opened is None:
             return True
-        if opened.refused and not give_up:
+        if opened.refused:
             self._tell(opened.refused)
             return False
-        if asked is not None and not give_up:
+        if asked is not None:
             try:
                 edit = asked.make(self._text)
             except CellError as error:
@@ -543,7 +562,6 @@ class FormFields(FormRows):
             self._close()
             self._added(edit)
             return False
-        self._report_invalid_text()
         self._close()
         return True
 

@@ -385,7 +385,7 @@ def with_table(document: Document, index: int, table: Table) -> Document:
 def _in_form(problem: Problem) -> Problem:
     """Return a problem; the lack of cases with a hint that suits the form instead of the text."""
     if problem.message == NO_CASES:
-        return replace(problem, hint=unless_read_only("n makes the first one"))
+        return replace(problem, hint=unless_read_only("+ makes the first one"))
     return problem
 
 

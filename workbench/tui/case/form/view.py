@@ -54,8 +54,8 @@ class FormActions(MainActions):
         self.app.main.case_pane.form.next_cell(1)
 
     @action(
-        "n",
-        "New: a call, an argument, a message, a mock …",
+        "+",
+        "Add: a call, an argument, a message, a mock …",
         name="form.add",
         where="form",
         label="add",
@@ -129,9 +129,9 @@ class FormActions(MainActions):
 
 
 TYPING: tuple[Action, ...] = (
-    Action("typing.done", "Keep it and go to the next value", ("enter",), "form", "done"),
-    Action("typing.next", "Keep it and go to the next cell", ("tab",), "form", "next"),
-    Action("typing.end", "Close the completions or the field; what is typed stays", ("escape",), "form", "keep"),
+    Action("typing.done", "Keep it and go to the next value", ("enter",), "form", "keep"),
+    Action("typing.next", "Keep it and go to the next cell", ("tab",), "form", "keep, next"),
+    Action("typing.end", "Close the completions, or leave the value as it was", ("escape",), "form", "leave as it was"),
     Action("edit.undo", "Undo", ("ctrl+z",), "form", "undo"),
 )
 """The keys that the key bar shows while a field is open, which handles them itself."""
