@@ -13,7 +13,7 @@ from pathlib import Path
 
 from workbench.cli.app import parser_of_app
 from workbench.cli.main import COMMANDS, WORDS, parser_of
-from workbench.cli.parser import EXIT_CODES
+from workbench.cli.parser import ABOUT_HELP, EXIT_CODES, words_of
 
 PAGE = Path(__file__).parent / "command-line.md"
 _MADE = "<!-- made by docs/make_command_line.py, but for what is marked -->\n"
@@ -127,7 +127,7 @@ def _section(parser: argparse.ArgumentParser, first_in: dict[str, str]) -> str:
     shared: dict[str, list[str]] = {}
     for action in parser._actions:
         option = action.option_strings[-1] if action.option_strings else ""
-        if isinstance(action, (argparse._HelpAction, argparse._SubParsersAction)) or _explained(action):
+        if isinstance(action, argparse._SubParsersAction) or _explained(action):
             continue
         row = _row(action)
         if option == "--format":
@@ -160,7 +160,9 @@ def _purpose(parser: argparse.ArgumentParser) -> str:
 
 
 def _explained(action: argparse.Action) -> bool:
-    """Return whether the beginning of the page explains an option, or any number of paths."""
+    """Return whether the beginning of the page explains an option or any number of paths, or `--help` hides it."""
+    if isinstance(action, ABOUT_HELP) or action.help == argparse.SUPPRESS:
+        return True
     paths = action.nargs == "*" and re.fullmatch(r"suite files, or folders of them(; .*)?", str(action.help))
     return "--history" in action.option_strings or bool(paths)
 
@@ -202,7 +204,7 @@ def _row(action: argparse.Action) -> str:
     if re.search("; repeatable|A,B for several", str(action.help)):
         last += "..."
     name = ", ".join(f"`{each}`" for each in (*short, last))
-    if last == "--format":  # the beginning of the page explains it
+    if last.startswith("--format"):  # the beginning of the page explains it
         return f"- {name}: {', '.join(choices)}"
     if elsewhere is not None:
         return f"- {name}: {elsewhere}"
@@ -216,8 +218,7 @@ def _row(action: argparse.Action) -> str:
 def _value(action: argparse.Action, choices: list[str]) -> str:
     """Return how `--help` calls the value of an argument or option, empty if it lists choices."""
     if not action.option_strings:
-        name = str(action.metavar or action.dest.upper())
-        return {"?": f"[{name}]", "*": f"[{name} ...]", "+": f"{name} ..."}.get(str(action.nargs), name)
+        return words_of(action)
     if len(choices) == 1:
         return choices[0]
     value = str(action.metavar or "")

@@ -257,6 +257,27 @@ def test_help_on_no_command_names_the_near_one(program: Program) -> None:
     assert (done.returncode, done.stderr) == (2, "Unknown command compar. Did you mean compare?\n")
 
 
+def test_help_fits_a_screen_and_names_every_option(
+    parser: argparse.ArgumentParser, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    short = parser.format_help()
+    most = 23 if parser.prog == "workbench" else 40
+    assert short.count("\n") <= most and max(map(len, short.splitlines())) <= 80
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--help-all"])
+    whole = capsys.readouterr().out
+    hidden = ("--gate", "--worse", "--seed", "--looks")
+    for action in parser._actions:
+        option = action.option_strings[-1:] or [""]
+        shown = option[0] not in hidden
+        assert (option[0] in whole) is shown
+        if parser.prog != "workbench":
+            assert option[0] in short or option[0] in ("--help", "--help-all") or not shown
+    if parser.prog == "workbench":
+        assert [name for name in COMMANDS if name not in short] == []
+
+
 @pytest.mark.parametrize("option", ["--gate", "--min-pass-rate", "--threshold", "--fail-under"])
 def test_a_demand_on_all_cases_is_pointed_to_where_it_goes(program: Program, option: str) -> None:
     done = program.run("grade", "runs", option, "0.9")

@@ -82,7 +82,8 @@ def watched(report: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-BOTH = ("--until", "decided", "--model", "offline", "--model", "offline:careless")
+MODELS = ("--model", "offline", "--model", "offline:careless")
+BOTH = ("--until", "decided", *MODELS)
 
 
 def test_a_clear_difference_stops_a_comparison_and_what_is_spared_is_neither_missing_nor_an_error(
@@ -115,8 +116,8 @@ def test_a_clear_difference_stops_a_comparison_and_what_is_spared_is_neither_mis
 
 def test_equal_models_are_not_decided_and_all_runs_are_made(program: Program) -> None:
     program.write("light.toml", suite(("red",)))
-    for more in ([], ["--looks", "4"]):
-        report = compared(program, "light.toml", *BOTH, *more)
+    for until in ("decided", "decided,looks=4"):
+        report = compared(program, "light.toml", "--until", until, *MODELS)
         found = watched(report)
         assert (found["decided"], found["cases"], found["saved"]) == (False, CASES, 0)
         assert all(each["interval"] is not None for each in report["totals"])
@@ -126,10 +127,11 @@ def test_equal_models_are_not_decided_and_all_runs_are_made(program: Program) ->
 @pytest.mark.slow
 def test_looks_are_taken_after_a_quarter_of_the_cases_and_the_order_follows_the_seed(program: Program) -> None:
     program.write("light.toml", suite())
-    found = watched(compared(program, "light.toml", *BOTH, "--looks", "4", "--seed", "1"))
+    found = watched(compared(program, "light.toml", "--until", "decided,looks=4,seed=1", *MODELS))
     assert (found["decided"], found["cases"], found["look"]) == (True, CASES // 2, 2)
+    # The values were options of their own once.
     compared(program, "light.toml", *BOTH, "--seed", "1", "--looks", "4")
-    compared(program, "light.toml", *BOTH, "--seed", "2", "--looks", "4")
+    compared(program, "light.toml", "--until", "decided,looks=4,seed=2", *MODELS)
     orders = [[row.case_name for row in stored(program, number)] for number in (1, 2, 3)]
     assert orders[0] == orders[1] != orders[2]
     assert sorted(orders[0]) == sorted(orders[2]) != orders[0]
@@ -155,7 +157,8 @@ def test_a_batch_that_was_cut_off_goes_on_in_its_order_to_the_same_decision(prog
     late = 'mocks = [{ tool = "paint", result = "late", delay_ms = 1 }]\n[[cases.ordered]]'
     text = suite(("violet", "red", "violet", "green"))
     program.write("light.toml", late.join(part for part in text.split("[[cases.ordered]]")))
-    running = program.start("compare", "light.toml", *BOTH, "--seed", "5", "--format", "json", first=STUCK_SOMETIMES)
+    words = ("compare", "light.toml", "--until", "decided,seed=5", *MODELS, "--format", "json")
+    running = program.start(*words, first=STUCK_SOMETIMES)
     wait_until_one_is_kept(program, running)
     running.send_signal(signal.SIGKILL)
     running.communicate()
@@ -163,7 +166,7 @@ def test_a_batch_that_was_cut_off_goes_on_in_its_order_to_the_same_decision(prog
     found = watched(compared(program, "--resume", "1"))
     assert 0 < missing < 2 * CASES
     assert found["decided"] is True
-    whole = watched(compared(program, "light.toml", *BOTH, "--seed", "5"))
+    whole = watched(compared(program, "light.toml", "--until", "decided,seed=5", *MODELS))
     assert found | {"saved": 0} == whole | {"saved": 0}
     order = [[(row.case_name, row.model) for row in stored(program, batch)] for batch in (1, 2)]
     assert order[0] == order[1]
@@ -171,20 +174,20 @@ def test_a_batch_that_was_cut_off_goes_on_in_its_order_to_the_same_decision(prog
 
 
 @pytest.mark.parametrize(
-    ("words", "model", "code", "verdict"),
+    ("values", "model", "code", "verdict"),
     [
-        (["--gate", "0.95", "--worse", "0.7"], "offline", 0, "reached"),
-        (["--gate", "0.95", "--worse", "0.7"], "offline:careless", 1, "missed"),
-        ([], "offline", 0, "reached"),
-        ([], "offline:careless", 1, "missed"),
+        (",gate=0.95,worse=0.7", "offline", 0, "reached"),
+        (",gate=0.95,worse=0.7", "offline:careless", 1, "missed"),
+        ("", "offline", 0, "reached"),
+        ("", "offline:careless", 1, "missed"),
     ],
 )
 def test_a_gate_is_decided_early_and_decides_the_exit_code(
-    program: Program, words: list[str], model: str, code: int, verdict: str
+    program: Program, values: str, model: str, code: int, verdict: str
 ) -> None:
-    program.write("light.toml", suite(gate="" if words else "[gate]\nmin_pass_rate = 0.9\n"))
+    program.write("light.toml", suite(gate="" if values else "[gate]\nmin_pass_rate = 0.9\n"))
     done = program.run(
-        "run", "light.toml", "--until", "decided", "--model", model, *words, "--format", "json", "--quiet"
+        "run", "light.toml", "--until", f"decided{values}", "--model", model, "--format", "json", "--quiet"
     )
     report = json.loads(done.stdout)
     (gate,) = report["gates"]
@@ -198,8 +201,9 @@ def test_a_gate_is_decided_early_and_decides_the_exit_code(
 def test_a_gate_that_stays_open_is_decided_by_all_runs(program: Program) -> None:
     # A twentieth fails: between the gate and what is worse, and too few runs.
     program.write("light.toml", suite(("red",) * 14 + ("violet",)))
-    options = ("--gate", "0.95", "--worse", "0.9", "--model", "offline:careless")
-    done = program.run("run", "light.toml", "--until", "decided", *options, "--quiet")
+    former = ("--until", "decided", "--gate", "0.95", "--worse", "0.9")
+    done = program.run("run", "light.toml", *former, "--model", "offline:careless", "--quiet")
+    assert "--gate, --worse: written --until decided,gate=0.95,worse=0.9 now\n" in done.stderr
     assert done.returncode == 1
     assert f"not decided against 90% after {CASES} cases: 93.3% (95%: 84.7% to 97.8%); the rate " in done.stdout
     # Some are missing, the first one among them: nothing behind it decides, in no report.
@@ -231,8 +235,8 @@ def test_a_gate_that_stays_open_is_decided_by_all_runs(program: Program) -> None
 def test_repeats_of_a_case_are_made_together_and_a_gate_out_of_reach_is_said_before(program: Program) -> None:
     text = suite(("red",)).split("[[cases]]")
     program.write("light.toml", "[[cases]]".join(text[:21]))
-    options = ("--gate", "0.95", "--repeats", "3", "--model", "offline")
-    done = program.run("run", "light.toml", "--until", "decided", *options)
+    options = ("--until", "decided,gate=0.95", "--repeats", "3", "--model", "offline")
+    done = program.run("run", "light.toml", *options)
     assert "20 cases cannot reach a gate of 0.95 against 0.85 early: that takes at least 21 cases" in done.stderr
     assert "not decided against 85% after 20 cases, 60 runs: 100.0% (95%: " in done.stdout
     assert done.returncode == 0
@@ -245,14 +249,21 @@ def test_repeats_of_a_case_are_made_together_and_a_gate_out_of_reach_is_said_bef
     [
         (
             ["run", "--until", "decided"],
-            "needs a pass rate to decide about: give --gate, or min_pass_rate in [gate]",
+            "needs a pass rate: write --until decided,gate=X, or min_pass_rate into [gate]",
         ),
-        (["run", "--until", "decided", "--gate", "0.8", "--worse", "0.9"], "cannot be told apart from 0.9"),
-        (["run", "--gate", "0.8"], "--gate is about a batch that stops early: give --until decided too"),
+        (["run", "--until", "decided,gate=0.8,worse=0.9"], "cannot be told apart from 0.9"),
+        (["run", "--until", "0.9"], "write decided, and behind commas any of gate=…, worse=…, seed=…; '0.9' begins"),
+        (["run", "--until", "decided,gte=0.9"], "Unknown value gte. Did you mean gate?"),
+        (["run", "--until", "decided,gate"], "'gate' is none of its values, which are gate=…, worse=…, seed=…"),
+        (["run", "--until", "decided,gate=2"], "gate must be a number between 0 and 1, not '2'"),
+        (["run", "--until", "decided,seed=x"], "seed must be a whole number, not 'x'"),
+        (["run", "--until", "decided,seed=1,seed=2"], "seed is given twice: leave one of them out"),
+        (["compare", "--until", "decided,looks=11"], "looks must be a whole number from 1 to 10, not '11'"),
+        (["run", "--gate", "0.8"], "--gate is about a batch that stops early: write --until decided,gate=…"),
         (["run", "--gate", "0.8"], "write min_pass_rate = … into [gate] of the suite; --min-score demands"),
         (["run", "--min-pass-rate", "0.8"], "Unknown option --min-pass-rate. To demand a pass rate of every batch"),
-        (["compare", "--looks", "4"], "--looks is about a batch that stops early: give --until decided too"),
-        (["run", "--until", "decided", "--gate", "0.8", "--min-score", "1"], "leave out either --min-score or --until"),
+        (["compare", "--looks", "4"], "--looks is about a batch that stops early: write --until decided,looks=…"),
+        (["run", "--until", "decided,gate=0.8", "--min-score", "1"], "leave out either --min-score or --until"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(program: Program, words: list[str], why: str) -> None:

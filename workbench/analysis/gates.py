@@ -1,6 +1,6 @@
 """Gates: decide whether a batch is good enough.
 
-A demand of the command line (`--min-score`, `--gate`) decides if there is one, otherwise the gate of each suite, and
+A demand of the command line (`--min-score`, `--until`) decides if there is one, otherwise the gate of each suite, and
 without a gate the statuses of the suite's cases.
 """
 

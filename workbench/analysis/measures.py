@@ -371,7 +371,7 @@ GATE_MEASURES: Final = {
         GateMeasure(
             "pass rate",
             PASS_RATE,
-            "--gate",
+            "--until",
             lambda gate: gate.min_pass_rate,
             lambda scores, good, graded: _pass_rate(good, graded),
         ),

@@ -124,5 +124,5 @@ class TooFewUnits:
             f"{counted(self.units, unit)} cannot reach a gate of {setting_text(self.gate)} against "
             f"{setting_text(self.worse)} early: that takes at least {count_text(fewest)} {unit}s, all of them good. "
             "Unless it is missed, all runs are made and their rate decides, without a bound on errors: add cases, or "
-            "give a lower --worse"
+            "give --until a lower worse=X"
         )

@@ -8,7 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.cli.model_options import add_judge_option, add_model_options, model_options
-from workbench.cli.parser import Parser, add_history_options, add_samples_option, history_of, paths_of
+from workbench.cli.parser import (
+    HELP_ALL,
+    RECORDINGS,
+    TOOLS,
+    Parser,
+    add_history_options,
+    add_samples_option,
+    group,
+    history_of,
+    named_in_groups,
+    paths_of,
+    show_first,
+)
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import USAGE
 from workbench.version import __version__
@@ -17,6 +29,22 @@ if TYPE_CHECKING:
     from workbench.analysis.side_by_side import WhenLeft
     from workbench.config.program import Program
     from workbench.evaluation.options import Begin
+
+_PURPOSE = "Shows whether language models call your tools correctly."
+
+_USAGE = """usage: workbench [PATH ...]    open the app on suites, folders or recordings
+       workbench COMMAND ...
+"""
+
+_COMMON = ("init", "run", "compare", "grade", "history", "validate", "tools", "models", "import", "export")
+"""The commands that `--help` explains; it names the others by `_FAMILIES`."""
+
+_FAMILIES = {
+    "more cases": ("capture", "record", "submission"),
+    "find weaknesses": ("faults", "mutate", "shrink", "fix-prompt"),
+    "run elsewhere": ("attach", "batches", "serve", "mcp", "login"),
+    "about": ("help", "schema", "version"),
+}
 
 _EPILOG = """commands:
 {commands}
@@ -27,19 +55,34 @@ No path means the current folder if it holds suites, else the bundled samples.
 """
 
 
-def parser_of_app(purposes: Mapping[str, str]) -> Parser:
+class AppParser(Parser):
+    """The parser without a command, whose `--help` fits one screen."""
+
+    purposes: Mapping[str, str] = {}
+
+    def format_help(self) -> str:
+        """Return the common commands and the names of the others, or all commands and options."""
+        if not self.first:
+            return super().format_help()
+        commands = "".join(f"  {name:<10}{self.purposes[name]}\n" for name in _COMMON)
+        more = f"'workbench COMMAND --help' explains a command, 'workbench {HELP_ALL}' the rest."
+        return f"{_USAGE}\n{_PURPOSE}\n\n{commands}\n{named_in_groups(_FAMILIES)}\n{more}\n"
+
+
+def parser_of_app(purposes: Mapping[str, str]) -> AppParser:
     """Return the parser of `workbench` without a command.
 
     `purposes` describes each command in its help.
     """
     commands = "\n".join(f"  {name:<10} {purpose}" for name, purpose in purposes.items())
-    parser = Parser(
+    parser = AppParser(
         prog="workbench",
-        description="A terminal workbench that shows whether language models call your tools correctly.",
+        description=_PURPOSE,
         usage="workbench [PATH ...]\n       workbench COMMAND ...",
         epilog=_EPILOG.format(commands=commands),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.purposes = purposes
+    show_first(parser, "--model")
     add_app_options(parser)
     parser.add_argument("--version", action="version", version=f"workbench {__version__}")
     return parser
@@ -51,9 +94,13 @@ def add_app_options(parser: argparse.ArgumentParser) -> None:
     add_samples_option(parser)
     add_model_options(parser)
     add_judge_option(parser, "the judge of checks that name none, instead of that in workbench.toml")
-    parser.add_argument("--record", type=Path, metavar="DIR", help="record each run in a file of its own")
+    group(parser, RECORDINGS).add_argument(
+        "--record", type=Path, metavar="DIR", help="record each run in a file of its own"
+    )
     add_history_options(parser)
-    parser.add_argument("--trust", action="store_true", help="trust the suites for this session, without asking")
+    group(parser, TOOLS).add_argument(
+        "--trust", action="store_true", help="trust the suites for this session, without asking"
+    )
     parser.add_argument("--theme", metavar="NAME", help="start with this theme")
     parser.add_argument("--ascii", action="store_true", help="draw with ASCII signs only (also WORKBENCH_ASCII=1)")
     parser.add_argument("--read-only", action="store_true", help="only show: run, edit and write nothing")

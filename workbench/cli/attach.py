@@ -12,9 +12,15 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from workbench.cli.parser import add_exit_codes, add_history_options, add_report_option, history_to_read
+from workbench.cli.parser import (
+    add_amount_options,
+    add_exit_codes,
+    add_history_options,
+    add_report_options,
+    history_to_read,
+)
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, USAGE
-from workbench.show.forms import endings_of, forms_of
+from workbench.show.forms import forms_of
 from workbench.startup import executes
 
 if executes(__name__):
@@ -52,23 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--app", action="store_true", help="show it in the app")
     parser.add_argument("--from-start", action="store_true", help="show the steps of all finished runs")
-    parser.add_argument(
-        "--format",
-        choices=forms_of("run", beside=True),
-        help="format of the report (default: by the ending of --output, else text)",
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help=f"write the report to this file instead, in the format of its ending: {endings_of('run', beside=True)}",
-    )
-    add_report_option(parser, "run")
+    add_report_options(parser, "run", beside=True, summary=False)
     add_history_options(parser, may_be_none=False)
-    amount = parser.add_mutually_exclusive_group()
-    amount.add_argument("-q", "--quiet", action="store_true", help="show only runs that did not pass")
-    amount.add_argument("-v", "--verbose", action="store_true", help="show every step in full, with the reasoning")
+    add_amount_options(parser, "show every step in full, with the reasoning")
     add_exit_codes(
         parser,
         {

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
-from workbench.cli.parser import add_exit_codes
+from workbench.cli.parser import CASES, COMMON_OF_RUNS, REPORTS, add_exit_codes, group, show_first
 from workbench.cli.run_options import add_experiment_options, add_history_and_quiet, add_way_options, run_options
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
@@ -46,14 +46,15 @@ DEFAULT_REPEATS = 3
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiment_options(parser, repeats=f"run each case this often (default {DEFAULT_REPEATS})")
-    parser.add_argument("--only-empty", action="store_true", help="only cases that expect nothing yet")
+    group(parser, CASES).add_argument("--only-empty", action="store_true", help="only cases that expect nothing yet")
     add_way_options(parser)
-    what = parser.add_mutually_exclusive_group()
+    what = group(parser, REPORTS).add_mutually_exclusive_group()
     what.add_argument("--write", action="store_true", help="also write them into the suites")
     what.add_argument(
         "--format",
         choices=("text", "toml", "json", "markdown"),
-        help="form of the proposals (default: text, with a difference)",
+        metavar="FORM",
+        help="form of the proposals (default: text, with a difference): text, toml, json, markdown",
     )
     add_history_and_quiet(parser)
     parser.set_defaults(repeats=DEFAULT_REPEATS)
@@ -67,6 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             INTERRUPTED: "interrupted",
         },
     )
+    show_first(parser, "--write", "--only-empty", *COMMON_OF_RUNS[:6], "--format", "--quiet")
 
 
 def execute(arguments: argparse.Namespace) -> int:

@@ -8,17 +8,22 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.cli.app import AppOptions, show_app
 from workbench.cli.model_options import add_model_options
 from workbench.cli.parser import (
+    BASELINE,
+    COMMON_OF_RUNS,
+    QUIET,
+    RECORDINGS,
+    REPORTS,
     add_exit_codes,
     add_history_options,
-    add_report_option,
-    add_summary_option,
+    add_report_options,
+    group,
     history_to_read,
+    show_first,
 )
 from workbench.cli.run_options import (
     add_by_option,
@@ -29,14 +34,14 @@ from workbench.cli.run_options import (
     add_paths,
     add_repeat_rule_option,
     add_resume_options,
-    add_until_options,
+    add_until_option,
     add_variant_options,
     add_way_options,
     folder,
     run_options,
 )
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, NOTHING_GRADED, OK, USAGE
-from workbench.show.forms import endings_of, forms_of, pieces_of
+from workbench.show.forms import pieces_of
 from workbench.startup import executes
 
 if executes(__name__):
@@ -76,39 +81,27 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_paths(parser)
     add_model_options(parser)
-    add_variant_options(parser, compares=True)
     add_case_options(parser)
-    add_cluster_option(parser)
-    add_until_options(parser, compares=True)
-    add_max_cost_option(parser)
+    add_variant_options(parser, compares=True)
+    add_way_options(parser)
     add_by_option(parser)
     add_repeat_rule_option(parser)
-    add_way_options(parser)
-    parser.add_argument(
-        "--format",
-        choices=forms_of("compare"),
-        help="print a report in this format, without the app (default: by the ending of --output, else text)",
+    add_report_options(parser, "compare", "report in this format, without the app")
+    reports = group(parser, REPORTS)
+    reports.add_argument("--only-differences", action="store_true", help="report only cases on which the models differ")
+    reports.add_argument("-q", "--quiet", action="store_true", help=QUIET)
+    group(parser, RECORDINGS).add_argument(
+        "--record", type=folder, metavar="DIR", help="record each run in a file of its own"
     )
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help=f"write the report to this file instead, in the format of its ending: {endings_of('compare')}",
-    )
-    parser.add_argument(
-        "--against",
-        metavar="BATCH",
-        help="report what changed since this batch; one model is enough",
-    )
-    add_report_option(parser, "compare")
-    add_summary_option(parser)
-    parser.add_argument("--only-differences", action="store_true", help="report only cases on which the models differ")
     add_history_options(parser)
     add_resume_options(parser)
+    group(parser, BASELINE).add_argument(
+        "--against", metavar="BATCH", help="report what changed since this batch; one model is enough"
+    )
+    add_max_cost_option(parser)
+    add_until_option(parser, compares=True)
     add_detach_option(parser)
-    parser.add_argument("--record", type=folder, metavar="DIR", help="record each run in a file of its own")
-    parser.add_argument("-q", "--quiet", action="store_true", help="show no warnings")
+    add_cluster_option(parser)
     add_exit_codes(
         parser,
         {
@@ -119,6 +112,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             INTERRUPTED: "interrupted",
         },
     )
+    show_first(parser, *COMMON_OF_RUNS[:4], "--variant", "--only-differences", *COMMON_OF_RUNS[5:])
 
 
 def execute(arguments: argparse.Namespace) -> int:

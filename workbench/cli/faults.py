@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
-from pathlib import Path
 
-from workbench.cli.parser import add_exit_codes, add_report_option
+from workbench.cli.parser import COMMON_OF_RUNS, add_exit_codes, add_report_options, show_first
 from workbench.cli.run_options import (
     add_choice_options,
     add_experiment_options,
@@ -15,7 +14,6 @@ from workbench.cli.run_options import (
     run_options,
 )
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
-from workbench.show.forms import endings_of, forms_of
 from workbench.startup import executes
 
 if executes(__name__):
@@ -43,22 +41,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--lasts",
         choices=("once", "for-good", "both"),
         default="both",
-        help="whether only the first result is faulty or all (default %(default)s)",
+        metavar="HOW",
+        help="whether the first result is faulty or all of them: once, for-good, both (default %(default)s)",
     )
     add_way_options(parser)
-    parser.add_argument(
-        "--format",
-        choices=forms_of("faults"),
-        help="format of the report (default: by the ending of --output, else text)",
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help=f"write the report to this file instead, in the format of its ending: {endings_of('faults')}",
-    )
-    add_report_option(parser, "faults")
+    add_report_options(parser, "faults", summary=False)
     add_history_and_quiet(parser)
     add_exit_codes(
         parser,
@@ -70,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             INTERRUPTED: "interrupted",
         },
     )
+    show_first(parser, "--fault", "--tool", "--lasts", *COMMON_OF_RUNS[:4], "--trust", "--format", "--report")
 
 
 def execute(arguments: argparse.Namespace) -> int:

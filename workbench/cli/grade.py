@@ -8,10 +8,9 @@ from functools import partial
 from pathlib import Path
 
 from workbench.cli.model_options import add_judging_options
-from workbench.cli.parser import add_exit_codes, add_report_option, add_summary_option
+from workbench.cli.parser import add_amount_options, add_exit_codes, add_report_options, show_first
 from workbench.cli.run_options import add_by_option, add_min_score_option, add_repeat_rule_option
 from workbench.evaluation.exit_codes import MEANINGS, USAGE
-from workbench.show.forms import endings_of, forms_of
 from workbench.startup import executes
 
 if executes(__name__):
@@ -48,24 +47,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_repeat_rule_option(parser)
     add_min_score_option(parser)
     add_judging_options(parser)
-    parser.add_argument(
-        "--format",
-        choices=forms_of("grade"),
-        help="format of the report (default: by the ending of --output, else text)",
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help=f"write the report to this file instead, in the format of its ending: {endings_of('grade')}",
-    )
-    add_report_option(parser, "grade")
-    add_summary_option(parser)
-    amount = parser.add_mutually_exclusive_group()
-    amount.add_argument("-q", "--quiet", action="store_true", help="show only runs that did not pass")
-    amount.add_argument("-v", "--verbose", action="store_true", help="show the issues of passed runs too")
+    add_report_options(parser, "grade")
+    add_amount_options(parser, "show the issues of passed runs too")
     add_exit_codes(parser, MEANINGS)
+    show_first(
+        *(parser, "--calls", "--suite", "--by", "--min-score", "--judge", "--trust"),
+        *("--format", "--report", "--quiet", "--verbose"),
+    )
 
 
 def execute(arguments: argparse.Namespace) -> int:

@@ -13,19 +13,24 @@ from pathlib import Path
 from workbench.cli.export import add_sending_options
 from workbench.cli.model_options import add_judging_options
 from workbench.cli.parser import (
+    GRADING,
+    REPORTS,
+    add_amount_options,
     add_exit_codes,
     add_history_options,
     add_report_option,
-    add_summary_option,
+    add_report_options,
+    group,
     history_to_read,
     natural,
     number_from,
     options_as,
+    show_first,
 )
 from workbench.cli.run_options import add_baseline_options, add_by_option, add_confirm_option, add_min_score_option
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, MEANINGS, OK, QUALITY_MISSED, USAGE
 from workbench.exchange.exporters.forms import FORMS
-from workbench.show.forms import Command, endings_of, forms_of
+from workbench.show.forms import Command, forms_of
 
 _BATCH = "a batch"
 
@@ -135,24 +140,17 @@ def _merge(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plan", metavar="ID", help="only shards of the plan with this id")
     parser.add_argument("--name", metavar="NAME", help="name the merged batch")
     parser.add_argument("--no-report", action="store_true", help="only merge: further shards will follow")
-    parser.add_argument("--format", choices=forms_of("history merge"), help="format of the report (default text)")
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help=f"write the report to this file instead, in the format of its ending: {endings_of('history merge')}",
-    )
-    add_report_option(parser, "history merge")
-    add_summary_option(parser)
+    add_report_options(parser, "history merge")
     parser.set_defaults(reports_of="history merge")
     add_min_score_option(parser)
     add_baseline_options(parser)
     add_confirm_option(parser, reruns=False)
-    amount = parser.add_mutually_exclusive_group()
-    amount.add_argument("-q", "--quiet", action="store_true", help="show only runs that did not pass")
-    amount.add_argument("-v", "--verbose", action="store_true", help="show every run in full")
+    add_amount_options(parser, "show every run in full")
     add_exit_codes(parser, MEANINGS)
+    show_first(
+        *(parser, "--plan", "--name", "--no-report", "--baseline", "--fail-on"),
+        *("--min-score", "--format", "--report", "--quiet", "--verbose"),
+    )
 
 
 def _export(parser: argparse.ArgumentParser) -> None:
@@ -185,7 +183,13 @@ def _prune(parser: argparse.ArgumentParser) -> None:
 
 def _format(parser: argparse.ArgumentParser, *forms: str) -> None:
     choices = forms or ("text", "json")
-    parser.add_argument("--format", choices=choices, default=choices[0], help="what to write (default %(default)s)")
+    group(parser, REPORTS).add_argument(
+        "--format",
+        choices=choices,
+        default=choices[0],
+        metavar="FORM",
+        help=f"what to write (default %(default)s): {', '.join(choices)}",
+    )
 
 
 def _reports(parser: argparse.ArgumentParser, command: Command) -> None:
@@ -195,7 +199,9 @@ def _reports(parser: argparse.ArgumentParser, command: Command) -> None:
 
 
 def _grading(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--grading", type=_which_grading, metavar="N|latest", help="use the grades of this regrade")
+    group(parser, GRADING).add_argument(
+        "--grading", type=_which_grading, metavar="N|latest", help="use the grades of this regrade"
+    )
 
 
 def _count(text: str) -> int:

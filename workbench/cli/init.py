@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.cli.downloads import announce_download
-from workbench.cli.parser import WORDS_OF_SERVER, add_exit_codes, options_as
-from workbench.cli.run_options import GRADERS, repeats_of
+from workbench.cli.parser import WORDS_OF_SERVER, add_exit_codes, options_as, show_first
+from workbench.cli.run_options import add_by_option, repeats_of
 from workbench.dataclasses import dataclass, json_text
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
 from workbench.startup import executes
@@ -93,7 +93,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--cwd", metavar="FOLDER", help="run the command in this folder (default: the suite's)")
     parser.add_argument("--tools", action="append", default=[], metavar="A,B", help="only these tools; repeatable")
-    parser.add_argument("--by", choices=GRADERS, help="the grader that decides")
+    add_by_option(parser)
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="the suite to write (default: the server's name and .toml)"
     )
@@ -120,6 +120,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             INFRASTRUCTURE: "no tools were listed, or drafting failed",
             INTERRUPTED: "interrupted",
         },
+    )
+    show_first(
+        *(parser, "--command", "--url", "--module", "--from-config", "--example"),
+        *("--env", "--output", "--ci", "--draft", "--trust"),
     )
 
 

@@ -168,7 +168,6 @@ def parser_of(name: str) -> Parser:
     parser = Parser(prog=f"workbench {name}", description=f"{purpose[:1].upper()}{purpose[1:]}.")
     if words:
         parser.epilog = "\n".join(["also:", *words])
-        parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add_arguments_of(name, parser)
     return parser
 

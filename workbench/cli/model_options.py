@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING
 
-from workbench.cli.parser import add_exit_codes
+from workbench.cli.parser import GRADING, MODELS, TOOLS, add_exit_codes, group
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, USAGE
 
 if TYPE_CHECKING:
@@ -26,9 +26,10 @@ _RUN_ON = (
 def add_model_options(parser: argparse.ArgumentParser, purpose: str = _RUN_ON) -> None:
     """Add options for models; `purpose` is the help of `--model`."""
     add_models_option(parser, purpose)
-    parser.add_argument("--base-url", metavar="URL", help="the address of these models")
-    parser.add_argument("--api-key-env", metavar="NAME", help="the environment variable with their key")
-    parser.add_argument(
+    models = group(parser, MODELS)
+    models.add_argument("--base-url", metavar="URL", help="the address of these models")
+    models.add_argument("--api-key-env", metavar="NAME", help="the environment variable with their key")
+    models.add_argument(
         "--param",
         action="append",
         default=[],
@@ -39,22 +40,20 @@ def add_model_options(parser: argparse.ArgumentParser, purpose: str = _RUN_ON) -
 
 def add_models_option(parser: argparse.ArgumentParser, purpose: str) -> None:
     """Add the option for models by name alone."""
-    parser.add_argument("--model", action=_ModelList, default=[], metavar="M", help=purpose)
+    group(parser, MODELS).add_argument("--model", action=_ModelList, default=[], metavar="M", help=purpose)
     parser.set_defaults(model_lists=[])
 
 
 def add_judge_option(parser: argparse.ArgumentParser, purpose: str) -> None:
     """Add the option for a judge; `purpose` is its help."""
-    parser.add_argument("--judge", metavar="M", help=purpose)
+    group(parser, GRADING).add_argument("--judge", metavar="M", help=purpose)
 
 
 def add_judging_options(parser: argparse.ArgumentParser) -> None:
     """Add options for grading finished runs: the judge, and trust in checks."""
     add_judge_option(parser, "let this model judge values that no judge has seen")
-    parser.add_argument(
-        "--trust",
-        action="store_true",
-        help="let the suites start and import what they name",
+    group(parser, TOOLS).add_argument(
+        "--trust", action="store_true", help="let the suites start and import what they name"
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from workbench.cli.parser import add_exit_codes
+from workbench.cli.parser import COMMON_OF_RUNS, REPORTS, add_exit_codes, group, show_first
 from workbench.cli.run_options import (
     add_choice_options,
     add_experiment_options,
@@ -44,7 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_choice_options(parser, "--kind", KINDS, "mutants of this kind", "mutants")
     parser.add_argument("--all-cases", action="store_true", help="run every mutant on every case")
     add_way_options(parser)
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="form of the report")
+    group(parser, REPORTS).add_argument(
+        "--format", choices=("text", "json"), default="text", help="format of the report (default text)"
+    )
     add_history_and_quiet(parser)
     add_exit_codes(
         parser,
@@ -56,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             INTERRUPTED: "interrupted",
         },
     )
+    show_first(parser, "--kind", "--tool", "--all-cases", *COMMON_OF_RUNS[:4], "--trust", "--format", "--quiet")
 
 
 def execute(arguments: argparse.Namespace) -> int:

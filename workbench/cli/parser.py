@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from itertools import takewhile
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from workbench.config.typed_keys import KEY_OPTION, NO_KEYS_HERE, without_keys
@@ -85,7 +87,94 @@ WORDS_OF_SERVER = "SERVER"
 """The metavar of a command whose first word ends the options: every word behind it belongs to it."""
 
 MAX_USAGE_LINES = 4
-"""A usage of more lines would hide the error below it."""
+"""A usage of more lines would hide what stands below it: the help, or an error."""
+
+MODELS = "models"
+CASES = "cases"
+VARIANTS = "variants"
+TOOLS = "tools and trust"
+GRADING = "grading"
+REPORTS = "reports"
+RECORDINGS = "recordings"
+HISTORY = "history"
+BASELINE = "earlier batch"
+SPEED = "speed and cost"
+STOPPING = "stopping early"
+DETACHED = "no terminal"
+SHARDS = "shards"
+CLUSTER = "cluster"
+DEBUGGING = "debugging"
+OPTIONS = "options"
+"""The headings of options in `--help`: the same option stands below the same heading in every command."""
+
+HELP_ALL = "--help-all"
+
+COMMON_OF_RUNS = (
+    "--model",
+    "--case",
+    "--tag",
+    "--repeats",
+    "--execute",
+    "--trust",
+    "--format",
+    "--report",
+    "--resume",
+    "--quiet",
+)
+"""The ten options of commands that run cases which `--help` shows first."""
+
+
+def group(parser: argparse.ArgumentParser, heading: str) -> argparse._ArgumentGroup:
+    """Return the options of a parser below a heading, which is added to the help if it is new."""
+    for existing in parser._action_groups:
+        if existing.title == heading:
+            return existing
+    return parser.add_argument_group(heading)
+
+
+def show_first(parser: argparse.ArgumentParser, *options: str) -> None:
+    """Let `--help` explain these options alone, in this order, and name the others; `--help-all` explains all."""
+    # The man page and completions are made of parsers without this method, and show everything.
+    if isinstance(parser, Parser):
+        parser.first = options
+
+
+def words_of(argument: argparse.Action) -> str:
+    """Return how a usage shows an argument that is no option, such as `[PATH ...]`."""
+    name = str(argument.metavar or argument.dest.upper())
+    shown = {"?": f"[{name}]", "*": f"[{name} ...]", "+": f"{name} ...", argparse.PARSER: f"{name} ..."}
+    return shown.get(str(argument.nargs), name)
+
+
+def named_in_groups(groups: Mapping[str, Iterable[str]]) -> str:
+    """Return lines with the names of each group behind its heading, for `--help`."""
+    width = shutil.get_terminal_size().columns - 2
+    heading_width = max(map(len, groups), default=0) + 2
+    lines: list[str] = []
+    for heading, names in groups.items():
+        start, indent = f"  {heading:<{heading_width}}", " " * (heading_width + 2)
+        lines += wrap(", ".join(names), width, initial_indent=start, subsequent_indent=indent, break_on_hyphens=False)
+    return "".join(f"{line}\n" for line in lines)
+
+
+class _HelpAll(argparse.Action):
+    """The argparse action of `--help-all`."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *arguments: object) -> NoReturn:
+        parser._print_message(argparse.ArgumentParser.format_help(parser), sys.stdout)
+        parser.exit()
+
+
+ABOUT_HELP = (argparse._HelpAction, _HelpAll)
+
+
+class HelpLines(argparse.HelpFormatter):
+    """A formatter that fills paragraphs, and keeps the lines of a text that has several."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        if "\n" in text:
+            return "".join(f"{indent}{line}\n" for line in text.splitlines())
+        return super()._fill_text(text, width, indent)
 
 
 class Parser(argparse.ArgumentParser):
@@ -93,8 +182,48 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **settings: Any) -> None:
         # An abbreviation would change its meaning with every new option.
-        super().__init__(**settings, allow_abbrev=False)
+        super().__init__(**{"formatter_class": HelpLines} | settings, allow_abbrev=False)
+        self.first: tuple[str, ...] = ()
         self._words: Sequence[str] = ()
+        self.add_argument(HELP_ALL, action=_HelpAll, nargs=0, help="explain every option")
+
+    def format_usage(self) -> str:
+        """Return the usage, with `[OPTION ...]` for many options."""
+        usage: str = super().format_usage()
+        if usage.count("\n") <= MAX_USAGE_LINES:
+            return usage
+        return f"usage: {self._usage_without_options()}\n"
+
+    def _usage_without_options(self) -> str:
+        words = map(words_of, self._get_positional_actions())
+        return " ".join((self.prog, "[OPTION ...]", *words))
+
+    def format_help(self) -> str:
+        """Return the help: the options of `show_first` with the names of the others, or all options."""
+        if not self.first:
+            return super().format_help()
+        formatter = self._get_formatter()
+        formatter.add_usage(self._usage_without_options(), (), ())
+        formatter.add_text(self.description)
+        formatter.start_section(self._positionals.title)
+        formatter.add_arguments(self._positionals._group_actions)
+        formatter.end_section()
+        formatter.start_section("common options")
+        formatter.add_arguments([self._option_string_actions[option] for option in self.first])
+        formatter.end_section()
+        more = f"more options ({HELP_ALL} explains them and the exit codes):"
+        return f"{formatter.format_help()}\n{more}\n{named_in_groups(self._named())}"
+
+    def _named(self) -> dict[str, list[str]]:
+        """Return the names of the options that `show_first` leaves out, by their headings."""
+        shown = {self._option_string_actions[option] for option in self.first}
+        named: dict[str, list[str]] = {}
+        for each in self._action_groups:
+            for action in each._group_actions:
+                hidden = action in shown or action.help == argparse.SUPPRESS or isinstance(action, ABOUT_HELP)
+                if action.option_strings and not hidden:
+                    named.setdefault(str(each.title), []).append(action.option_strings[-1])
+        return named
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         self._words = sys.argv[1:] if args is None else args
@@ -179,9 +308,59 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         message += _HINTS.get((self.prog.partition(" ")[2], message), "")
         usage = self.format_usage()
-        if usage.count("\n") > MAX_USAGE_LINES:
-            usage = f"usage: {self.prog} …  ('{self.prog} --help' lists all options)\n"
+        if self.first:
+            usage = f"usage: {self.prog} …  ('{self.prog} --help' explains the options)\n"
         self.exit(2, f"{usage}{self.prog}: error: {without_keys(message, self._words)}\n")
+
+
+_FORM = "format of the report (default: by the ending of --output, else text)"
+
+
+def add_format_option(
+    parser: argparse.ArgumentParser,
+    command: Command,
+    form: str = _FORM,
+    *,
+    beside: bool = False,
+    default: str | None = None,
+) -> None:
+    """Add `--format`, whose help is `form` and the names of the forms."""
+    # Imported here: the start of the app needs no forms.
+    from workbench.show.forms import forms_of
+
+    forms = forms_of(command, beside=beside)
+    group(parser, REPORTS).add_argument(
+        "--format", choices=forms, default=default, metavar="FORM", help=f"{form}: {', '.join(forms)}"
+    )
+
+
+def add_report_options(
+    parser: argparse.ArgumentParser,
+    command: Command,
+    form: str = _FORM,
+    *,
+    beside: bool = False,
+    summary: bool = True,
+) -> None:
+    """Add the options for the report of a command; `form` is the help of `--format` before the names of the forms.
+
+    With `beside`, forms are left out that stream; with `summary`, jobs of GitHub Actions get one.
+    """
+    # Imported here: the start of the app needs no forms.
+    from workbench.show.forms import endings_of
+
+    reports = group(parser, REPORTS)
+    add_format_option(parser, command, form, beside=beside)
+    reports.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help=f"write the report to this file instead, by its ending: {endings_of(command, beside=beside)}",
+    )
+    add_report_option(parser, command)
+    if summary:
+        reports.add_argument("--no-step-summary", action="store_true", help="write no summary of a GitHub Actions job")
 
 
 def add_report_option(parser: argparse.ArgumentParser, command: Command) -> None:
@@ -189,22 +368,28 @@ def add_report_option(parser: argparse.ArgumentParser, command: Command) -> None
     # Imported here: the start of the app needs no forms.
     from workbench.show.forms import endings_of
 
-    parser.add_argument(
+    group(parser, REPORTS).add_argument(
         "--report",
         action="append",
         default=[],
         type=Path,
         metavar="FILE",
-        help="also write the report to this file, in the format of its ending; repeatable: "
-        f"{endings_of(command, beside=True)}",
+        help=f"also write the report to this file, by its ending; repeatable: {endings_of(command, beside=True)}",
     )
 
 
-def add_summary_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option for jobs of GitHub Actions."""
-    parser.add_argument("--no-step-summary", action="store_true", help="write no summary of a GitHub Actions job")
+QUIET = "print three lines: result, failures, where the rest is"
+"""The help of `--quiet` for commands that report on runs."""
 
 
+def add_amount_options(parser: argparse.ArgumentParser, verbose: str) -> None:
+    """Add `--quiet` and `--verbose` for the amount of a report; `verbose` is the help of `--verbose`."""
+    amount = group(parser, REPORTS).add_mutually_exclusive_group()
+    amount.add_argument("-q", "--quiet", action="store_true", help=QUIET)
+    amount.add_argument("-v", "--verbose", action="store_true", help=verbose)
+
+
+_HEADING_WIDTH = 16
 EXIT_CODES = "exit codes"
 """The last heading of `--help`."""
 
@@ -216,7 +401,7 @@ def add_exit_codes(parser: argparse.ArgumentParser, meanings: Mapping[int, str])
 
 def add_samples_option(parser: argparse.ArgumentParser) -> None:
     """Add `--samples`, which stands for the path of the samples."""
-    parser.add_argument("--samples", action="store_true", help="the installed sample suites")
+    group(parser, CASES).add_argument("--samples", action="store_true", help="the installed sample suites")
 
 
 def paths_of(arguments: argparse.Namespace) -> tuple[str, ...]:
@@ -232,7 +417,7 @@ def paths_of(arguments: argparse.Namespace) -> tuple[str, ...]:
 def add_history_options(parser: argparse.ArgumentParser, *, may_be_none: bool = True) -> None:
     """Add the options for the history's file; without `may_be_none`, the command needs a history."""
     purpose = "store batches in" if may_be_none else "use"
-    which = parser.add_mutually_exclusive_group()
+    which = group(parser, HISTORY).add_mutually_exclusive_group()
     which.add_argument(
         "--history",
         type=Path,

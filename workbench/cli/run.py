@@ -8,17 +8,22 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.cli.app import AppOptions, show_app
 from workbench.cli.model_options import add_model_options
 from workbench.cli.parser import (
+    COMMON_OF_RUNS,
+    DEBUGGING,
+    RECORDINGS,
+    TOOLS,
+    add_amount_options,
     add_exit_codes,
     add_history_options,
-    add_report_option,
-    add_summary_option,
+    add_report_options,
+    group,
     history_to_read,
+    show_first,
 )
 from workbench.cli.run_options import (
     add_baseline_options,
@@ -33,7 +38,7 @@ from workbench.cli.run_options import (
     add_repeat_rule_option,
     add_resume_options,
     add_shard_options,
-    add_until_options,
+    add_until_option,
     add_variant_options,
     add_way_options,
     folder,
@@ -41,7 +46,6 @@ from workbench.cli.run_options import (
 )
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, MEANINGS, USAGE
 from workbench.numerals import count_text
-from workbench.show.forms import endings_of, forms_of
 from workbench.startup import executes
 
 if executes(__name__):
@@ -78,10 +82,32 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_paths(parser)
     add_model_options(parser)
-    add_variant_options(parser, compares=False)
     add_case_options(parser)
+    add_variant_options(parser, compares=False)
+    add_way_options(parser)
+    group(parser, TOOLS).add_argument(
+        "--frozen", action="store_true", help="run nothing if a server's tools differ from their pins"
+    )
+    add_by_option(parser)
+    add_repeat_rule_option(parser)
+    add_min_score_option(parser)
+    add_report_options(parser, "run")
+    add_amount_options(parser, "show every step in full, with the reasoning")
+    recording = group(parser, RECORDINGS).add_mutually_exclusive_group()
+    recording.add_argument("--record", type=folder, metavar="DIR", help="record each run in a file of its own")
+    recording.add_argument(
+        "--record-failed", type=folder, metavar="DIR", help="record only runs that failed or ended in an error"
+    )
+    add_history_options(parser)
+    add_resume_options(parser)
+    add_baseline_options(parser)
+    add_confirm_option(parser, reruns=True)
+    add_max_cost_option(parser)
+    add_until_option(parser, compares=False)
+    add_detach_option(parser)
+    add_shard_options(parser)
     add_cluster_option(parser)
-    parser.add_argument(
+    group(parser, DEBUGGING).add_argument(
         "--break",
         dest="breakpoints",
         action="append",
@@ -89,45 +115,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="LINE",
         help="run in the app, and hold the runs at this breakpoint, such as 'tool send_email'; repeatable",
     )
-    add_until_options(parser, compares=False)
-    add_shard_options(parser)
-    add_max_cost_option(parser)
-    add_by_option(parser)
-    add_repeat_rule_option(parser)
-    add_min_score_option(parser)
-    add_way_options(parser)
-    parser.add_argument("--frozen", action="store_true", help="run nothing if a server's tools differ from their pins")
-    parser.add_argument(
-        "--format",
-        choices=forms_of("run"),
-        help="format of the report (default: by the ending of --output, else text); jsonl streams all events",
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help=f"write the report to this file instead, in the format of its ending: {endings_of('run')}",
-    )
-    add_report_option(parser, "run")
-    add_summary_option(parser)
-    add_history_options(parser)
-    add_resume_options(parser)
-    add_detach_option(parser)
-    add_baseline_options(parser)
-    add_confirm_option(parser, reruns=True)
-    parser.add_argument(
-        "--confirm-writes", action="store_true", help="also rerun cases that executed tools with effects"
-    )
-    recording = parser.add_mutually_exclusive_group()
-    recording.add_argument("--record", type=folder, metavar="DIR", help="record each run in a file of its own")
-    recording.add_argument(
-        "--record-failed", type=folder, metavar="DIR", help="record only runs that failed or ended in an error"
-    )
-    amount = parser.add_mutually_exclusive_group()
-    amount.add_argument("-q", "--quiet", action="store_true", help="show only runs that did not pass")
-    amount.add_argument("-v", "--verbose", action="store_true", help="show every step in full, with the reasoning")
     add_exit_codes(parser, MEANINGS)
+    show_first(parser, *COMMON_OF_RUNS)
 
 
 def execute(arguments: argparse.Namespace) -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,27 @@ from workbench.cli.model_options import (
     params_of,
     says_for_which_model,
 )
-from workbench.cli.parser import DEMANDED_OF_ALL, add_history_options, add_samples_option, history_of, paths_of
+from workbench.cli.parser import (
+    BASELINE,
+    CASES,
+    CLUSTER,
+    DEMANDED_OF_ALL,
+    DETACHED,
+    GRADING,
+    HISTORY,
+    REPORTS,
+    SHARDS,
+    SPEED,
+    STOPPING,
+    TOOLS,
+    VARIANTS,
+    add_history_options,
+    add_samples_option,
+    did_you_mean,
+    group,
+    history_of,
+    paths_of,
+)
 from workbench.config.models import DEFAULT_CONCURRENCY
 
 if TYPE_CHECKING:
@@ -58,22 +79,24 @@ _REPEATS = "run each case this often"
 
 def add_case_options(parser: argparse.ArgumentParser, repeats: str = _REPEATS) -> None:
     """Add the options for cases, repeats and concurrency; `repeats` is the help of `--repeats`."""
-    parser.add_argument("--case", action="append", default=[], metavar="ID", help="only this case, by id; repeatable")
-    parser.add_argument("--tag", action="append", default=[], metavar="T", help="only cases with this tag; repeatable")
-    parser.add_argument(
+    cases = group(parser, CASES)
+    cases.add_argument("--case", action="append", default=[], metavar="ID", help="only this case, by id; repeatable")
+    cases.add_argument("--tag", action="append", default=[], metavar="T", help="only cases with this tag; repeatable")
+    cases.add_argument(
         "--repeats",
         type=repeats_of,
         metavar="N",
         help=repeats,
     )
-    parser.add_argument(
+    pace = group(parser, SPEED)
+    pace.add_argument(
         "--concurrency",
         type=_positive,
         default=DEFAULT_CONCURRENCY,
         metavar="N",
         help="concurrent runs (default %(default)s)",
     )
-    parser.add_argument(
+    pace.add_argument(
         "--processes",
         type=_processes,
         metavar="N",
@@ -83,7 +106,8 @@ def add_case_options(parser: argparse.ArgumentParser, repeats: str = _REPEATS) -
 
 def add_cluster_option(parser: argparse.ArgumentParser) -> None:
     """Add the option for a cluster that makes the runs."""
-    parser.add_argument(
+    cluster = group(parser, CLUSTER)
+    cluster.add_argument(
         "--cluster",
         metavar="WHERE",
         help="run on a dask cluster: local:N, or a scheduler such as tcp://scheduler:8786 (needs the extra 'cluster')",
@@ -92,16 +116,17 @@ def add_cluster_option(parser: argparse.ArgumentParser) -> None:
 
 def add_variant_options(parser: argparse.ArgumentParser, *, compares: bool) -> None:
     """Add options for the variants to run."""
+    variants = group(parser, VARIANTS)
     also = "also " if compares else ""
-    parser.add_argument(
+    variants.add_argument(
         "--variant",
         action="append",
         default=[],
         metavar="NAME|FILE",
         help=f"{also}run this variant, or all of a TOML file; repeatable",
     )
-    parser.add_argument("--variants", action="store_true", help="run all variants and the suites as written")
-    parser.add_argument(
+    variants.add_argument("--variants", action="store_true", help="run all variants and the suites as written")
+    variants.add_argument(
         "--system",
         action="append",
         default=[],
@@ -111,57 +136,65 @@ def add_variant_options(parser: argparse.ArgumentParser, *, compares: bool) -> N
     )
 
 
-def add_until_options(parser: argparse.ArgumentParser, *, compares: bool) -> None:
-    """Add options for stopping early."""
-    what = "the better model is decided" if compares else "the pass rate is decided"
-    parser.add_argument(
-        "--until",
-        choices=("decided",),
-        help=f"stop as soon as {what}; the order is random",
-    )
+def add_until_option(parser: argparse.ArgumentParser, *, compares: bool) -> None:
+    """Add the option for stopping early, and the options that were its values, without help."""
+    values: dict[str, Callable[[str], float]]
     if compares:
-        parser.add_argument(
-            "--looks",
-            type=_looks,
-            metavar="N",
-            help="with --until, test only N times (default: after each case)",
-        )
+        what, values = "the better model is decided", {"looks": _looks, "seed": _seed}
+        explained = "looks=N tests only N times, not after each case"
     else:
-        parser.add_argument(
-            "--gate",
-            type=_rate,
-            metavar="X",
-            help="with --until, the pass rate to reach, instead of the suites' gates",
-        )
-        parser.add_argument(
-            "--worse",
-            type=_rate,
-            metavar="X",
-            help="with --until, the clearly too low pass rate (default: 0.1 below the gate)",
-        )
-    parser.add_argument(
-        "--seed",
-        type=int,
-        metavar="N",
-        help="with --until, the seed of the order",
+        what, values = "the pass rate is decided", {"gate": _rate, "worse": _rate, "seed": _seed}
+        explained = "gate=X is the rate to reach, not the suites' gates; worse=X is clearly too low (gate - 0.1)"
+    stopping = group(parser, STOPPING)
+    stopping.add_argument(
+        "--until",
+        type=partial(_until, values),
+        metavar=f"decided[,{'=…][,'.join(values)}=…]",
+        help=f"stop as soon as {what}: cases run in a random order; {explained}; seed=N sets the order",
     )
+    for name, value in values.items():
+        stopping.add_argument(f"--{name}", type=value, help=argparse.SUPPRESS)
+
+
+def _until(values: Mapping[str, Callable[[str], float]], text: str) -> dict[str, float]:
+    """Parse the rule for early stopping: `decided`, and behind commas its values, such as `decided,gate=0.95`."""
+    decided, *pairs = text.split(",")
+    known = ", ".join(f"{name}=…" for name in values)
+    if decided.strip() != "decided":
+        raise argparse.ArgumentTypeError(f"write decided, and behind commas any of {known}; {text!r} begins otherwise")
+    rule: dict[str, float] = {}
+    for pair in pairs:
+        name, equals, value = pair.strip().partition("=")
+        if name not in values or not equals:
+            near = did_you_mean("value", name, values) if name not in values else None
+            raise argparse.ArgumentTypeError(near or f"{pair!r} is none of its values, which are {known}")
+        if name in rule:
+            raise argparse.ArgumentTypeError(f"{name} is given twice: leave one of them out")
+        try:
+            rule[name] = values[name](value)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{name} must be a whole number, not {value!r}") from None
+        except argparse.ArgumentTypeError as error:
+            raise argparse.ArgumentTypeError(f"{name} {error}") from None
+    return rule
 
 
 def add_shard_options(parser: argparse.ArgumentParser) -> None:
     """Add options for running a part of the plan."""
-    parser.add_argument(
+    shards = group(parser, SHARDS)
+    shards.add_argument(
         "--shard",
         type=_shard,
         metavar="I/N",
         help="make the I-th of N parts of the runs, or 'auto' for the scheduler's part",
     )
-    parser.add_argument(
+    shards.add_argument(
         "--shard-by",
         type=_shard_by,
         metavar="WAY",
         help="divide runs in 'turn' (default), or by 'cost': mean latency in the history or in cost:FILE",
     )
-    parser.add_argument(
+    shards.add_argument(
         "--plan",
         metavar="ID",
         help="with --shard, the id of the batch (default: that of the pipeline or array job)",
@@ -170,7 +203,8 @@ def add_shard_options(parser: argparse.ArgumentParser) -> None:
 
 def add_max_cost_option(parser: argparse.ArgumentParser) -> None:
     """Add the option for a cost limit."""
-    parser.add_argument(
+    speed = group(parser, SPEED)
+    speed.add_argument(
         "--max-cost",
         type=_dollars,
         metavar="USD",
@@ -180,16 +214,19 @@ def add_max_cost_option(parser: argparse.ArgumentParser) -> None:
 
 def add_way_options(parser: argparse.ArgumentParser) -> None:
     """Add options for execution, judges, trust and the pace of recordings."""
-    parser.add_argument(
+    tools = group(parser, TOOLS)
+    tools.add_argument(
         "--execute",
         action="store_true",
         help="execute tools marked read-only",
     )
-    parser.add_argument("--execute-all", action="store_true", help="execute all tools, including those with effects")
+    tools.add_argument("--execute-all", action="store_true", help="execute all tools, including those with effects")
     add_judge_option(parser, "the judge of checks that name none, instead of that in workbench.toml")
-    parser.add_argument("--no-judge-cache", action="store_true", help="ask judges again about the same values")
-    parser.add_argument("--trust", action="store_true", help="let the suites start and import what they name")
-    parser.add_argument(
+    group(parser, GRADING).add_argument(
+        "--no-judge-cache", action="store_true", help="ask judges again about the same values"
+    )
+    tools.add_argument("--trust", action="store_true", help="let the suites start and import what they name")
+    group(parser, SPEED).add_argument(
         "--pace",
         choices=("recorded", "none"),
         default="none",
@@ -216,7 +253,12 @@ def add_choice_options(
     """
     listed = ", ".join(names)
     parser.add_argument(
-        option, action="append", default=[], choices=names, help=f"only {chosen}, of {listed}; repeatable"
+        option,
+        action="append",
+        default=[],
+        choices=names,
+        metavar="NAME",
+        help=f"only {chosen}, of {listed}; repeatable",
     )
     parser.add_argument(
         "--tool", action="append", default=[], metavar="NAME", help=f"only {things} of this tool; repeatable"
@@ -226,7 +268,7 @@ def add_choice_options(
 def add_history_and_quiet(parser: argparse.ArgumentParser) -> None:
     """Add options for the history and for quiet output."""
     add_history_options(parser)
-    parser.add_argument("-q", "--quiet", action="store_true", help="show no steps and no warnings")
+    group(parser, REPORTS).add_argument("-q", "--quiet", action="store_true", help="show no steps and no warnings")
 
 
 def folder(text: str) -> Path:
@@ -327,11 +369,10 @@ def _problems_of_new_batch(
         return [f"say what to run: workbench {command} PATH …, or --samples"]
     if arguments.anyway:
         return ["--anyway is about a resumed batch: give --resume too"]
-    # Other programs demand a pass rate by --gate alone, so this message names the option that does it here.
-    if without_until == "--gate":
-        return [f"--gate is about a batch that stops early: give --until decided too. {DEMANDED_OF_ALL}"]
     if without_until is not None:
-        return [f"{without_until} is about a batch that stops early: give --until decided too"]
+        instead = f"--{without_until} is about a batch that stops early: write --until decided,{without_until}=…"
+        # Other programs demand a pass rate by --gate alone, so this message names the option that does it here.
+        return [f"{instead}. {DEMANDED_OF_ALL}" if without_until == "gate" else instead]
     for attribute, name in (("shard_by", "--shard-by"), ("plan", "--plan")):
         if getattr(arguments, attribute, None) and arguments.shard is None:
             return [f"{name} is about shards: give --shard too"]
@@ -350,15 +391,20 @@ def _shard_of(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Sha
 
 def _stop_of(arguments: argparse.Namespace) -> tuple[Stop | None, str | None]:
     """Return the rule for early stopping, and an option that is meaningless without `--until`."""
+    from workbench.cli.redaction import warn
     from workbench.evaluation.options import Stop
 
-    given: dict[str, Any] = {}
+    former: dict[str, Any] = {}
     for name in ("looks", "gate", "worse", "seed"):
         if (value := getattr(arguments, name, None)) is not None:
-            given[name] = value
-    if getattr(arguments, "until", None) is not None:
-        return Stop(**given), None
-    return None, next((f"--{name}" for name in given), None)
+            former[name] = value
+    until: dict[str, Any] | None = getattr(arguments, "until", None)
+    if until is None:
+        return None, next(iter(former), None)
+    if former:
+        values = ",".join(f"{name}={value}" for name, value in (until | former).items())
+        warn(f"{', '.join(f'--{name}' for name in former)}: written --until decided,{values} now")
+    return Stop(**until | former), None
 
 
 def _added_variants(arguments: argparse.Namespace) -> tuple[AddedVariants, ...]:
@@ -415,6 +461,10 @@ def _dollars(text: str) -> float:
     if not 0 < number < math.inf:
         raise argparse.ArgumentTypeError(f"must be a number of US dollars above 0, not {text!r}")
     return number
+
+
+def _seed(text: str) -> int:
+    return int(text)
 
 
 def _rate(text: str) -> float:
@@ -552,19 +602,21 @@ REPEAT_RULES = ("every", "last", "mean", "majority")
 
 def add_resume_options(parser: argparse.ArgumentParser) -> None:
     """Add options for resuming a batch of the history."""
-    parser.add_argument(
+    history = group(parser, HISTORY)
+    history.add_argument(
         "--resume",
         nargs="?",
         const="",
         metavar="BATCH",
         help="make the missing runs of a batch (default: the latest of the paths or the project)",
     )
-    parser.add_argument("--anyway", action="store_true", help="resume even if the models' settings have changed")
+    history.add_argument("--anyway", action="store_true", help="resume even if the models' settings have changed")
 
 
 def add_detach_option(parser: argparse.ArgumentParser) -> None:
     """Add the option for running without a terminal."""
-    parser.add_argument(
+    detached = group(parser, DETACHED)
+    detached.add_argument(
         "--detach",
         action="store_true",
         help="run without this terminal: 'workbench attach' shows the batch; --quiet prints only its number",
@@ -573,8 +625,9 @@ def add_detach_option(parser: argparse.ArgumentParser) -> None:
 
 def add_baseline_options(parser: argparse.ArgumentParser) -> None:
     """Add options for comparing with a batch of the history."""
-    parser.add_argument("--baseline", metavar="BATCH", help="report what changed since this batch")
-    parser.add_argument(
+    baseline = group(parser, BASELINE)
+    baseline.add_argument("--baseline", metavar="BATCH", help="report what changed since this batch")
+    baseline.add_argument(
         "--fail-on",
         choices=("regression",),
         help="decide by the baseline: a regression is a case that broke or is missing",
@@ -588,26 +641,37 @@ def add_confirm_option(parser: argparse.ArgumentParser, *, reruns: bool) -> None
     if reruns:
         ways = ("reruns", *ways)
         by = "reruns until chance is excluded"
-    parser.add_argument("--confirm", choices=ways, help=f"how to confirm that a case broke (default: {by})")
+    baseline = group(parser, BASELINE)
+    baseline.add_argument("--confirm", choices=ways, help=f"how to confirm that a case broke (default: {by})")
+    if reruns:
+        baseline.add_argument(
+            "--confirm-writes", action="store_true", help="also rerun cases that executed tools with effects"
+        )
 
 
 def add_by_option(parser: argparse.ArgumentParser) -> None:
     """Add the option for the grader that decides."""
-    parser.add_argument("--by", choices=GRADERS, help="the grader that decides")
+    grading = group(parser, GRADING)
+    grading.add_argument(
+        "--by", choices=GRADERS, metavar="GRADER", help=f"the grader that decides: {', '.join(GRADERS)}"
+    )
 
 
 def add_repeat_rule_option(parser: argparse.ArgumentParser) -> None:
     """Add the option for the rule that joins repeats."""
-    parser.add_argument(
+    grading = group(parser, GRADING)
+    grading.add_argument(
         "--repeat-rule",
         choices=REPEAT_RULES,
-        help="the rule for repeats",
+        metavar="RULE",
+        help=f"the rule for repeats: {', '.join(REPEAT_RULES)}",
     )
 
 
 def add_min_score_option(parser: argparse.ArgumentParser) -> None:
     """Add the option for a mean score that decides the exit code instead of statuses and gates."""
-    parser.add_argument(
+    grading = group(parser, GRADING)
+    grading.add_argument(
         "--min-score",
         type=_unit,
         action=_ScoreToReach,

@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, urlsplit
 from workbench.cli.app import add_app_options
 from workbench.cli.app import execute as open_app
 from workbench.cli.model_options import model_options
-from workbench.cli.parser import history_to_read, natural, number_from, paths_of
+from workbench.cli.parser import history_to_read, natural, number_from, paths_of, show_first
 from workbench.evaluation.exit_codes import OK, USAGE
 
 if TYPE_CHECKING:
@@ -74,6 +74,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=IDLE_MINUTES,
         metavar="MINUTES",
         help=f"end the app after so long without input (default {IDLE_MINUTES}); 0: never",
+    )
+    show_first(
+        *(parser, "--port", "--host", "--without-tls", "--public-url", "--attach"),
+        *("--visitors", "--read-only", "--model", "--trust"),
     )
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
-from pathlib import Path
 
-from workbench.cli.parser import add_exit_codes, add_report_option, add_summary_option
+from workbench.cli.parser import COMMON_OF_RUNS, add_exit_codes, add_report_options, show_first
 from workbench.cli.run_options import (
     add_by_option,
     add_experiment_options,
@@ -15,29 +14,17 @@ from workbench.cli.run_options import (
     run_options,
 )
 from workbench.evaluation.exit_codes import MEANINGS, USAGE
-from workbench.show.forms import endings_of, forms_of, pieces_of
+from workbench.show.forms import pieces_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiment_options(parser)
     add_by_option(parser)
     add_way_options(parser)
-    parser.add_argument(
-        "--format",
-        choices=forms_of("submission"),
-        help="format of the table (default: by the ending of --output, else markdown)",
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help=f"write the report to this file instead, in the format of its ending: {endings_of('submission')}",
-    )
-    add_report_option(parser, "submission")
-    add_summary_option(parser)
+    add_report_options(parser, "submission", "format of the table (default: by the ending of --output, else markdown)")
     add_history_and_quiet(parser)
     add_exit_codes(parser, MEANINGS)
+    show_first(parser, *(option for option in COMMON_OF_RUNS if option != "--resume"))
 
 
 def execute(arguments: argparse.Namespace) -> int:

@@ -13,10 +13,10 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, TextIO
 
 from workbench.cli.downloads import announce_download
-from workbench.cli.parser import add_exit_codes, add_report_option, options_as
+from workbench.cli.parser import add_exit_codes, add_format_option, add_report_option, options_as
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
-from workbench.show.forms import forms_of, pieces_of
+from workbench.show.forms import pieces_of
 from workbench.startup import executes
 from workbench.suite.problems import has_error
 
@@ -72,9 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="pin the servers' tools in NAME.pinned.json beside the suite",
     )
     parser.add_argument("--trust", action="store_true", help="let the suites start and import what they name")
-    parser.add_argument(
-        "--format", choices=forms_of("tools"), default="text", help="format of the output (default %(default)s)"
-    )
+    add_format_option(parser, "tools", "format of the output (default text)", default="text")
     add_report_option(parser, "tools")
     add_exit_codes(
         parser,

@@ -44,12 +44,12 @@ def until_of(stop: Stop, runs: Sequence[PlannedRun], files: Iterable[SuiteFile],
     until = Until("gate", seed, gate=stop.gate, worse=stop.worse)
     rates = _rates_to_decide(stop, files)
     if not rates:
-        raise StopError("--until decided needs a pass rate to decide about: give --gate, or min_pass_rate in [gate]")
+        raise StopError("--until decided needs a pass rate: write --until decided,gate=X, or min_pass_rate into [gate]")
     for rate in rates:
         if not 0 < (worse := until.worse_than(rate)) < rate < 1:
             raise StopError(
-                f"a gate of {setting_text(rate)} cannot be told apart from {setting_text(worse)}: the gate and --worse "
-                "lie between 0 and 1, and --worse is less"
+                f"a gate of {setting_text(rate)} cannot be told apart from {setting_text(worse)}: the gate and worse=X "
+                "lie between 0 and 1, and worse=X is less"
             )
     return until
 
@@ -64,7 +64,7 @@ def _rates_to_decide(stop: Stop, files: Iterable[SuiteFile]) -> list[float]:
             rates.append(gate.min_pass_rate)
     for path, gate in gates.items():
         if rates and gate.min_score is not None:
-            raise StopError(f"{path} demands a mean score too, which needs all runs: leave --until out, or give --gate")
+            raise StopError(f"{path} demands a mean score too, which needs all runs: leave --until out, or add gate=X")
     return rates
 
 

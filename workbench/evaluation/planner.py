@@ -115,7 +115,7 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
             raise PlanError(*problems, Notice(str(error))) from error
         runs = in_random_order(runs, until.seed)
         problems += notices(out_of_reach(until, runs, files), "warning")
-        problems.append(Notice(f"runs are made in a random order, by --seed {until.seed}", "detail"))
+        problems.append(Notice(f"runs are made in a random order, that of seed={until.seed}", "detail"))
     limit, of_limit = _limited(options, runs, specs, program)
     if limit is None and of_limit:
         raise PlanError(*problems, *of_limit)
