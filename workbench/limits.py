@@ -169,6 +169,12 @@ MAX_INSTRUCTIONS_BYTES = Limit(
 MAX_MEDIA_BYTES = Limit(20 << 20, "is larger than {mib}", "make it smaller")
 """One image or sound. OpenAI takes images of 20 MB; Anthropic takes requests of 32 MB."""
 
+MAX_ROWS_BYTES = Limit(32 << 20, "is larger than {mib}", "split it among several cases")
+"""One file of rows of a case. A row of a kilobyte is long."""
+
+MAX_ROWS = Limit(20_000, "has more than {limit} rows", "split them among several cases")
+"""Rows of one case. Each is a case of its own, of which ten thousand take 100 MB of memory."""
+
 MAX_RUN_MEDIA_BYTES = Limit(50 << 20, "the images and sounds of this run exceed {mib}", "let tools send fewer")
 """All images and sounds of one run, which each request sends again. OpenAI takes 50 MB together."""
 

@@ -222,6 +222,8 @@ def plan_runs(
     selection = Selection(frozenset(case_ids), frozenset(tags))
     runs = []
     for file in files:
+        # A run holds the text that its case can be read from again, without the file of its row.
+        file = file.standalone
         if file.suite is None:
             continue
         for written in file.suite.cases:
@@ -258,7 +260,7 @@ def contenders(suite: Suite, models: Iterable[str], variants: Variants) -> tuple
 
 
 _ASKED_BY_SUITE = ("servers", "tools", "provider_tools", "mocks", "answers")
-_ASKED_BY_CASE = ("user", "messages", "setup", "tools", "offer", "mocks", "answers", "stop_on_failure")
+_ASKED_BY_CASE = ("each", "user", "messages", "setup", "tools", "offer", "mocks", "answers", "stop_on_failure")
 
 
 def same_question(run: PlannedRun, suite: Suite, case: Case) -> bool:

@@ -457,11 +457,26 @@ def _placed(items: Iterable[_Item], place: Place) -> Iterator[tuple[Place, _Item
         yield (*place, index), item
 
 
+EACH_FILE: Final = "file of rows"
+EACH_ROWS: Final = "rows"
+
+
+def _file_or_rows(value: Any) -> str:
+    return EACH_ROWS if isinstance(value, list | tuple) else EACH_FILE
+
+
+WrittenEach = Annotated[
+    Annotated[NonEmpty, Tag(EACH_FILE)] | Annotated[Items[dict[str, JsonValue]], Tag(EACH_ROWS)],
+    Discriminator(_file_or_rows),
+]
+
+
 class Case(Frozen):
     """A request to the model, or a chain of them, with the expected tool calls and the checks of the final answer."""
 
     id: NonEmpty
     name: NonEmpty
+    each: WrittenEach | None = None
     tags: Items[str] = ()
     cluster: NonEmpty | None = None
     user: str | None = None
@@ -497,6 +512,14 @@ class Case(Frozen):
         if isinstance(raw, dict) and "id" not in raw and isinstance(raw.get("name"), str):
             return {"id": derived_id(raw["name"]), **raw}
         return raw
+
+    @property
+    def row(self) -> dict[str, JsonValue]:
+        """The columns of the row that the case was made for; none for a case without `each`."""
+        # `suite.case_rows` has put each row of a file into a case of its own.
+        if self.each is None or isinstance(self.each, str):
+            return {}
+        return self.each[0]
 
     def expected_calls(self) -> tuple[ExpectedCall, ...]:
         """Return the expected calls: the ordered list, then the unordered one; for a chain, the calls of its steps.

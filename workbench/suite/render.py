@@ -242,7 +242,7 @@ def to_toml_data(model: BaseModel) -> Table:
         value = getattr(model, name)
         if name not in model.model_fields_set or name == "plain" or (value is None and name != "equals"):
             continue
-        if name == "parameters" and _holds_null(value):
+        if name == "parameters" and holds_null(value):
             data[name] = json.dumps(value, ensure_ascii=False)
         elif name in _ANY_JSON:
             data[name] = _plain(value)
@@ -276,9 +276,10 @@ def _short(value: object) -> object:
     return value
 
 
-def _holds_null(value: object) -> bool:
+def holds_null(value: object) -> bool:
+    """Return whether a value has a null at any depth, which TOML lacks."""
     if isinstance(value, dict):
-        return any(map(_holds_null, value.values()))
+        return any(map(holds_null, value.values()))
     if isinstance(value, list):
-        return any(map(_holds_null, value))
+        return any(map(holds_null, value))
     return value is None

@@ -6,7 +6,7 @@ of checks and of servers are in modules of their own."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import PurePosixPath, PureWindowsPath
@@ -336,14 +336,16 @@ _FIELDS_OF_ROLE: dict[object, tuple[str, ...]] = {
 }
 
 
-def cases_rules(cases: object) -> Iterator[Finding]:
-    """Check all cases of a suite, and that their ids differ."""
-    yield from _ids(cases)
+def cases_rules(cases: object, templates: Sequence[int] = ()) -> Iterator[Finding]:
+    """Check all cases of a suite, and that their ids differ.
+
+    `templates` has the index of each case's table in the text, where they differ from those of the cases."""
+    yield from _ids(cases, templates)
     for index, case in tables(cases):
         yield from _case_rules(case, ("cases", index))
 
 
-def _ids(cases: object) -> Iterator[Finding]:
+def _ids(cases: object, templates: Sequence[int]) -> Iterator[Finding]:
     first: dict[str, int] = {}
     for index, case in tables(cases):
         name, case_id = case.get("name"), case.get("id")
@@ -356,7 +358,8 @@ def _ids(cases: object) -> Iterator[Finding]:
             key, origin = "id", ""
             if is_derived:
                 key, origin = "name", ", derived from the name"
-            message = f"two cases have the id {quoted(case_id)}{origin}: also cases[{first[case_id]}]"
+            other = templates[first[case_id]] if templates else first[case_id]
+            message = f"two cases have the id {quoted(case_id)}{origin}: also cases[{other}]"
             yield Finding(("cases", index, key), message, "give this case a different `id`")
         first.setdefault(case_id, index)
 

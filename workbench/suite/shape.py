@@ -18,6 +18,8 @@ from workbench.checks.check import CHECK_CLASSES, NAMED_CHECKS, ONE_CHECK
 from workbench.checks.fields import NAMED_WEIGHTS
 from workbench.numerals import setting_text
 from workbench.suite.model import (
+    EACH_FILE,
+    EACH_ROWS,
     EXPECTATIONS,
     EXTRA_RULE,
     EXTRA_TOOLS,
@@ -290,6 +292,8 @@ def _is_tag(previous: tuple[int | str, ...], part: int | str, *, is_below_field:
         return previous[-1:] == ("response",)
     if part in (EXTRA_RULE, EXTRA_TOOLS):
         return previous[-1:] == ("extra_calls",)
+    if part in (EACH_FILE, EACH_ROWS):
+        return previous[-1:] == ("each",)
     if part not in CHECK_CLASSES:
         return False
     if is_below_field or previous[-1:] == (ONE_CHECK,):

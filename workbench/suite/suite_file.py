@@ -21,11 +21,12 @@ from workbench.dataclasses import dataclass
 from workbench.encoding import BYTE_ORDER_MARK, SAVE_AS_UTF_8, toml_of, why_not_utf_8
 from workbench.startup import late_pattern
 from workbench.suite.advice import advice, unknown_tags
+from workbench.suite.case_rows import CaseRows, place_in_text, text_with_rows, with_rows
 from workbench.suite.model import Case, Suite, derived_id
 from workbench.suite.positions import Positions, scan
 from workbench.suite.problems import Finding, Problem, described, did_you_mean, has_error, written
 from workbench.suite.render import Table, block_text
-from workbench.suite.rules import cases_rules, suite_rules
+from workbench.suite.rules import NO_CASES, cases_rules, suite_rules
 from workbench.suite.shape import nested_too_deeply, shape_findings, value_findings
 from workbench.suite.splice import SpliceError, SuiteText
 
@@ -48,6 +49,10 @@ class SuiteFile:
     """Whether the file does not exist."""
     as_then: bool = False
     """Whether the text is an earlier version that a history has stored."""
+    templates: tuple[int, ...] = ()
+    """For each case the index of its table in the text, if tables with `each` stand for several cases; else empty."""
+    written: SuiteFile | None = None
+    """The file as it is on disk, for one whose text has a table for each row."""
 
     @property
     def errors(self) -> tuple[Problem, ...]:
@@ -58,6 +63,17 @@ class SuiteFile:
     def warnings(self) -> tuple[Problem, ...]:
         """The problems that do not prevent the suite from running."""
         return tuple(problem for problem in self.problems if problem.severity == "warning")
+
+    @cached_property
+    def standalone(self) -> SuiteFile:
+        """The suite with a table for each row of a case, so that its text needs no other file to be read again.
+
+        The suite and its cases are the same objects. A text that has such tables already is unchanged."""
+        if not self.templates or self.suite is None:
+            return self
+        text = text_with_rows(self.text, self.suite.cases, self.templates)
+        file_hash = _sha256(text.encode("utf-8", errors="surrogatepass"))
+        return replace(self, text=text, hash=file_hash, templates=(), written=self)
 
     @cached_property
     def positions(self) -> Positions:
@@ -163,12 +179,12 @@ def _loaded(text: str, path: Path, file_hash: str) -> SuiteFile:
     with warnings.catch_warnings():
         # Python's warnings about regular expressions, in checks and in tools' schemas, must not be printed.
         warnings.simplefilter("ignore", FutureWarning)
-        suite, findings = _read(raw)
+        suite, findings, templates = _read(raw, path.parent)
     problems: tuple[Problem, ...] = ()
     # Finding the lines takes longer than parsing, and most suites have no problem.
     if findings:
         problems = _placed(findings, scan(text), path)
-    return SuiteFile(path, text, file_hash, suite, problems)
+    return SuiteFile(path, text, file_hash, suite, problems, templates=templates)
 
 
 def _names_in(folder: Path, ending: str) -> list[str]:
@@ -182,12 +198,12 @@ def with_findings(file: SuiteFile, findings: Iterable[Finding]) -> SuiteFile:
     """Return the file with further problems, without those that it has already at the same place."""
     known = {(problem.where, problem.message) for problem in file.problems}
     found = []
-    for finding in findings:
+    for finding in CaseRows({}, file.templates, ("",) * len(file.templates)).as_written(findings):
         if (written(finding.place), finding.message) not in known:
             found.append(finding)
     if not found:
         return file
-    new = _placed(found, file.positions, file.path)
+    new = _placed(found, (file.written or file).positions, file.path)
     return replace(file, problems=tuple(sorted([*file.problems, *new], key=_by_line)))
 
 
@@ -220,15 +236,18 @@ def _parsed(text: str) -> dict[str, object] | None:
     return raw
 
 
-def _read(raw: dict[str, object]) -> tuple[Suite | None, list[Finding]]:
+def _read(raw: dict[str, object], folder: Path) -> tuple[Suite | None, list[Finding], tuple[int, ...]]:
+    """Return the suite of a text, `None` if there are errors, the findings, and the templates of its cases."""
     format_problem = _format_problem(raw)
     # Another format, or a file that is not a suite at all, would only give misleading problems.
     if format_problem is not None and ("format" in raw or not {"name", "cases"} & raw.keys()):
-        return None, [format_problem]
-    findings = []
+        return None, [format_problem], ()
+    findings: list[Finding] = []
     if format_problem is not None:
         findings.append(format_problem)
     findings += value_findings(raw)
+    rows, of_rows = with_rows(raw, folder)
+    raw, left_out = rows.raw, has_error(of_rows)
     # One problem for each place: a value that is refused already needs no second message about its type.
     refused = {finding.place for finding in findings}
     suite: Suite | None = None
@@ -238,15 +257,17 @@ def _read(raw: dict[str, object]) -> tuple[Suite | None, list[Finding]]:
         _share_names(suite.cases)
     except ValidationError as error:
         of_shape = shape_findings(raw, error)
-    for finding in (*of_shape, *suite_rules(raw), *cases_rules(raw.get("cases"))):
-        if finding.place not in refused:
-            findings.append(finding)
-    if suite is None and not findings:
+    of_cases: list[Finding] = []
+    for finding in (*of_shape, *suite_rules(raw), *cases_rules(raw.get("cases"), rows.templates)):
+        if finding.place not in refused and not (left_out and finding.message == NO_CASES):
+            of_cases.append(finding)
+    if suite is None and not findings and not of_cases:
         findings.append(Finding((), "this is not a suite of format 1"))
-    findings += _advice(raw, suite, findings)
+    of_cases += _advice(raw, suite, [*findings, *of_cases])
+    findings += (*of_rows, *rows.as_written(of_cases))
     if has_error(findings):
         suite = None
-    return suite, findings
+    return suite, findings, rows.templates
 
 
 def _share_names(models: Iterable[object]) -> None:
@@ -390,6 +411,8 @@ def reread(file: SuiteFile, before: SuiteText, now: SuiteText) -> SuiteFile | No
     """Return the suite for the text of `now`, given `file` for the text of `before`.
 
     The result is that of `parse_suite`; `None` if only reading the whole text can tell."""
+    if file.templates or any("each" in case for case in now.cases):
+        return None
     reused = _reused(before, now)
     if reused is None or any(map(_is_of_several, file.problems)):
         return None
@@ -582,6 +605,7 @@ class Excerpts:
         """Return the text of the suite without the other cases, comments included.
 
         It is the whole text if the cases have no blocks of their own, or if there is no such case."""
+        file = file.standalone
         key = (file.path, file.hash)
         if key not in self._files:
             self._files[key] = _taken_apart(file)
@@ -602,7 +626,7 @@ def case_blocks(file: SuiteFile) -> Blocks | None:
     """Return the positions of the cases in a suite's text, `None` if the cases have no blocks of their own.
 
     The blank lines below a case belong to its block."""
-    known = _taken_apart(file)
+    known = _taken_apart(file.standalone)
     if known is None:
         return None
     return known[1]
@@ -706,13 +730,14 @@ def lines_of(files: Iterable[SuiteFile]) -> LineOf:
     def line_of(suite: str, case_id: str) -> int | None:
         file = waiting.pop(suite, None)
         if file is not None and file.suite is not None:
+            file = file.written or file
             # Not `file.positions`, which would keep the lines of everything in memory.
             positions = scan(file.text)
-            if not positions.are_known:
+            if not positions.are_known or file.suite is None:
                 return None
             lines = known[suite] = {}
             for index, case in enumerate(file.suite.cases):
-                lines[case.id] = positions.line(("cases", index))
+                lines[case.id] = positions.line(place_in_text(("cases", index), file.templates))
         return known.get(suite, {}).get(case_id)
 
     return line_of

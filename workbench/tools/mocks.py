@@ -25,12 +25,14 @@ from workbench.checks.combined_kinds import Judged, PythonCheck
 from workbench.checks.patterns import CheckError
 from workbench.checks.text_kinds import Pattern
 from workbench.dataclasses import dataclass, json_text
+from workbench.suite.case_rows import COLUMN, NO_ROW
 from workbench.suite.model import Mock
 from workbench.tools.answer import OnProgress, ToolAnswer, ToolsError
 from workbench.tools.python_code import PythonFunctions, in_thread
 from workbench.trajectory.events import JsonValue, ResultSource, ToolCall
 
 if TYPE_CHECKING:
+    from workbench.suite.row_files import Row
     from workbench.tools.questions import AskRun
 
 AskJudge = Callable[[Judged, JsonValue], Awaitable[CheckVerdict]]
@@ -63,7 +65,7 @@ class PlannedAnswer:
 class Mocks:
     """The mocks of one run, those of the case before those of the suite, with the number of calls that each answered.
 
-    `sleep` waits a number of seconds."""
+    `sleep` waits a number of seconds; `row` is that of the case."""
 
     def __init__(
         self,
@@ -71,7 +73,9 @@ class Mocks:
         suite_mocks: tuple[Mock, ...],
         functions: PythonFunctions,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        row: Row = NO_ROW,
     ) -> None:
+        self.row = row
         self._mocks: list[tuple[Mock, ResultSource]] = [(mock, "case mock") for mock in case_mocks]
         self._mocks += [(mock, "suite mock") for mock in suite_mocks]
         self._functions = functions
@@ -98,7 +102,7 @@ class Mocks:
             if mock.tool != call.tool:
                 continue
             held = self._held(mock, call)
-            if held or (held is None and _written_answer(mock, call, self._answered[index] + 1) == answer):
+            if held or (held is None and _written_answer(mock, call, self._answered[index] + 1, self.row) == answer):
                 self._answered[index] += 1
                 return
 
@@ -125,7 +129,7 @@ class Mocks:
         async def answer(on_progress: OnProgress | None = None, ask: AskRun | None = None) -> ToolAnswer:
             if mock.delay_ms:
                 await self._sleep(mock.delay_ms / 1000)
-            written = _written_answer(mock, call, occurrence)
+            written = _written_answer(mock, call, occurrence, self.row)
             if written is not None:
                 return written
             assert mock.python is not None
@@ -154,7 +158,7 @@ def _as_text(value: object) -> str:
     return json_text(value)
 
 
-def _written_answer(mock: Mock, call: ToolCall, occurrence: int) -> ToolAnswer | None:
+def _written_answer(mock: Mock, call: ToolCall, occurrence: int, row: Row) -> ToolAnswer | None:
     """Return the answer of a mock to its matching call number `occurrence`, from 1; `None` if a function makes it."""
     if mock.error is not None:
         return ToolAnswer(mock.error, is_error=True)
@@ -162,8 +166,8 @@ def _written_answer(mock: Mock, call: ToolCall, occurrence: int) -> ToolAnswer |
         return None
     # The last of several results answers all further calls.
     if mock.results is not None:
-        return mock_answer(mock.results[min(occurrence, len(mock.results)) - 1], call.arguments)
-    return mock_answer(mock.result, call.arguments)
+        return mock_answer(mock.results[min(occurrence, len(mock.results)) - 1], call.arguments, row)
+    return mock_answer(mock.result, call.arguments, row)
 
 
 def _condition_error(mock: Mock, error: CheckError) -> ToolsError:
@@ -215,11 +219,12 @@ async def _judged_holds(check: Check, value: JsonValue, call_python: CallPython,
     return await holds(lambda part, _value: judgements[id(part)])
 
 
-def mock_answer(result: JsonValue, arguments: Mapping[str, JsonValue]) -> ToolAnswer:
+def mock_answer(result: JsonValue, arguments: Mapping[str, JsonValue], row: Row = NO_ROW) -> ToolAnswer:
     """Return the answer with a mock's result: a text unchanged, any other value as compact JSON.
 
-    In every text, `{name}` is replaced by the argument of that name."""
-    return ToolAnswer(_as_text(_filled(result, arguments)))
+    In every text, `{name}` is replaced by the argument of that name, and `{row.name}` by the column of the row; a text
+    that is only a column becomes its value."""
+    return ToolAnswer(_as_text(_filled(result, arguments, row)))
 
 
 def default_answer(call: ToolCall) -> ToolAnswer:
@@ -232,17 +237,23 @@ def default_answer(call: ToolCall) -> ToolAnswer:
     return ToolAnswer(json_text(answer))
 
 
-def _filled(value: JsonValue, arguments: Mapping[str, JsonValue]) -> JsonValue:
+def _filled(value: JsonValue, arguments: Mapping[str, JsonValue], row: Row) -> JsonValue:
     if isinstance(value, str):
-        return _PLACEHOLDER.sub(lambda match: _argument(match, arguments), value)
+        alone = COLUMN.fullmatch(value)
+        if alone is not None and alone[1] in row:
+            return row[alone[1]]
+        return _PLACEHOLDER.sub(lambda match: _argument(match, arguments, row), value)
     if isinstance(value, list):
-        return [_filled(item, arguments) for item in value]
+        return [_filled(item, arguments, row) for item in value]
     if isinstance(value, dict):
-        return {key: _filled(item, arguments) for key, item in value.items()}
+        return {key: _filled(item, arguments, row) for key, item in value.items()}
     return value
 
 
-def _argument(match: re.Match[str], arguments: Mapping[str, JsonValue]) -> str:
+def _argument(match: re.Match[str], arguments: Mapping[str, JsonValue], row: Row) -> str:
+    column = match[1].removeprefix("row.")
+    if column != match[1] and column in row:
+        return _as_text(row[column])
     # Braces around other words are text, for example JSON in a result.
     if match[1] not in arguments:
         return match[0]

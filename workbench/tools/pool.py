@@ -167,7 +167,7 @@ class ServerPool:
         shared = self._functions.setdefault(code, PythonFunctions(code))
         modules = frozenset(_modules_of_runs((*case.mocks, *suite.mocks)))
         functions = shared.for_run(modules)
-        mocks = Mocks(case.mocks, suite.mocks, functions)
+        mocks = Mocks(case.mocks, suite.mocks, functions, row=case.row)
         tools = offered(definitions, suite, case)
         forms = _withheld(suite, grant)
         withheld = [tool.name for tool in tools if tool.provider in forms]

@@ -157,7 +157,7 @@ class Toolbox:
         if tool is not None and tool.provider is not None:
             return _not_run_by_provider(call.tool)
         if step_mock is not None:
-            return _ready("step mock", mock_answer(step_mock, call.arguments))
+            return _ready("step mock", mock_answer(step_mock, call.arguments, self._mocks.row))
         if call.tool not in self._offered:
             return _ready("default", self._no_such_tool(call.tool))
         return await self._planned(call, judge)

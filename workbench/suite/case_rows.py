@@ -1,0 +1,501 @@
+"""Makes one case for each row of a case with `each`, before anything else reads the cases.
+
+A text of the case that may name columns is split once into its words and its columns; a row then only joins them. What
+names no column is the same object in all cases."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, zip_longest
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, cast
+
+from pydantic import JsonValue
+
+from workbench.dataclasses import dataclass, json_text
+from workbench.numerals import counted
+from workbench.startup import late_pattern
+from workbench.suite.model import Case, derived_id
+from workbench.suite.problems import Finding, Place, code, did_you_mean, has_error, quoted, table, tables, warning
+from workbench.suite.render import block_text, holds_null, one_line, suite_text
+from workbench.suite.splice import SuiteText
+
+if TYPE_CHECKING:
+    from workbench.suite.row_files import Row, Rows
+
+Table = dict[str, object]
+Fill = Callable[["Row"], object]
+"""Returns a value with the columns of a row."""
+
+ID_COLUMN: Final = "id"
+
+_BRACES = late_pattern(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+COLUMN = late_pattern(r"\{row\.([^{}]+)\}")
+"""A column in a mock, where `{city}` is an argument of the call."""
+
+NO_ROW: Final[Mapping[str, JsonValue]] = MappingProxyType({})
+
+_TEXTS = frozenset({"name", "user", "system", "content"})
+"""Keys whose values stay texts, whatever the column holds."""
+_VALUES = frozenset({"args", "result", "response", "response_contains"})
+"""Keys below which columns are filled in at any depth."""
+_CHECKS = frozenset({"ordered", "unordered", "disallowed", "steps", "final", "response"})
+_HOLDERS = frozenset({"messages", "setup", "ordered", "unordered", "disallowed", "steps", "final"})
+"""Keys of a case that hold tables with such keys."""
+_OUTSIDE: Final = ("python", "judged")
+"""Checks that import or ask, which rows cannot change."""
+
+
+@dataclass(frozen=True)
+class CaseRows:
+    """A suite's parsed text with a case for each row.
+
+    `templates` has, for each case, the index of its table in the text, and is empty without `each`; `labels` names its
+    row."""
+
+    raw: Table
+    templates: tuple[int, ...] = ()
+    labels: tuple[str, ...] = ()
+
+    def as_written(self, findings: Iterable[Finding]) -> Iterator[Finding]:
+        """Yield findings of the cases at their places in the text, those of several rows of one case once."""
+        if not self.templates:
+            yield from findings
+            return
+        # A message that all rows share is about the case; any other one names the rows.
+        rows: dict[tuple[Finding, bool], list[int]] = {}
+        for finding in findings:
+            at = _case_of(finding.place)
+            if at is None or not self.labels[at]:
+                rows.setdefault((self._at_template(finding), False), [])
+            else:
+                rows.setdefault((self._at_template(finding), True), []).append(at)
+        shown: dict[tuple[Place, str], int] = {}
+        for (finding, _), cases in rows.items():
+            number = shown[finding.place, finding.severity] = shown.get((finding.place, finding.severity), 0) + 1
+            if number > _MESSAGES_SHOWN and cases:
+                continue
+            if cases and len(cases) < self.templates.count(self.templates[cases[0]]):
+                others = f" and {counted(len(cases) - 1, 'other')}" if len(cases) > 1 else ""
+                finding = replace(finding, message=f"{finding.message}, in {self.labels[cases[0]]}{others}")
+            yield finding
+
+    def _at_template(self, finding: Finding) -> Finding:
+        return replace(finding, place=place_in_text(finding.place, self.templates))
+
+
+_MESSAGES_SHOWN = 3
+"""How many different messages of rows are shown for one place of a case: ten thousand rows may be wrong alike."""
+
+
+def _case_of(place: Place) -> int | None:
+    if len(place) > 1 and place[0] == "cases" and isinstance(place[1], int):
+        return place[1]
+    return None
+
+
+def place_in_text(place: Place, templates: Sequence[int]) -> Place:
+    """Return a place of a suite as a place of its text; `templates` has the index of each case's table in the text."""
+    at = _case_of(place)
+    if at is None or at >= len(templates):
+        return place
+    return ("cases", templates[at], *place[2:])
+
+
+def with_rows(raw: Table, folder: Path) -> tuple[CaseRows, list[Finding]]:
+    """Return a suite with a case for each row, and what is wrong with rows and columns.
+
+    A case whose rows cannot be read, or that names a column that they lack, is left out: its findings are errors."""
+    if not any("each" in case for _, case in tables(raw.get("cases"))):
+        return CaseRows(raw), []
+    cases: list[object] = []
+    templates: list[int] = []
+    labels: list[str] = []
+    findings: list[Finding] = []
+    of_suite = _columns_of_mocks(raw.get("mocks"))
+    written = cast("list[object]", raw["cases"])
+    for index, case in enumerate(written):
+        if not isinstance(case, dict) or "each" not in case:
+            cases.append(case)
+            templates.append(index)
+            labels.append("")
+            continue
+        made, found = _cases_of(case, ("cases", index), folder, of_suite)
+        findings += found
+        for row_case, label in made:
+            cases.append(row_case)
+            templates.append(index)
+            labels.append(label)
+    if all(map(_is_one_row, written)):
+        templates = []
+    return CaseRows({**raw, "cases": cases}, tuple(templates), tuple(labels)), findings
+
+
+def _is_one_row(case: object) -> bool:
+    """Return whether a case stands for itself: it has no `each`, or holds a single row with its id."""
+    each = table(case).get("each", [{ID_COLUMN: ""}])
+    return isinstance(each, list) and len(each) == 1 and ID_COLUMN in table(each[0])
+
+
+def _cases_of(
+    case: Table, place: Place, folder: Path, of_suite: frozenset[str]
+) -> tuple[list[tuple[Table, str]], list[Finding]]:
+    from workbench.suite.row_files import RowsError, rows_of  # on use: few suites have rows
+
+    at_each = (*place, "each")
+    try:
+        rows = rows_of(case["each"], folder)
+    except RowsError as error:
+        at_row = at_each if error.index is None else (*at_each, error.index)
+        return [], [Finding(at_row, str(error), error.hint)]
+    if isinstance(case.get("name"), str) and case["name"]:
+        template = _Template(case, place, rows.columns)
+    else:
+        # Without a name there is no id either, and what is wrong with both is said of the case itself.
+        return [({key: value for key, value in case.items() if key != "each"}, "")], []
+    ids, found = _ids(rows, at_each)
+    findings = [*template.findings, *found, *_missing(rows, template, at_each)]
+    if not has_error(findings):
+        findings += _outside_checks(rows, template)
+    if has_error(findings):
+        return [], findings
+    if not template.used | of_suite & frozenset(rows.columns):
+        message = "no text of the case names a column, so all rows ask the same"
+        findings.append(warning(at_each, message, f"write {{{rows.columns[0]}}} into `user`"))
+    elif unused := [name for name in rows.columns if name not in {*template.used, *of_suite, ID_COLUMN}]:
+        few = code(unused[:_MESSAGES_SHOWN]) + ", …" * (len(unused) > _MESSAGES_SHOWN)
+        findings.append(warning(at_each, f"no text of the case names {few}", "name the column, or remove it"))
+    cases, names = [], dict[str, int]()
+    for at, (row, row_id) in enumerate(zip(rows.rows, ids, strict=True)):
+        made = template.filled(row, row_id)
+        label = f"{rows.place(at)} ({row_id})"
+        first = names.setdefault(cast("str", made["name"]), at)
+        if first != at and len(names) == at:
+            message = f"two rows have the name {quoted(cast('str', made['name']))}: {label} and {rows.place(first)}"
+            findings.append(warning((*place, "name"), message, "name a column in it that differs, such as {id}"))
+        cases.append((made, label))
+    return cases, findings
+
+
+def _ids(rows: Rows, place: Place) -> tuple[list[str], list[Finding]]:
+    """Return the ids of rows: those of the column `id`, or their numbers."""
+    if ID_COLUMN not in rows.columns:
+        return [str(number) for number in range(1, len(rows.rows) + 1)], []
+    ids: dict[str, int] = {}
+    for at, row in enumerate(rows.rows):
+        where = place if rows.lines else (*place, at)
+        value = row.get(ID_COLUMN)
+        if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+            hint = "give every row a text or a whole number, or remove the column: rows are then numbered"
+            return [], [Finding(where, f"{rows.place(at)} has no `id` that can be part of a case's id", hint)]
+        first = ids.setdefault(str(value), at)
+        if first != at:
+            message = f"two rows have the id {quoted(str(value))}: {rows.place(first)} and {rows.place(at)}"
+            return [], [Finding(where, message, "give one of them another id")]
+    return list(ids), []
+
+
+def _missing(rows: Rows, template: _Template, place: Place) -> Iterator[Finding]:
+    """Find the first row that lacks a column that the case names."""
+    if rows.file.lower().endswith(".csv"):
+        return
+    for at, row in enumerate(rows.rows):
+        for name in sorted(template.used - row.keys()):
+            where = place if rows.lines else (*place, at)
+            yield Finding(where, f"{rows.place(at)} has no `{name}`, which the case names", "every row needs it")
+            return
+
+
+def _outside_checks(rows: Rows, template: _Template) -> Iterator[Finding]:
+    """Find the first row whose value would be a check that imports or asks."""
+    for name, place in template.of_checks.items():
+        for at, row in enumerate(rows.rows):
+            kind = _outside_check(row[name])
+            if kind is not None:
+                message = f"{rows.place(at)}: the value of `{name}` is a check with `{kind}`"
+                hint = "write the check into the suite, and only the values that it needs into the rows"
+                yield Finding(place, message, hint)
+                return
+
+
+def _outside_check(value: JsonValue) -> str | None:
+    """Return the kind of a check that imports or asks, among the tables of a value."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, list):
+            waiting += one
+        elif isinstance(one, dict):
+            for kind in _OUTSIDE:
+                if kind in one:
+                    return kind
+            waiting += one.values()
+    return None
+
+
+class _Template:
+    """A case whose texts are split into words and columns. `used` are the columns that it names."""
+
+    def __init__(self, case: Table, place: Place, columns: Sequence[str]) -> None:
+        self.findings: list[Finding] = []
+        self.used: frozenset[str] = frozenset()
+        self.of_checks: dict[str, Place] = {}
+        """The columns whose values are checks or parts of them, with a place of each."""
+        self._columns = columns
+        self._case = case
+        name = cast("str", case["name"])
+        self._id = case.get("id", derived_id(name))
+        fills: dict[str, Fill] = {}
+        for key, value in case.items():
+            fill = self._of_key(key, value, (*place, key))
+            if fill is not None:
+                fills[key] = fill
+        self._fills = fills
+        self._names_rows = any(match[1] is not None for match in _BRACES.finditer(name))
+
+    def filled(self, row: Row, row_id: str) -> Table:
+        """Return the case of a row, which holds the row itself as its only one."""
+        made = {key: fill(row) for key, fill in self._fills.items()}
+        if not self._names_rows:
+            made["name"] = f"{made.get('name', self._case['name'])}: {row_id}"
+        if isinstance(self._id, str) and self._id:
+            made["id"] = f"{self._id}/{row_id}"
+        own = row if ID_COLUMN in row else {ID_COLUMN: row_id, **row}
+        return {"cluster": self._id, **self._case, **made, "each": [own]}
+
+    def _of_key(self, key: str, value: object, place: Place) -> Fill | None:
+        if key in _HOLDERS:
+            return self._of_calls(value, place, checks=key in _CHECKS)
+        if key in _TEXTS or key in _VALUES:
+            return self._of_value(value, place, as_text=key in _TEXTS, checks=key in _CHECKS)
+        if key == "mocks":
+            return self._of_mocks(value, place)
+        return None
+
+    def _of_calls(self, value: object, place: Place, *, checks: bool) -> Fill | None:
+        """Read a part of the case in which only some keys name columns: no tool does, for example."""
+        if isinstance(value, list):
+            return _joined_list(
+                value, [self._of_calls(item, (*place, at), checks=checks) for at, item in _items(value)]
+            )
+        if not isinstance(value, dict):
+            return None
+        fills: dict[str, Fill | None] = {}
+        for key, inner in value.items():
+            at = (*place, key)
+            if key == "mock_result":
+                self._of_mock_value(inner, at)
+            elif key in _TEXTS or key in _VALUES:
+                fills[key] = self._of_value(inner, at, as_text=key in _TEXTS, checks=checks)
+            else:
+                fills[key] = self._of_calls(inner, at, checks=checks)
+        return _joined_table(value, fills)
+
+    def _of_value(self, value: object, place: Place, *, as_text: bool = False, checks: bool = False) -> Fill | None:
+        """Read a value in which every text may name columns, except in checks that import or ask."""
+        if isinstance(value, str):
+            return self._of_text(value, place, as_text=as_text, checks=checks)
+        if isinstance(value, list):
+            parts = [self._of_value(item, (*place, at), checks=checks) for at, item in _items(value)]
+            return _joined_list(value, parts)
+        if not isinstance(value, dict):
+            return None
+        if checks and any(key in value for key in _OUTSIDE):
+            self._leave(value, place)
+            return None
+        parts_of = {key: self._of_value(inner, (*place, key), checks=checks) for key, inner in value.items()}
+        return _joined_table(value, parts_of)
+
+    def _of_text(self, text: str, place: Place, *, as_text: bool, checks: bool) -> Fill | None:
+        if "{" not in text and "}" not in text:
+            return None
+        parts: list[str | _Column] = []
+        end = 0
+        for match in _BRACES.finditer(text):
+            if match.start() > end:
+                parts.append(text[end : match.start()])
+            end = match.end()
+            if match[0] in ("{{", "}}"):
+                parts.append(match[0][0])
+            elif match[1] is None:
+                self.findings.append(Finding(place, f"a single `{match[0]}` names no column", _DOUBLE))
+            elif self._knows(match[1], place):
+                parts.append(_Column(match[1]))
+        if end < len(text):
+            parts.append(text[end:])
+        if len(parts) == 1 and isinstance(parts[0], _Column) and not as_text:
+            return self._typed(parts[0].name, place, checks=checks)
+        return lambda row: "".join(part if isinstance(part, str) else text_of(row[part.name]) for part in parts)
+
+    def _typed(self, name: str, place: Place, *, checks: bool) -> Fill:
+        if checks:
+            self.of_checks.setdefault(name, place)
+        return lambda row: row[name]
+
+    def _knows(self, name: str, place: Place, prefix: str = "") -> bool:
+        if name in self._columns:
+            self.used |= {name}
+            return True
+        columns = code(self._columns[:_COLUMNS_SHOWN]) + ", …" * (len(self._columns) > _COLUMNS_SHOWN)
+        hint = did_you_mean(name, self._columns)
+        if not hint:
+            hint = f"the columns are {columns}"
+            if not prefix:
+                hint += f"; {_DOUBLE}"
+        self.findings.append(Finding(place, f"there is no column {quoted(name)}", hint))
+        return False
+
+    def _of_mocks(self, mocks: object, place: Place) -> Fill | None:
+        """Read the conditions of mocks; what they answer is filled with a call's arguments and the row at once."""
+        if not isinstance(mocks, list):
+            return None
+        parts: list[Fill | None] = []
+        for at, mock in _items(mocks):
+            fills: dict[str, Fill | None] = {}
+            for key, value in table(mock).items():
+                if key == "when":
+                    fills[key] = self._of_mock_value(value, (*place, at, key))
+                elif key in ("result", "results"):
+                    self._of_mock_value(value, (*place, at, key))
+            parts.append(_joined_table(table(mock), fills))
+        return _joined_list(mocks, parts)
+
+    def _of_mock_value(self, value: object, place: Place) -> Fill | None:
+        if isinstance(value, list):
+            return _joined_list(value, [self._of_mock_value(item, (*place, at)) for at, item in _items(value)])
+        if isinstance(value, dict):
+            return _joined_table(value, {key: self._of_mock_value(at, (*place, key)) for key, at in value.items()})
+        if not isinstance(value, str):
+            return None
+        names = [match[1] for match in COLUMN.finditer(value)]
+        known = [self._knows(name, place, "row.") for name in names]
+        if not names or not all(known):
+            return None
+        self.of_checks.setdefault(names[0], place)
+        return lambda row: _with_row(value, row)
+
+    def _leave(self, check: Table, place: Place) -> None:
+        """Warn of columns in a check that is left as it is written."""
+        for kind in _OUTSIDE:
+            written = check.get(kind)
+            for match in _BRACES.finditer(written) if isinstance(written, str) else ():
+                if match[1] in self._columns:
+                    message = f"`{kind}` is left as written: {{{match[1]}}} is no column here"
+                    why = "a row changes nothing that a suite imports or asks"
+                    self.findings.append(warning((*place, kind), message, why))
+
+
+_COLUMNS_SHOWN = 8
+_DOUBLE: Final = "write {{ for a brace that is meant, }} for the closing one"
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    name: str
+
+
+def _items(values: Sequence[object]) -> Iterable[tuple[int, object]]:
+    return enumerate(values)
+
+
+def _joined_list(value: list[object], parts: Sequence[Fill | None]) -> Fill | None:
+    if not any(parts):
+        return None
+    pairs = list(zip(value, parts, strict=True))
+    return lambda row: [item if fill is None else fill(row) for item, fill in pairs]
+
+
+def _joined_table(value: Table, parts: Mapping[str, Fill | None]) -> Fill | None:
+    fills = {key: fill for key, fill in parts.items() if fill is not None}
+    if not fills:
+        return None
+    return lambda row: {**value, **{key: fill(row) for key, fill in fills.items()}}
+
+
+def text_of(value: JsonValue) -> str:
+    """Return the value of a column inside a text: a text as it is, anything else as JSON."""
+    if isinstance(value, str):
+        return value
+    return json_text(value)
+
+
+def _with_row(text: str, row: Row) -> JsonValue:
+    """Return a text of a mock's condition with the columns that it names; alone, one has the column's value."""
+    alone = COLUMN.fullmatch(text)
+    if alone is not None:
+        return row[alone[1]]
+    return COLUMN.sub(lambda match: text_of(row[match[1]]), text)
+
+
+def _columns_of_mocks(mocks: object) -> frozenset[str]:
+    """Return the columns that mocks of the whole suite name."""
+    names: set[str] = set()
+    waiting: list[object] = [mocks]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            names.update(match[1] for match in COLUMN.finditer(value))
+        elif isinstance(value, list):
+            waiting += value
+        elif isinstance(value, dict):
+            waiting += value.values()
+    return frozenset(names)
+
+
+def text_with_rows(text: str, cases: Sequence[Case], templates: Sequence[int]) -> str:
+    """Return a suite's text with a table for each case, which holds the row that the case was made for.
+
+    Each table keeps the layout and the comments of the one that it is made from."""
+    parts = SuiteText.of(text)
+    pieces: list[list[str]] = [[] for _ in parts.cases]
+    written: dict[int, tuple[str, str] | None] = {}
+    tables_of: list[object] = []
+    for case, at in zip(cases, templates, strict=True):
+        if case.each is None or isinstance(case.each, str):
+            tables_of.append(parts.cases[at])
+            if parts.in_blocks:
+                pieces[at].append(parts.blocks[at])
+            continue
+        row = _row_text(case.row)
+        tables_of.append({**parts.cases[at], "each": [row]})
+        if parts.in_blocks:
+            if at not in written:
+                written[at] = _around_rows(parts, at)
+            around = written[at]
+            if around is None:
+                pieces[at].append(block_text(("cases",), {**parts.cases[at], "each": [row]}, of_array=True))
+            else:
+                pieces[at].append(one_line([row]).join(around))
+    if not parts.in_blocks:
+        return suite_text({**parts.header, "cases": tables_of})
+    joined = ["\n\n".join(of_case) for of_case in pieces]
+    return "".join(chain.from_iterable(zip_longest(parts.between, joined, fillvalue="")))
+
+
+_MARK: Final = "rows of this case \u241e"
+
+
+def _around_rows(parts: SuiteText, at: int) -> tuple[str, str] | None:
+    """Return the text of a case before and after the value of `each`, `None` if its layout does not allow that."""
+    block = parts.with_case(at, {**parts.cases[at], "each": _MARK}).blocks[at]
+    before, mark, after = block.partition(one_line(_MARK))
+    if not mark or _MARK in after:
+        return None
+    return before, after
+
+
+def _row_text(row: Row) -> Table:
+    """Return a row as a table that TOML can hold."""
+    from workbench.suite.row_files import AS_JSON
+
+    written: Table = {}
+    for name, value in row.items():
+        # TOML has no null, and a name with this ending would be read as the name of JSON.
+        if name.endswith(AS_JSON) or holds_null(value):
+            written[name + AS_JSON] = json.dumps(value, ensure_ascii=False)
+        else:
+            written[name] = value
+    return written
