@@ -48,6 +48,9 @@ class Limit(int):
 MAX_REPEATS = Limit(1_000, "must be a whole number from 1 to {limit}, not {given}")
 """How often a case runs in one batch. A thousand runs tell pass rates apart to three percentage points."""
 
+MAX_TIMES = 1_000
+"""How many calls `times` may demand: each is an expectation of its own for the graders."""
+
 MAX_LOOKS = 10
 """How often a batch that stops early looks at its runs. The table of critical values ends there."""
 

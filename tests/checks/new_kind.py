@@ -89,7 +89,9 @@ def audited(schema: str, check: str = "{ multiple_of = 5 }") -> list[str]:
 NUMBER: Schema = {"type": "integer"}
 CHECK = read_check({"multiple_of": 5})
 LOADED = parse_suite(suite_of("{}", "{ multiple_of = 5, least = 10 }"), Path("one.toml")).suite
-assert LOADED is not None and LOADED.cases[0].unordered[0].args is not None
+assert LOADED is not None
+ARGS = LOADED.cases[0].expected_calls()[0].args
+assert ARGS is not None
 
 
 def offered(schema: Schema) -> list[str]:
@@ -101,7 +103,7 @@ sys.stdout.write(
         {
             "evaluated": [evaluate(CHECK, 10).holds, evaluate(CHECK, 7).note, evaluate(CHECK, None, False).note],
             "described": describe(CHECK),
-            "written": to_toml_data(LOADED.cases[0].unordered[0].args["count"]),
+            "written": to_toml_data(ARGS["count"]),
             "refused": [*problems("{ multiple_of = 'x' }"), *problems("{ multiple_of = 5, most = 10 }")],
             "unreachable": [
                 audited("{ type = 'string' }"),

@@ -119,10 +119,12 @@ def test_a_suite_without_format_hears_of_its_other_problems_too() -> None:
         (HEAD + "[[cases]]\nname = 'a'\n[[cases.steps]]\nuser = 'x'\nmax_rounds = 2 #!", "cases[0].steps[0].max_rounds",
          "unknown key `max_rounds` in a step", "write it into `limits` of the case, or of the suite"),
         ("format = 1\nname = 'x'\nmax_rounds = 2 #!\n" + CASE, "max_rounds", "unknown", "write it into `limits`"),
-        (HEAD + CASE + "unordered = [{ any_order = [{ tool = 'x' }], tool = 'y' }] #!",
-         "cases[0].unordered[0].any_order", "only in `ordered`", ""),
+        (HEAD + CASE + "unordered = [{ any_order = [{ tool = 'x' }] }] #!",
+         "cases[0].unordered[0]", "needs `parallel = true`", "calls themselves"),
+        (HEAD + CASE + "disallowed = [{ tool = 'y', any_order = [{ tool = 'x' }] }] #!",
+         "cases[0].disallowed[0].any_order", "only in `ordered` and `unordered`", ""),
         (HEAD + CASE + "ordered = [{ any_order = [{ tool = 'x' }], tool = 'y' }] #!",
-         "cases[0].ordered[0].tool", "next to `any_order`", "into its list"),
+         "cases[0].ordered[0].tool", "next to `any_order`", "into its calls"),
     ],
 )  # fmt: skip
 def test_a_key_that_cannot_be_meant_is_refused_at_its_line(text: str, where: str, says: str, hint: str) -> None:

@@ -26,6 +26,7 @@ Cause = Literal[
     "missing call",
     "extra call",
     "wrong order",
+    "wrong result",
     "schema violation",
     "missing argument",
     "wrong argument",
@@ -108,8 +109,12 @@ ADVICE: Mapping[Cause, Advice] = {
     "extra call": Advice(
         "More calls were made than expected.", "say in the description of {where} when it is not needed"
     ),
+    "wrong result": Advice(
+        "A call did not return what the case expects of it.",
+        "say in the description of {where} what has to be true before it is called",
+    ),
     "wrong order": Advice(
-        "The calls were made, but not in the expected order.",
+        "The calls were made, but not in the expected order, or not in one answer.",
         "say in the description of {where} what has to be called before it",
     ),
     "schema violation": Advice(

@@ -86,7 +86,12 @@ def final_lines(case: Case) -> Iterator[str]:
         yield "and by no other call"
     for state in case.final.state:
         given = ", ".join(f"{name}={json_text(value)}" for name, value in state.args.items())
-        yield f"{state.tool}({given}) says {describe_whole(state.result)}"
+        said = []
+        if state.is_error:
+            said.append("an error")
+        if state.result is not None:
+            said.append(describe_whole(state.result))
+        yield f"{state.tool}({given}) says {', '.join(said) or 'no error'}"
 
 
 def _described(call: ExpectedCall) -> str:
@@ -107,16 +112,22 @@ def _answer_checks(case: Case) -> Iterator[str]:
 
 def _expected(case: Case) -> Iterator[Expectation]:
     for number, step in enumerate(case.steps, 1):
-        if step.tool is not None:
+        if step.expects_call:
             yield _expectation(step, f"step {number}")
     for number, item in enumerate(case.ordered, 1):
-        if isinstance(item, AnyOrder):
-            for call in item.any_order:
-                yield _expectation(call, f"ordered {number}, in any order")
-        else:
-            yield _expectation(item, f"ordered {number}")
-    for call in case.unordered:
-        yield _expectation(call, "unordered")
+        yield from _of_item(item, f"ordered {number}", ", in any order")
+    for item in case.unordered:
+        yield from _of_item(item, "unordered", "")
+
+
+def _of_item(item: ExpectedCall | AnyOrder, place: str, of_group: str) -> Iterator[Expectation]:
+    if not isinstance(item, AnyOrder):
+        yield _expectation(item, place)
+        return
+    if item.parallel:
+        of_group = ", in one answer"
+    for call in item.any_order:
+        yield _expectation(call, f"{place}{of_group}")
 
 
 def _expectation(call: ExpectedCall | Step, place: str) -> Expectation:

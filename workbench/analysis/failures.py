@@ -29,7 +29,7 @@ from workbench.analysis.causes import (
 )
 from workbench.checks.values import describe_value
 from workbench.grading.endpoint_faults import advice_about_fault
-from workbench.grading.grade import Issue, IssueKind, RunResult, StepGrade, reason_of
+from workbench.grading.grade import CallPairing, Issue, IssueKind, RunResult, StepGrade, reason_of
 from workbench.grading.status import Status
 from workbench.grading.traits import TRAITS
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, comparable_name, same_tool, tool_text
@@ -156,6 +156,9 @@ _CAUSE_OF: Mapping[IssueKind, Cause] = {
     "extra call": "extra call",
     "forbidden call": "forbidden call",
     "wrong order": "wrong order",
+    "not parallel": "wrong order",
+    "wrong result": "wrong result",
+    "too many calls": "extra call",
     "wrong argument": "wrong argument",
     "missing argument": "missing argument",
     "invalid argument": "invalid argument",
@@ -178,6 +181,8 @@ name, the finish of a run shows that its rounds were used up, and failed steps h
 
 def _tools_asked_for(result: RunResult, case: Case) -> list[str]:
     """Return the tools of the expected calls, without the steps that a stopped chain never reached."""
+    if case.needs_resolving and result.grade is not None:
+        return list(_resolved_tools(result.grade.expected_pairings, result, case))
     if not case.steps or not _stopped_at_a_step(result):
         return list(tools_of(case.expected_calls()))
     tools = []
@@ -185,6 +190,24 @@ def _tools_asked_for(result: RunResult, case: Case) -> list[str]:
         if step.tool is not None and grade.status is not None:
             tools.append(step.tool)
     return tools
+
+
+def _resolved_tools(pairings: Iterable[CallPairing], result: RunResult, case: Case) -> Iterator[str]:
+    """Yield the tools of the calls that a run was graded by: of alternatives, the one that was called."""
+    expected, calls = case.expected_calls(), result.trajectory.calls
+    never_reached = {step.expected_call for step in result.steps if step.status is None}
+    for line in pairings:
+        assert line.expected_call is not None
+        if line.expected_call not in never_reached:
+            yield _meant(expected[line.expected_call], calls[line.call].tool if line.call is not None else None)
+
+
+def _meant(expected: ExpectedCall, called: str | None) -> str:
+    """Return the tool of an expected call, of its alternatives the one that was called, else the first."""
+    for alternative in expected.alternatives:
+        if called is not None and same_tool(alternative.tool, called):
+            return alternative.tool
+    return expected.alternatives[0].tool
 
 
 def _named(expected: Sequence[str], called: Sequence[str]) -> list[str]:
@@ -331,7 +354,7 @@ def _symptom(issue: Issue, expected: Sequence[ExpectedCall], calls: Sequence[Cal
 def _subject(issue: Issue, expected: Sequence[ExpectedCall]) -> Subject | None:
     meant: str | None = None
     if issue.expected_call is not None:
-        meant = expected[issue.expected_call].tool
+        meant = _meant(expected[issue.expected_call], issue.tool)
     if issue.kind == "wrong tool" and meant is not None:
         return Subject(meant, instead=issue.tool)
     if issue.tool is None:

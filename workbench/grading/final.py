@@ -174,14 +174,14 @@ def _state_issues(number: int, state: FinalState, trajectory: Trajectory, contex
             f"final.state[{number}]: the run was not asked for {asked_text(state.tool, state.args)}: run the case"
         )
     asked = asked_text(state.tool, state.args)
-    if answer.is_error:
-        yield Issue(
-            "final state",
-            f"{asked}: the tool answered with an error: {error_text(answer.content)}",
-            tool=state.tool,
-            expected=describe(state.result),
-            decides=True,
-        )
+    expected = expected_result(state.result, state.is_error)
+    if answer.is_error is not bool(state.is_error):
+        why = "the tool answered, and an error was expected"
+        if answer.is_error:
+            why = f"the tool answered with an error: {error_text(answer.content)}"
+        yield Issue("final state", f"{asked}: {why}", tool=state.tool, expected=expected, decides=True)
+        return
+    if state.result is None:
         return
     value = result_value(answer.content, state.result)
     try:
@@ -193,11 +193,21 @@ def _state_issues(number: int, state: FinalState, trajectory: Trajectory, contex
             "final state",
             f"{asked}: {found.note or 'not as expected'}",
             tool=state.tool,
-            expected=describe(state.result),
+            expected=expected,
             got=describe_value(value),
             decides=True,
             because=state.result.because,
         )
+
+
+def expected_result(result: Check | None, is_error: bool | None) -> str:
+    """Return an expected result in a few words: `an error`, `no error`, or the check of the result."""
+    parts = []
+    if is_error is not None:
+        parts.append("an error" if is_error else "no error")
+    if result is not None:
+        parts.append(describe(result))
+    return " with ".join(parts)
 
 
 def error_text(content: str) -> str:

@@ -296,7 +296,7 @@ def paired_in_turn(
     may move to other members. The search stops when every member has a call. `among` limits which pairs are compared by
     `fits(member, call)`; without it every pair may be.
     """
-    pairing = _Pairing(members, fits, among or _All())
+    pairing = GrowingPairing(members, fits, among or _All())
     for call in calls:
         if len(pairing.call_of) == len(members):
             break
@@ -320,18 +320,29 @@ class _All:
         return True
 
 
-class _Pairing:
-    """A pairing that grows call by call; a paired member may change its call, and never loses it."""
+class GrowingPairing:
+    """A pairing that grows call by call; a paired member may change its call, and never loses it.
 
-    def __init__(self, members: Sequence[int], fits: Callable[[int, int], bool], among: Among) -> None:
-        self.call_of: dict[int, int] = {}
+    `paired` are the calls of members to begin with."""
+
+    def __init__(
+        self,
+        members: Sequence[int],
+        fits: Callable[[int, int], bool],
+        among: Among,
+        paired: Mapping[int, int] | None = None,
+    ) -> None:
+        self.call_of: dict[int, int] = dict(paired or {})
         self._fits = fits
         self._among = among
         self._free: dict[Bucket, list[int]] = {}
-        for member in members:
-            self._free.setdefault(among.bucket(member), []).append(member)
         # Members that are not settled, whether they have a call or not.
-        self._reachable = {bucket: list(members) for bucket, members in self._free.items()}
+        self._reachable: dict[Bucket, list[int]] = {}
+        for member in members:
+            bucket = among.bucket(member)
+            self._reachable.setdefault(bucket, []).append(member)
+            if member not in self.call_of:
+                self._free.setdefault(bucket, []).append(member)
         self._settled: set[int] = set()
         # Kinds of calls for which a search has failed, and so would fail again.
         self._closed: set[Hashable] = set()
@@ -646,6 +657,6 @@ def calls_of_silent_steps(case: Case, trajectory: Trajectory) -> tuple[int, ...]
     """Return the indices of the calls that were made at steps of a chain that expect no call."""
     silent: list[int] = []
     for step, reached in zip(case.steps, rounds_of_steps(case, trajectory), strict=True):
-        if step.tool is None and reached is not None:
+        if not step.expects_call and reached is not None:
             silent += range(reached.first_call, reached.first_call + len(reached.round.calls))
     return tuple(silent)

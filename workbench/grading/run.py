@@ -39,6 +39,7 @@ from workbench.grading.requirements import (
     rule_of,
     with_way_out,
 )
+from workbench.grading.resolution import resolved_case
 from workbench.grading.status import NOT_APPLICABLE, Status
 from workbench.grading.trajectory import grade_trajectory
 from workbench.grading.valid_arguments import check_calls
@@ -97,6 +98,42 @@ def graded_whole(
     A chain is graded as a whole, without its steps. `of_any_grader` is that of `requirement_issues`. Raises as
     `grade_run` does.
     """
+    if not case.needs_resolving:
+        grade = _graded_plainly(name, case, settings, trajectory, context, of_any_grader)
+    else:
+        resolved = resolved_case(name, case, settings.grading, trajectory, GRADER_OF[name].equal, context)
+        grade = _graded_plainly(name, resolved.case, settings, trajectory, context, of_any_grader)
+        grade = resolved.as_written(grade, case.expected_calls())
+    if reasons := _reasons(case):
+        grade = grade._replace(issues=tuple(_explained(issue, reasons) for issue in grade.issues))
+    return grade
+
+
+def _reasons_of_calls(case: Case) -> tuple[str | None, ...]:
+    reasons = tuple([call.because for call in case.expected_calls()])
+    return reasons if any(reasons) else ()
+
+
+_reasons: ByIdentity[Case, tuple[str | None, ...]] = ByIdentity(_reasons_of_calls)
+"""Returns the suite's reasons for the expected calls of a case; empty if it gives none."""
+
+
+def _explained(issue: Issue, reasons: Sequence[str | None]) -> Issue:
+    # The reason for the check of an argument is nearer than the one for its call.
+    if issue.expected_call is None or issue.because is not None:
+        return issue
+    return issue._replace(because=reasons[issue.expected_call])
+
+
+def _graded_plainly(
+    name: GraderName,
+    case: Case,
+    settings: CaseSettings,
+    trajectory: Trajectory,
+    context: CheckContext,
+    of_any_grader: Sequence[Issue] | None,
+) -> Grade:
+    """Return the grade of a case that expects plain calls only."""
     grader = GRADER_OF[name]
     grade = graded_without_free_calls(
         *(name, case, settings.grading, trajectory),
@@ -224,9 +261,9 @@ def _graded(
     trajectory: Trajectory,
     context: CheckContext,
 ) -> StepGrade:
-    calls_before = sum(earlier.tool is not None for earlier in case.steps[: step - 1])
+    calls_before = sum(earlier.expects_call for earlier in case.steps[: step - 1])
     expected_call = None
-    if case.steps[step - 1].tool is not None:
+    if case.steps[step - 1].expects_call:
         expected_call = calls_before
     if reached is None:
         return _never_reached(step, trajectory, expected_call)

@@ -149,7 +149,7 @@ class _Reading:
         # A single call is a group of one, and so is the call of a step.
         sizes: list[int] = []
         for step in case.steps:
-            if step.tool is not None:
+            if step.expects_call:
                 sizes.append(1)
         for item in case.ordered:
             sizes.append(len(item.any_order) if type(item) is AnyOrder else 1)
@@ -203,7 +203,7 @@ class _Reading:
         fits = self._fitting.get((expected, call))
         if fits is None:
             said: _Said = {}
-            fits = _all_hold(self._expected[expected], self._calls[call], said, self._context)
+            fits = arguments_hold(self._expected[expected], self._calls[call], said, self._context)
             self._fitting[expected, call] = fits
             if fits or self._wanted[expected].asks_outside:
                 self._verdicts[expected, call] = said
@@ -269,7 +269,7 @@ class _Reading:
         if known is not None:
             return known
         try:
-            return _all_hold(self._expected[expected], self._calls[call], {}, self._asking_nobody)
+            return arguments_hold(self._expected[expected], self._calls[call], {}, self._asking_nobody)
         except CheckError:
             return True
 
@@ -411,10 +411,10 @@ def _meets(expected: ExpectedCall, record: CallRecord, context: CheckContext) ->
     """Return whether the tool and the arguments of a call are as expected."""
     same = expected.is_any or _wanted(expected).tool == canonical_text(record.tool)
     # A prohibition without `args` is about the call, whatever its arguments are.
-    return same and ((record.is_broken and expected.args is None) or _all_hold(expected, record, {}, context))
+    return same and ((record.is_broken and expected.args is None) or arguments_hold(expected, record, {}, context))
 
 
-def _all_hold(expected: ExpectedCall, record: CallRecord, said: _Said, context: CheckContext) -> bool:
+def arguments_hold(expected: ExpectedCall, record: CallRecord, said: _Said, context: CheckContext) -> bool:
     """Return whether the arguments are as expected; `said` collects the verdicts up to the first check that fails."""
     arguments = record.arguments
     if expected.unwanted(arguments):

@@ -14,7 +14,8 @@ from workbench.checks.check import CHECK_CLASSES, Check, CheckBase, Checks
 from workbench.checks.fields import JSON_TYPES
 from workbench.checks.structure_kinds import mixed_check
 from workbench.numerals import counted, setting_text
-from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Mock, Suite, written_tools
+from workbench.suite.call_rules import arcade_rules
+from workbench.suite.model import ANY_TOOL, AnyOrder, Case, ExpectedCall, Mock, Suite, written_tools
 from workbench.suite.problems import Finding, Place, code, did_you_mean, quoted, warning, written
 from workbench.suite.rules import is_score
 from workbench.suite.settings import Grading, settings_of
@@ -102,6 +103,12 @@ def _case_advice(suite: Suite, case: Case, place: Place) -> Iterator[Finding]:
         yield from _check_advice(check, at_check)
     if _written(suite, case, "arcade_compatible"):
         yield from _arcade_rules(calls)
+        for at, call in calls:
+            yield from arcade_rules(call, at)
+        for key, items in (("ordered", case.ordered), ("unordered", case.unordered)):
+            for index, item in enumerate(items):
+                if isinstance(item, AnyOrder):
+                    yield from arcade_rules(item, (*place, key, index))
 
 
 def _blank_requests(case: Case, place: Place) -> Iterator[Finding]:

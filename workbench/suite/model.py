@@ -6,6 +6,7 @@ are computed by `workbench.suite.settings`."""
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
@@ -16,6 +17,7 @@ from pydantic import (
     Discriminator,
     Field,
     JsonValue,
+    Strict,
     Tag,
     model_validator,
 )
@@ -24,7 +26,7 @@ from workbench.checks.check import AnswerChecks, Check, Checks, with_parts
 from workbench.checks.fields import PythonReference, Unit
 from workbench.checks.values import keyword_text
 from workbench.dataclasses import ByIdentity
-from workbench.limits import MAX_REPEATS
+from workbench.limits import MAX_REPEATS, MAX_TIMES
 from workbench.suite.frozen import Frozen, Items, NonEmpty
 from workbench.suite.server_model import Answer, Server, StateOwner
 
@@ -317,17 +319,86 @@ def same_tool(left: str, right: str) -> bool:
     return left == right or comparable_name(left) == comparable_name(right)
 
 
+def _times(value: Any) -> Any:
+    """Read how often a call must be made: a number, or the fewest and the most times, the latter possibly `inf`."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = (value, value)
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise ValueError("must be a number of calls, or the fewest and the most: write 2, [1, 3] or [1, inf]")
+    low, high = value
+    for end in (low, high):
+        if isinstance(end, bool) or not (isinstance(end, int) or end == math.inf):
+            raise ValueError("must be whole numbers: write 2, [1, 3] or [1, inf]")
+    if not 0 <= low <= high or low == math.inf or high == 0:
+        raise ValueError("must be the fewest times, from 0, and the most, from 1: write [1, 3] or [1, inf]")
+    if low > MAX_TIMES:
+        raise ValueError(f"must be at most {MAX_TIMES} at the low end")
+    return (low, high)
+
+
+Times = Annotated[
+    tuple[int, float],
+    Strict(False),
+    BeforeValidator(_times, json_schema_input_type=int | tuple[int, float]),
+]
+"""The fewest and the most times that a call is made; the most may be infinite."""
+
+CALL_RULES: Final = ("any_of", "optional", "times", "result", "is_error")
+"""The keys of an expected call that no published grader knows: they are resolved before grading."""
+
+
 class ExpectedCall(Frozen):
     """A call that must happen, or in `disallowed` must not.
 
     Without `args`, any arguments are right; empty `args` mean a call without arguments. With `only_args`, an argument
-    that `args` does not name is wrong. `unlisted` says that the lack of a tool of this name is intended."""
+    that `args` does not name is wrong. `unlisted` says that the lack of a tool of this name is intended.
 
-    tool: NonEmpty
+    `any_of` lists alternatives in place of `tool`. An `optional` call may be missing. `times` are the fewest and the
+    most calls that fit. The call must have returned a `result` that meets the check, or with `is_error` an error or no
+    error. `because` is the reason for the expectation, shown with its issues."""
+
+    tool: NonEmpty = ""
     args: Checks | None = None
     forbidden_args: Items[str] = ()
     only_args: bool = False
     unlisted: bool = False
+    any_of: Items[ExpectedCall] = ()
+    optional: bool = False
+    times: Times | None = None
+    result: Check | None = None
+    is_error: bool | None = None
+    because: NonEmpty | None = None
+
+    @property
+    def alternatives(self) -> tuple[ExpectedCall, ...]:
+        """The calls of which one is expected: those of `any_of`, or the call itself."""
+        return self.any_of or (self,)
+
+    @property
+    def fewest(self) -> int:
+        """The number of calls that must be made."""
+        if self.times is not None:
+            return self.times[0]
+        return 0 if self.optional else 1
+
+    @property
+    def most(self) -> float:
+        """The number of calls that may fit, possibly infinite; further ones are surplus."""
+        if self.times is not None:
+            return self.times[1]
+        return 1
+
+    @property
+    def checks_result(self) -> bool:
+        """Whether the result of the call is checked."""
+        return self.result is not None or self.is_error is not None
+
+    @property
+    def needs_resolving(self) -> bool:
+        """Whether a run decides which calls, and how many, the graders are to expect."""
+        if self.any_of or self.optional or self.times is not None:
+            return True
+        return self.checks_result
 
     @property
     def is_any(self) -> bool:
@@ -336,12 +407,12 @@ class ExpectedCall(Frozen):
 
     def means(self, tool: str) -> bool:
         """Return whether a call of `tool` may be the expected one."""
-        return self.is_any or same_tool(self.tool, tool)
+        return any(each.is_any or same_tool(each.tool, tool) for each in self.alternatives)
 
     @property
     def tool_text(self) -> str:
-        """The tool in words: its name, or "any tool"."""
-        return tool_text(self.tool)
+        """The tool in words: its name, "any tool", or "search or lookup"."""
+        return " or ".join(dict.fromkeys(tool_text(each.tool) for each in self.alternatives))
 
     @property
     def limits_args(self) -> bool:
@@ -376,11 +447,13 @@ class SetupCall(Frozen):
 class FinalState(Frozen):
     """A call of a tool after the run, and the check that its result must meet.
 
-    The check of a text gets the result as text, any other check gets its JSON."""
+    The check of a text gets the result as text, any other check gets its JSON. With `is_error`, the tool must answer
+    with an error."""
 
     tool: NonEmpty
     args: dict[str, JsonValue] = Field(default_factory=dict)
-    result: Check
+    result: Check | None = None
+    is_error: bool | None = None
 
 
 class FinalTable(Frozen):
@@ -395,9 +468,13 @@ class FinalTable(Frozen):
 
 
 class AnyOrder(Frozen):
-    """A group of calls at one position of the ordered list, expected in any order among themselves."""
+    """A group of calls at one position of the ordered list, expected in any order among themselves.
+
+    With `parallel`, one answer of the model must contain all of them; only such a group may stand in the unordered
+    list."""
 
     any_order: Annotated[Items[ExpectedCall], Field(min_length=1)]
+    parallel: bool = False
 
 
 def _call_or_group(value: Any) -> str:
@@ -423,20 +500,33 @@ class Step(Frozen):
     forbidden_args: Items[str] = ()
     only_args: bool = False
     unlisted: bool = False
+    any_of: Items[ExpectedCall] = ()
+    result: Check | None = None
+    is_error: bool | None = None
+    because: NonEmpty | None = None
     mock_result: JsonValue = None
 
     @property
+    def expects_call(self) -> bool:
+        """Whether the step expects a call."""
+        return self.tool is not None or bool(self.any_of)
+
+    @property
     def expected_call(self) -> ExpectedCall | None:
-        """The expected call, `None` without `tool`; a new object each time."""
-        if self.tool is None:
+        """The expected call, `None` without one; a new object each time."""
+        if not self.expects_call:
             return None
         # The values are validated already, and building a validator for this model alone takes long.
         return ExpectedCall.model_construct(
-            tool=self.tool,
+            tool=self.tool or "",
             args=self.args,
             forbidden_args=self.forbidden_args,
             only_args=self.only_args,
             unlisted=self.unlisted,
+            any_of=self.any_of,
+            result=self.result,
+            is_error=self.is_error,
+            because=self.because,
         )
 
 
@@ -486,7 +576,7 @@ class Case(Frozen):
     repeats: Annotated[int, Field(ge=1, le=MAX_REPEATS)] = 1
     setup: Items[SetupCall] = ()
     ordered: Items[OrderedItem] = ()
-    unordered: Items[ExpectedCall] = ()
+    unordered: Items[OrderedItem] = ()
     disallowed: Items[ExpectedCall] = ()
     extra_calls: WrittenExtraCalls | None = None
     expect_no_calls: bool = False
@@ -529,32 +619,53 @@ class Case(Frozen):
 
     def placed_expected_calls(self) -> Iterator[tuple[Place, ExpectedCall]]:
         """Yield the expected calls, except those of steps, with their places in the case."""
-        for index, item in enumerate(self.ordered):
-            if isinstance(item, AnyOrder):
-                yield from _placed(item.any_order, ("ordered", index, "any_order"))
-            else:
-                yield ("ordered", index), item
-        yield from _placed(self.unordered, ("unordered",))
+        for key, items in (("ordered", self.ordered), ("unordered", self.unordered)):
+            for index, item in enumerate(items):
+                if isinstance(item, AnyOrder):
+                    yield from _placed(item.any_order, (key, index, "any_order"))
+                else:
+                    yield (key, index), item
 
     def written_calls(self) -> Iterator[tuple[Place, ExpectedCall | Step]]:
-        """Yield everything that describes a call, with its place: expected and disallowed calls, steps and changes."""
+        """Yield everything that describes a call, with its place: expected and disallowed calls, steps and changes.
+
+        Alternatives stand in place of the call that lists them."""
         # `suite.trust` finds the Python functions of checks by this method: it must include every place for checks on
         # arguments.
+        for place, call in self._whole_calls():
+            if call.any_of:
+                yield from _placed(call.any_of, (*place, "any_of"))
+            else:
+                yield place, call
+
+    def _whole_calls(self) -> Iterator[tuple[Place, ExpectedCall | Step]]:
         yield from self.placed_expected_calls()
         yield from _placed(self.disallowed, ("disallowed",))
         yield from _placed(self.steps, ("steps",))
         if self.final is not None:
             yield from _placed(self.final.changes or (), ("final", "changes"))
 
+    def checked_results(self) -> Iterator[tuple[Place, Check]]:
+        """Yield the checks of the results of expected calls, with their places."""
+        for place, call in self._whole_calls():
+            if call.result is not None:
+                yield (*place, "result"), call.result
+            for at, alternative in _placed(call.any_of, (*place, "any_of")):
+                if alternative.result is not None:
+                    yield (*at, "result"), alternative.result
+
     def written_checks(self) -> Iterator[Check]:
-        """Yield every check of the case: on arguments and on the answer, nested ones included."""
+        """Yield every check of the case: on arguments, results and the answer, nested ones included."""
         for _, call in self.written_calls():
             for check in (call.args or {}).values():
                 yield from with_parts(check)
+        for _, check in self.checked_results():
+            yield from with_parts(check)
         for _, check in self.answer_checks:
             yield from with_parts(check)
         for state in self.final_states:
-            yield from with_parts(state.result)
+            if state.result is not None:
+                yield from with_parts(state.result)
 
     def own_calls(self) -> Iterator[tuple[Place, SetupCall | FinalState]]:
         """Yield the calls that the suite itself makes, with their places: those of `setup`, then those of `final`."""
@@ -588,9 +699,14 @@ class Case(Frozen):
         return [keyword for keyword in self.response_contains if keyword_text(keyword) not in text]
 
     @property
+    def needs_resolving(self) -> bool:
+        """Whether a run decides which calls, and how many, the graders are to expect."""
+        return _needs_resolving(self)
+
+    @property
     def forbids_all_calls(self) -> bool:
         """Whether the case forbids all calls: as a whole, or in each step of a chain."""
-        return self.expect_no_calls or (bool(self.steps) and all(step.tool is None for step in self.steps))
+        return self.expect_no_calls or (bool(self.steps) and not any(step.expects_call for step in self.steps))
 
     @property
     def expects_calls_or_none(self) -> bool:
@@ -604,7 +720,7 @@ class Case(Frozen):
         In such a chain, a step without a tool is not an expectation either."""
         if not self.expect_nothing_yet or any(getattr(self, key) for key in EXPECTATIONS):
             return False
-        return all(step.tool is None for step in self.steps)
+        return not any(step.expects_call for step in self.steps)
 
     @property
     def expects_nothing(self) -> bool:
@@ -639,6 +755,16 @@ def _all_expected_calls(case: Case) -> tuple[ExpectedCall, ...]:
 
 
 _expected_calls: ByIdentity[Case, tuple[ExpectedCall, ...]] = ByIdentity(_all_expected_calls)
+
+
+def _some_need_resolving(case: Case) -> bool:
+    for item in (*case.ordered, *case.unordered):
+        if isinstance(item, AnyOrder) and item.parallel:
+            return True
+    return any(call.needs_resolving for call in case.expected_calls())
+
+
+_needs_resolving: ByIdentity[Case, bool] = ByIdentity(_some_need_resolving)
 
 
 class ToolChange(Frozen):

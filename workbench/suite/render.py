@@ -28,7 +28,11 @@ _AS_IT_IS = frozenset('"\n\t')
 """Characters that are written between triple quotes without an escape."""
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _IN_BRACKETS = frozenset(
-    {("cases", "ordered", "any_order"), ("cases", "messages", "tool_calls"), ("cases", "final", "changes")}
+    {
+        ("cases", "messages", "tool_calls"),
+        ("cases", "final", "changes"),
+        *[keys for keys in ARRAYS_OF_TABLES if keys[-1] in ("any_order", "any_of")],
+    }
 )
 """Arrays of tables that are written in brackets, with one line for each element, and not as blocks."""
 _UNDER_HEADERS = frozenset(

@@ -24,7 +24,8 @@ from workbench.checks.check import (
 from workbench.checks.schemas import BrokenSchemaError, dangling_references, dialect_of, is_plainly_valid
 from workbench.checks.values import file_name_fault
 from workbench.startup import late_pattern
-from workbench.suite.check_rules import check_rules, checks_rules, is_check, weight_rules
+from workbench.suite.call_rules import ARGUMENT_KEYS, call_rules, nothing_scored
+from workbench.suite.check_rules import check_rules, checks_rules, weight_rules
 from workbench.suite.model import GRADERS, GraderName, Statistic, Suite, derived_id
 from workbench.suite.problems import (
     Finding,
@@ -388,7 +389,9 @@ def _case_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
     yield from tools_rules(case.get("tools"), (*place, "tools"))
     yield from mock_rules(case.get("mocks"), (*place, "mocks"))
     yield from reply_rules(case.get("answers"), (*place, "answers"))
+    yield from _group_rules(case, place)
     for call, at in _calls(case, place):
+        yield from call_rules(call, at)
         yield from checks_rules(call.get("args"), (*at, "args"))
         if call.get("only_args") is True and "args" not in call and "tool" in call:
             hint = "name the arguments in `args`; args = {} is for a call without any"
@@ -414,16 +417,31 @@ def _image_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
 
 
 def _calls(case: dict[str, object], place: Place) -> Iterator[tuple[dict[str, object], Place]]:
+    """Yield everything that describes a call, alternatives after the call that lists them."""
+    for call, at in _whole_calls(case, place):
+        yield call, at
+        for index, alternative in tables(call.get("any_of")):
+            yield alternative, (*at, "any_of", index)
+
+
+def _whole_calls(case: dict[str, object], place: Place) -> Iterator[tuple[dict[str, object], Place]]:
     for key in ("ordered", "unordered", "disallowed", "steps"):
         for index, item in tables(case.get(key)):
             at = (*place, key, index)
-            if key == "ordered" and "any_order" in item:
+            if key in ("ordered", "unordered") and "any_order" in item:
                 for inner, call in tables(item["any_order"]):
                     yield call, (*at, "any_order", inner)
             else:
                 yield item, at
     for index, change in tables(table(case.get("final")).get("changes")):
         yield change, (*place, "final", "changes", index)
+
+
+def _group_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
+    for index, item in tables(case.get("unordered")):
+        if "any_order" in item and item.get("parallel") is not True:
+            hint = "write the calls themselves, or parallel = true for calls of one answer"
+            yield Finding((*place, "unordered", index), "a group in `unordered` needs `parallel = true`", hint)
 
 
 def _chain_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
@@ -438,8 +456,8 @@ def _chain_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
         at = (*place, "steps", index)
         if index == 0 and "user" not in step:
             yield Finding(at, "the first step needs `user`, the request")
-        for key in ("args", "forbidden_args", "only_args", "unlisted"):
-            if key in step and "tool" not in step:
+        for key in (*ARGUMENT_KEYS, "result", "is_error", "because"):
+            if key in step and "tool" not in step and "any_of" not in step:
                 message = f"`{key}` needs `tool`: a step without `tool` expects no call"
                 yield Finding((*at, key), message, "name the tool, or remove the key")
 
@@ -482,17 +500,14 @@ def _final_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
         at: Place = (*place, "state", index, "result")
         if isinstance(result := state.get("result"), dict):
             yield from check_rules(result, at)
-            yield from _nothing_scored(result, ("weight", "optional", "required"), at)
+            yield from nothing_scored(result, ("weight", "optional", "required"), at, "in `final`")
+        if not state.keys() & {"result", "is_error"}:
+            hint = "say what the tool must answer, or that it must answer with an error: is_error = true"
+            yield Finding(at[:-1], "a final state needs `result` or `is_error`", hint)
     for index, change in tables(final.get("changes")):
         for name, check in table(change.get("args")).items():
-            yield from _nothing_scored(check, ("weight", "required"), (*place, "changes", index, "args", name))
-
-
-def _nothing_scored(check: object, options: Iterable[str], place: Place) -> Iterator[Finding]:
-    for option in options:
-        if option in table(check) and is_check(check):
-            message = f"`{option}` has no meaning in `final`: it decides, and counts in no score"
-            yield Finding((*place, option), message, "remove it")
+            at = (*place, "changes", index, "args", name)
+            yield from nothing_scored(check, ("weight", "required"), at, "in `final`")
 
 
 def _named_rules(checks: dict[str, object], place: Place) -> Iterator[Finding]:

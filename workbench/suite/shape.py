@@ -65,6 +65,14 @@ _OF_SUITE_AND_CASE: dict[tuple[str, ...], tuple[str, type[BaseModel]]] = {
     ("tools", "annotations"): ("annotations", Annotations),
 }
 
+EXPECTED_LISTS: tuple[tuple[str, ...], ...] = (
+    ("ordered",),
+    ("ordered", "any_order"),
+    ("unordered",),
+    ("unordered", "any_order"),
+)
+"""The keys of a case that lead to lists of expected calls."""
+
 TABLES: dict[tuple[str, ...], tuple[str, type[BaseModel]]] = {
     (): ("the suite", Suite),
     **_OF_SUITE_AND_CASE,
@@ -89,14 +97,14 @@ TABLES: dict[tuple[str, ...], tuple[str, type[BaseModel]]] = {
     ("cases", "messages", "tool_calls"): ("a tool call", PriorCall),
     ("cases", "images"): ("an image", CaseImage),
     ("cases", "setup"): ("a call of `setup`", SetupCall),
-    ("cases", "ordered"): ("an expected call", ExpectedCall),
-    ("cases", "ordered", "any_order"): ("an expected call", ExpectedCall),
-    ("cases", "unordered"): ("an expected call", ExpectedCall),
+    **{("cases", *keys): ("an expected call", ExpectedCall) for keys in EXPECTED_LISTS},
+    **{("cases", *keys, "any_of"): ("an alternative", ExpectedCall) for keys in EXPECTED_LISTS},
     ("cases", "disallowed"): ("an expected call", ExpectedCall),
     ("cases", "final"): ("`final`", FinalTable),
     ("cases", "final", "changes"): ("a change", ExpectedCall),
     ("cases", "final", "state"): ("a final state", FinalState),
     ("cases", "steps"): ("a step", Step),
+    ("cases", "steps", "any_of"): ("an alternative", ExpectedCall),
 }
 """Every table of the format by the keys that lead to it, with its name in messages and its model."""
 
@@ -121,9 +129,8 @@ ARRAYS_OF_TABLES = frozenset(
         ("cases", "messages", "tool_calls"),
         ("cases", "images"),
         ("cases", "setup"),
-        ("cases", "ordered"),
-        ("cases", "ordered", "any_order"),
-        ("cases", "unordered"),
+        *[("cases", *keys) for keys in EXPECTED_LISTS],
+        *[("cases", *keys, "any_of") for keys in (*EXPECTED_LISTS, ("steps",))],
         ("cases", "disallowed"),
         ("cases", "final", "changes"),
         ("cases", "final", "state"),
@@ -173,14 +180,15 @@ def value_findings(value: object, place: Place = ()) -> Iterator[Finding]:
     elif isinstance(value, float) and math.isnan(value):
         yield Finding(place, "`nan` is not allowed: it equals nothing, not even itself")
     elif isinstance(value, float) and math.isinf(value) and not _may_be_infinite(place):
-        yield Finding(place, "infinite numbers are not allowed: JSON has none", "only `range` and `limits` take `inf`")
+        hint = "only `range`, `limits` and `times` take `inf`"
+        yield Finding(place, "infinite numbers are not allowed: JSON has none", hint)
 
 
 def _may_be_infinite(place: Place) -> bool:
     if len(place) < 2:
         return False
     kind = CHECK_CLASSES.get(str(place[-2]))
-    return "limits" in place[:-1] or (kind is not None and kind.may_be_infinite)
+    return "limits" in place[:-1] or place[-2] == "times" or (kind is not None and kind.may_be_infinite)
 
 
 def shape_findings(raw: dict[str, object], error: ValidationError) -> Iterator[Finding]:
@@ -287,7 +295,7 @@ def _is_tag(previous: tuple[int | str, ...], part: int | str, *, is_below_field:
     `previous` are the parts before it, and `is_below_field` tells whether they end with the name of a field of
     `has_fields`."""
     if part in ("call", "group"):
-        return len(previous) > 1 and previous[-2] == "ordered" and isinstance(previous[-1], int)
+        return len(previous) > 1 and previous[-2] in ("ordered", "unordered") and isinstance(previous[-1], int)
     if part in (ONE_CHECK, NAMED_CHECKS):
         return previous[-1:] == ("response",)
     if part in (EXTRA_RULE, EXTRA_TOOLS):
@@ -298,7 +306,7 @@ def _is_tag(previous: tuple[int | str, ...], part: int | str, *, is_below_field:
         return False
     if is_below_field or previous[-1:] == (ONE_CHECK,):
         return True
-    if previous[-1:] == ("result",) and previous[-3:-2] == ("state",):
+    if previous[-1:] == ("result",) and not {"mocks", "variants"} & {*previous}:
         return True
     if previous[-1:] == ("message",) and previous[-3:-2] == ("answers",):
         return True
@@ -337,9 +345,10 @@ def _unknown_key(place: Place, in_group: bool) -> Finding:
     """Return the finding for an unknown key, which may be misspelt or stand below the header of another table."""
     key = str(place[-1])
     if in_group:
-        return Finding(place, f"`{key}` next to `any_order`", "a group takes no other key: put each call into its list")
+        hint = "a group takes only `parallel` beside it: write other keys into its calls"
+        return Finding(place, f"`{key}` next to `any_order`", hint)
     if key == "any_order":
-        return Finding(place, "`any_order` is allowed only in `ordered`", "calls in other lists have no order")
+        return Finding(place, "`any_order` is allowed only in `ordered` and `unordered`", "write the calls themselves")
     keys = keys_of(place[:-1])
     owner, known = TABLES[keys]
     home = _home_of(key, keys)

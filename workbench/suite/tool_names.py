@@ -58,7 +58,7 @@ def unknown_names(suite: Suite, case: Case, known: KnownNames) -> Iterator[Findi
     # `critics` and disallowed calls compare names loosely, the other graders exactly.
     by = case.grading.by or suite.grading.by or "critics"
     for at, call in case.written_calls():
-        if call.tool is None or call.unlisted:
+        if not call.tool or call.unlisted:
             continue
         place: Place = (*at, "tool")
         if call.tool == ANY_TOOL:

@@ -168,7 +168,7 @@ def _varied_case(held: weakref.ref[Variant], case: Case) -> Case:
     update: dict[str, object] = {
         "messages": tuple(map(names.message, case.messages)),
         "ordered": tuple(map(names.item, case.ordered)),
-        "unordered": tuple(map(names.call, case.unordered)),
+        "unordered": tuple(map(names.item, case.unordered)),
         "disallowed": tuple(map(names.call, case.disallowed)),
         "setup": tuple(map(names.given, case.setup)),
         "final": names.final(case.final),
@@ -239,7 +239,8 @@ class _Names:
         return self.call(item)
 
     def call(self, call: ExpectedCall) -> ExpectedCall:
-        return call.model_copy(update=self._expected(call.tool, call.args, call.forbidden_args))
+        renamed = self._expected(call.tool, call.args, call.forbidden_args)
+        return call.model_copy(update={**renamed, "any_of": tuple(map(self.call, call.any_of))})
 
     def given(self, call: _Given) -> _Given:
         return call.model_copy(update={"tool": self.tool(call.tool), "args": self.args(call.tool, call.args)})
@@ -253,8 +254,9 @@ class _Names:
         return final.model_copy(update={"changes": changes, "state": tuple(map(self.given, final.state))})
 
     def step(self, step: Step) -> Step:
+        any_of = tuple(map(self.call, step.any_of))
         if step.tool is None:
-            return step
+            return step.model_copy(update={"any_of": any_of}) if any_of else step
         return step.model_copy(update=self._expected(step.tool, step.args, step.forbidden_args))
 
     def _expected(

@@ -132,7 +132,7 @@ def test_what_a_file_holds_is_the_same_here() -> None:
     assert (suite.name, suite.system, suite.limits.max_rounds) == ("Weather", "Be brief.", 1)
     assert (suite.grading.fail_threshold, suite.grading.critics.arcade_compatible) == (0.85, True)
     assert (case.user, [message.content for message in case.messages]) == ("Is it raining in Oslo?", ["Hi", "Yes?"])
-    (call,) = case.unordered
+    (call,) = case.expected_calls()
     assert call.tool == "Weather_Get"
     args = call.args or {}
     city, days, unit = (args[name] for name in ("city", "days", "unit"))

@@ -22,7 +22,7 @@ def test_accepted_values_are_alternatives() -> None:
     made = made_of(BFCL)
     assert made.file.suite is not None
     (case,) = made.file.suite.cases
-    (call,) = case.unordered
+    (call,) = case.expected_calls()
     assert (case.id, call.tool, call.only_args, case.extra_calls) == ("simple_0", "weather_get", True, "forbid")
     assert case.limits.max_rounds == 1
     text = " ".join(made.file.text.split())

@@ -37,12 +37,12 @@ def test_a_configuration_becomes_a_suite() -> None:
     assert [tool.name for tool in suite.tools] == ["get_weather"]
     oslo, rome, bergen = suite.cases
     assert (oslo.name, oslo.user, oslo.extra_calls) == ("Oslo", "Is it raining in Oslo?", "forbid")
-    (call,) = oslo.unordered
+    (call,) = oslo.expected_calls()
     check = (call.args or {})["city"]
     assert isinstance(check, Equals) and check.equals == "Oslo"
     assert oslo.response_contains == ("rain",)
     assert [case.user for case in (rome, bergen)] == ["Is it raining in Rome?", "Is it raining in Bergen?"]
-    assert rome.unordered[0].only_args
+    assert rome.expected_calls()[0].only_args
     said = [note.why for note in made.cases[1].notes]
     other = "JavaScript that does more than compare the name or one argument of the first call"
     assert f"javascript: not mapped: {other}" in said
@@ -126,7 +126,7 @@ def test_what_is_in_other_files_is_read(tmp_path: Path) -> None:
     assert [case.user for case in cases[::2]] == ["Weather in Oslo?", "Weather in Rome?", "Weather in Bergen?"]
     assert cases[1].user == "Rain in Oslo?"
     assert [tool.name for tool in made.file.suite.tools] == ["get_weather"]
-    assert (cases[0].name, cases[0].unordered[0].tool) == ("In Oslo 1", "get_weather")
+    assert (cases[0].name, cases[0].expected_calls()[0].tool) == ("In Oslo 1", "get_weather")
     assert 'response = { similar = "rain", threshold = 0.5 }' in made.file.text
     assert 'response = { equals = "sun" }' in made.file.text
     assert "is-json: not mapped" in made.file.text and "# not imported: __metric" in made.file.text

@@ -50,7 +50,7 @@ NEVER_MADE = ("book_flight", {"to": "Oslo"})
 def test_the_actions_of_a_task_are_expected_and_not_what_was_done() -> None:
     suite, made = made_of("tau", [tau(0.0, RIGHT, NEVER_MADE)])
     (case,) = suite.cases
-    assert [call.tool for call in case.unordered] == ["get_weather", "book_flight"]
+    assert [call.tool for call in case.expected_calls()] == ["get_weather", "book_flight"]
     assert (case.ordered, case.extra_calls) == ((), "allow")
     [run] = runs_of(suite, made)
     assert (run.status, run.score) == ("failed", 0.5)

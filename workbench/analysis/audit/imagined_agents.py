@@ -95,15 +95,17 @@ def exact_agent(case: Case, table: ToolTable, max_rounds: int) -> ExactAgent:
         case = case.model_copy(update={"steps": tuple(steps)})
     else:
         made: list[Made] = []
-        ordered: list[ExpectedCall | AnyOrder] = []
-        for item in case.ordered:
-            if isinstance(item, AnyOrder):
-                inner = tuple(_with_values(call, made, case, table) for call in item.any_order)
-                ordered.append(item.model_copy(update={"any_order": inner}))
-            else:
-                ordered.append(_with_values(item, made, case, table))
-        unordered = tuple(_with_values(call, made, case, table) for call in case.unordered)
-        case = case.model_copy(update={"ordered": tuple(ordered), "unordered": unordered})
+        lists: dict[str, object] = {}
+        for key, items in (("ordered", case.ordered), ("unordered", case.unordered)):
+            written: list[ExpectedCall | AnyOrder] = []
+            for item in items:
+                if isinstance(item, AnyOrder):
+                    inner = tuple(_with_values(call, made, case, table) for call in item.any_order)
+                    written.append(item.model_copy(update={"any_order": inner}))
+                else:
+                    written.append(_with_values(item, made, case, table))
+            lists[key] = tuple(written)
+        case = case.model_copy(update=lists)
         rounds.append(made)
     case = _with_changes(case, rounds, table)
     case, answer = _answer(case)

@@ -511,7 +511,10 @@ def _of_case(suite: Suite, case: Case, place: Place, table: ToolTable) -> Iterat
         tables += _of_checks(call.args, call.tool, (*place, *at, "args"), table)
     for number, state in enumerate(case.final_states):
         at = ("final", "state", number, "result")
-        yield from _literal_tables(state.result, ("result",), None, None, (*place, *at))
+        if state.result is not None:
+            yield from _literal_tables(state.result, ("result",), None, None, (*place, *at))
+    for at, result in case.checked_results():
+        yield from _literal_tables(result, ("result",), None, None, (*place, *at))
     # If invalid arguments fail no run, a value that the schema refuses can still meet the expectation.
     can_be_met = settings_of(suite, case).grading.invalid_arguments != "fail"
     yield from map(_as_warning, tables) if can_be_met else tables

@@ -38,7 +38,7 @@ class GradesState:
         self.numbered = numbered
         self.expected = tuple(case.expected_calls())
         self.places = _places(case)
-        """The order of each expected call: "in order", "any order" (within its group) or "whenever".
+        """The order of each expected call: "in order", "any order" (within its group), "one answer" or "whenever".
 
         Empty for a chain, in which each call has its step.
         """
@@ -46,7 +46,7 @@ class GradesState:
         self.reached = rounds_of_steps(case, result.trajectory)
         """The round of each step of a chain; `None` for a step that was not reached."""
         # Pairings count the expected calls of all steps together; a step expects at most one.
-        self._step_of_expected = [number for number, step in enumerate(case.steps, 1) if step.tool is not None]
+        self._step_of_expected = [number for number, step in enumerate(case.steps, 1) if step.expects_call]
         self._step_of_call: dict[int, int] = {}
         for number, found in enumerate(self.reached, 1):
             if found is not None:
@@ -129,9 +129,10 @@ class GradesState:
 
 def _places(case: Case) -> tuple[str, ...]:
     places: list[str] = []
-    for item in case.ordered:
-        if isinstance(item, AnyOrder):
-            places += ["any order"] * len(item.any_order)
-        else:
-            places.append("in order")
-    return (*places, *["whenever"] * len(case.unordered))
+    for alone, grouped, items in (("in order", "any order", case.ordered), ("whenever", "whenever", case.unordered)):
+        for item in items:
+            if not isinstance(item, AnyOrder):
+                places.append(alone)
+            else:
+                places += ["one answer" if item.parallel else grouped] * len(item.any_order)
+    return tuple(places)

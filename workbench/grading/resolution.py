@@ -1,0 +1,677 @@
+"""The resolution of expected calls: the plain list of calls that a run is graded by, and what no such list can say.
+
+The published graders know a list of expected calls. Alternatives (`any_of`), `optional` calls and `times` are resolved
+against the run into such a list, which they grade unchanged. Results of calls and `parallel` are requirements beside
+the score.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from workbench.checks.check import Check, CheckContext, CheckVerdict, EqualsRule, evaluate, why
+from workbench.checks.patterns import CheckError
+from workbench.checks.value_kinds import Equals
+from workbench.checks.values import canonical_text, cut
+from workbench.dataclasses import ByIdentity, dataclass
+from workbench.grading.critics import ToolRegistry, critics_of, judge
+from workbench.grading.final import expected_result, result_value
+from workbench.grading.grade import FIRST_KINDS, CallPairing, Grade, GradingError, Issue
+from workbench.grading.pairing import Bucket, GrowingPairing, remaining, rounds_of_steps
+from workbench.grading.pairing_issues import describe_call, describe_expected
+from workbench.grading.status import Status
+from workbench.grading.trajectory import arguments_hold
+from workbench.numerals import counted
+from workbench.suite.model import AnyOrder, Case, ExpectedCall, GraderName, Step, comparable_name
+from workbench.suite.settings import Grading
+from workbench.trajectory.events import JsonValue
+from workbench.trajectory.trajectory import CallRecord, Trajectory
+
+_NAME_OF: Mapping[str, Callable[[str], str]] = {"critics": comparable_name, "trajectory": canonical_text}
+"""The form in which a grader compares names of tools; the others compare them as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedCase:
+    """A case whose expected calls are resolved against one run.
+
+    `case` expects plain calls only; `written` has for each of them its index in the `expected_calls()` of the case as
+    written. `issues` are the requirements beside the score, with indices of written calls.
+    """
+
+    case: Case
+    written: tuple[int, ...]
+    issues: tuple[Issue, ...]
+
+    def as_written(self, grade: Grade, wanted: Sequence[ExpectedCall]) -> Grade:
+        """Return a grade of the resolved case with the indices of the written calls and the issues beside the score.
+
+        `wanted` are the expected calls as written.
+        """
+        published = grade.published
+        if published is not None:
+            published = published._replace(
+                pairings=self._pairings(published.pairings), issues=self._issues(published.issues, wanted)
+            )
+        issues = self._issues(grade.issues, wanted)
+        status = grade.status
+        if self.issues:
+            status = Status.FAILED
+            # A call beyond `times` is not a surplus call a second time.
+            beyond = {issue.call for issue in self.issues if issue.kind == "too many calls"}
+            kept = [issue for issue in issues if issue.kind != "extra call" or issue.call not in beyond]
+            issues = tuple(sorted((*kept, *self.issues), key=lambda issue: issue.kind not in FIRST_KINDS))
+        return grade._replace(
+            pairings=self._pairings(grade.pairings), issues=issues, status=status, published=published
+        )
+
+    def _pairings(self, pairings: Iterable[CallPairing]) -> tuple[CallPairing, ...]:
+        lines = []
+        for line in pairings:
+            if line.expected_call is not None:
+                line = line._replace(expected_call=self.written[line.expected_call])
+            lines.append(line)
+        return tuple(lines)
+
+    def _issues(self, issues: Iterable[Issue], wanted: Sequence[ExpectedCall]) -> tuple[Issue, ...]:
+        found = []
+        for issue in issues:
+            if issue.expected_call is not None:
+                index = self.written[issue.expected_call]
+                issue = issue._replace(expected_call=index)
+                if issue.kind == "missing call" and wanted[index].any_of:
+                    issue = issue._replace(tool=wanted[index].tool_text, expected=describe_expected(wanted[index]))
+            found.append(issue)
+        return tuple(found)
+
+
+def resolved_case(
+    by: GraderName, case: Case, grading: Grading, trajectory: Trajectory, equal: EqualsRule, context: CheckContext
+) -> ResolvedCase:
+    """Resolve the expected calls of a case against a run, with a grader's names of tools and its equality of values.
+
+    Raises CheckError when a check cannot be evaluated, and GradingError under `arcade_compatible`, which knows none of
+    these expectations.
+    """
+    if by == "critics" and grading.critics.arcade_compatible:
+        raise GradingError(
+            "grading.critics.arcade_compatible: Arcade has no `any_of`, `optional`, `times`, `result`, `is_error` or "
+            "`parallel`; remove them, or switch arcade_compatible off"
+        )
+    calls = _Calls(by, trajectory, equal, context)
+    if case.steps:
+        return _resolved_steps(case, trajectory, calls)
+    return _Resolution(case, calls).resolved(by)
+
+
+# The fit of a call: its tool and arguments, by the rules of a grader, and then its result.
+
+
+class _Fit(NamedTuple):
+    """The alternative of an expected call that an actual call is, or was meant to be."""
+
+    alternative: int
+    returned: bool
+    """Whether the result is as expected, too."""
+
+
+class _Calls:
+    """The calls of a run as one grader compares them."""
+
+    def __init__(self, by: GraderName, trajectory: Trajectory, equal: EqualsRule, context: CheckContext) -> None:
+        self.records = trajectory.calls
+        self.name: Callable[[str], str] = _NAME_OF.get(by, str)
+        self._by = by
+        self._equal = equal
+        self._context = context
+        # `critics` alone fills arguments in from the defaults of schemas.
+        self._registry = ToolRegistry(trajectory.offered if by == "critics" else ())
+        self._of_tool: dict[str, list[int]] = {}
+        for index, record in enumerate(self.records):
+            self._of_tool.setdefault(self.name(record.tool), []).append(index)
+
+    def of_tool(self, call: ExpectedCall) -> Sequence[int]:
+        """Return the calls of the tool that an expected call names."""
+        if call.is_any:
+            return range(len(self.records))
+        return self._of_tool.get(self.name(call.tool), ())
+
+    def fits(self, expected: ExpectedCall) -> dict[int, _Fit]:
+        """Return the calls whose arguments fit an expected call, or one of its alternatives, in order.
+
+        Of several alternatives, one counts first whose result fits, then one that lists all arguments.
+        """
+        found: dict[int, tuple[bool, bool, int]] = {}
+        for number, alternative in enumerate(_alternatives(expected)):
+            checks = self._checks(alternative)
+            for index in self.of_tool(alternative):
+                record = self.records[index]
+                if not self._arguments_fit(alternative, checks, record):
+                    continue
+                lists_all = record.arguments.keys() <= (alternative.args or {}).keys()
+                # The earliest of equal alternatives counts, so its number counts against it.
+                rank = (self.why_wrong_result(alternative, record) is None, lists_all, -number)
+                found[index] = max(rank, found.get(index, rank))
+        return {index: _Fit(-found[index][2], found[index][0]) for index in sorted(found)}
+
+    def nearest(self, expected: ExpectedCall, call: int) -> int:
+        """Return the alternative that a call of its tool most nearly is, which no judge or function is asked about."""
+        nearest, most = 0, -1.0
+        record = self.records[call]
+        for number, alternative in enumerate(_alternatives(expected)):
+            if call not in self.of_tool(alternative):
+                continue
+            checks = self._checks(alternative)
+            right = sum(self._holds_for_show(name, check, record) for name, check in checks.items())
+            share = right / len(checks) if checks else 0.0
+            if share > most:
+                nearest, most = number, share
+        return nearest
+
+    def why_wrong_result(self, expected: ExpectedCall, record: CallRecord) -> str | None:
+        """Return the reason why a call did not return what is expected; `None` if it did."""
+        if not expected.checks_result:
+            return None
+        result = record.result
+        if result is None or result.source == "skipped":
+            return "the call has no result"
+        if expected.is_error is not None and result.is_error is not expected.is_error:
+            return "returned an error; expected a result" if result.is_error else "returned a result; expected an error"
+        if expected.result is None:
+            return None
+        value = result_value(result.content, expected.result)
+        try:
+            verdict = evaluate(expected.result, value, context=self._context)
+        except CheckError as error:
+            raise CheckError(f"{expected.tool}: result: {error}") from error
+        if verdict.holds:
+            return None
+        return f"returned another result: {why(expected.result, verdict, value)}"
+
+    def _checks(self, expected: ExpectedCall) -> Mapping[str, Check]:
+        if self._by != "critics":
+            return expected.args or {}
+        # Arguments with a weight of 0 are only recorded, and a null stands for the default of the schema.
+        critics = critics_of([expected], self._registry, arcade_compatible=False)[0].critics
+        return {critic.argument: critic.check for critic in critics if critic.judged}
+
+    def _arguments_fit(self, expected: ExpectedCall, checks: Mapping[str, Check], record: CallRecord) -> bool:
+        if self._by == "trajectory":
+            return arguments_hold(expected, record, {}, self._context)
+        if record.is_broken or expected.unwanted(record.arguments):
+            return False
+        if expected.args is None:
+            return True
+        if not expected.args:
+            return not record.arguments
+        arguments = self._registry.filled(record.tool, record.arguments)
+        asking = []
+        for name, check in checks.items():
+            if type(check) is Equals and name in arguments:
+                if not self._equal(check, arguments[name]):
+                    return False
+            elif check.asks_outside:
+                asking.append(name)
+            elif not self._verdict(expected, name, check, arguments).holds:
+                return False
+        # Functions and judges come last: they are asked only if everything else holds.
+        return all(self._verdict(expected, name, checks[name], arguments).holds for name in asking)
+
+    def _verdict(
+        self, expected: ExpectedCall, name: str, check: Check, arguments: Mapping[str, JsonValue]
+    ) -> CheckVerdict:
+        value, given = arguments.get(name), name in arguments
+        try:
+            if self._by == "critics":
+                return judge(check, value, given, False, self._context)
+            return evaluate(check, value, given, equal=self._equal, context=self._context)
+        except CheckError as error:
+            raise CheckError(f"{expected.tool}.{name}: {error}") from error
+
+    def _holds_for_show(self, name: str, check: Check, record: CallRecord) -> bool:
+        asking_nobody = CheckContext(search_time=self._context.search_time)
+        arguments = self._registry.filled(record.tool, record.arguments)
+        try:
+            verdict = evaluate(check, arguments.get(name), name in arguments, equal=self._equal, context=asking_nobody)
+        except CheckError:
+            return False
+        return verdict.holds
+
+
+def _with_result(call: ExpectedCall) -> tuple[ExpectedCall, ...]:
+    if not call.any_of or not call.checks_result:
+        return call.alternatives
+    # What is written beside `any_of` holds for each alternative.
+    alternatives = []
+    for each in call.any_of:
+        result = call.result if each.result is None else each.result
+        is_error = call.is_error if each.is_error is None else each.is_error
+        alternatives.append(each.model_copy(update={"result": result, "is_error": is_error}))
+    return tuple(alternatives)
+
+
+_alternatives: ByIdentity[ExpectedCall, tuple[ExpectedCall, ...]] = ByIdentity(_with_result)
+
+
+def _result_issue(expected: ExpectedCall, index: int, record: CallRecord, call: int, reason: str) -> Issue:
+    got = None if record.result is None else cut(record.result.content)
+    return Issue(
+        "wrong result",
+        reason,
+        tool=record.tool,
+        call=call,
+        expected_call=index,
+        expected=expected_result(expected.result, expected.is_error),
+        got=got,
+        decides=True,
+    )
+
+
+# Steps of a chain: the first call of an answer is the one that its step expects.
+
+
+def _resolved_steps(case: Case, trajectory: Trajectory, calls: _Calls) -> ResolvedCase:
+    steps: list[Step] = []
+    issues: list[Issue] = []
+    index = 0
+    for step, reached in zip(case.steps, rounds_of_steps(case, trajectory), strict=True):
+        expected = step.expected_call
+        if expected is None:
+            steps.append(step)
+            continue
+        chosen = 0
+        if reached is not None and reached.round.calls:
+            call = reached.first_call
+            fit = calls.fits(expected).get(call)
+            chosen = calls.nearest(expected, call) if fit is None else fit.alternative
+            if fit is not None and not fit.returned:
+                alternative, record = _alternatives(expected)[chosen], calls.records[call]
+                reason = calls.why_wrong_result(alternative, record)
+                issues.append(_result_issue(alternative, index, record, call, reason or ""))
+        if expected.any_of:
+            plain = _alternatives(expected)[chosen]
+            keys = ("tool", "args", "forbidden_args", "only_args")
+            step = step.model_copy(update={"any_of": (), **{key: getattr(plain, key) for key in keys}})
+        steps.append(step)
+        index += 1
+    return ResolvedCase(case.model_copy(update={"steps": tuple(steps)}), tuple(range(index)), tuple(issues))
+
+
+# The resolution of lists. An expected call has slots: `fewest` required ones, and optional ones up to `most`. The best
+# choice of calls fills most required slots, then most optional ones, then with the earliest calls.
+#
+# The ordered list is a table over its positions and the calls (dynamic programming): `best[n]` is the most that the
+# positions so far can fill with the first n calls, as one number, required slots times a base plus optional ones. A
+# single expected call takes consecutive calls among those that fit it, from `first` to `last`; each of the first
+# `fewest` is worth the base and each further one 1. Both worths are straight lines in `first`, so the best `first` for
+# each `last` is a maximum in a sliding window (a queue of falling values), and a position costs time linear in the
+# calls, whatever `times` says. A group takes a window of calls and pairs its slots with them. Required slots and all
+# slots are two pairings that grow call by call: the slots that calls can fill are a matroid, in which filling required
+# slots first loses no optional one. A window begins where `best` rises, as any other beginning only loses calls.
+#
+# The unordered list is such a pairing over all calls. A call may serve both lists, as under `trajectory`, but only for
+# a required slot that finds no other call.
+
+
+class _Resolution:
+    """The resolution of the ordered and the unordered list of one case; expected calls have their written indices."""
+
+    def __init__(self, case: Case, calls: _Calls) -> None:
+        self._case = case
+        self._calls = calls
+        self._wanted = case.expected_calls()
+        self._fits = [calls.fits(expected) for expected in self._wanted]
+        self._fitting: list[list[int]] = []
+        """The calls that fit an expected call with their results, in order."""
+        for fits in self._fits:
+            self._fitting.append([call for call, fit in fits.items() if fit.returned])
+        self._ordered = list(_positions(case.ordered, 0))
+        self._unordered = list(_positions(case.unordered, sum(map(len, self._ordered))))
+        self._base = len(calls.records) + 1
+
+    def resolved(self, by: GraderName) -> ResolvedCase:
+        """Return the case with plain calls only."""
+        taken = self._best()
+        tried = self._tried(taken)
+        written: list[int] = []
+        lists: list[tuple[ExpectedCall | AnyOrder, ...]] = []
+        for items, positions in ((self._case.ordered, self._ordered), (self._case.unordered, self._unordered)):
+            plain_items: list[ExpectedCall | AnyOrder] = []
+            for item, position in zip(items, positions, strict=True):
+                plain: list[ExpectedCall] = []
+                for index in position:
+                    of_call = self._plain(index, taken[index], tried.get(index, []))
+                    plain += of_call
+                    written += [index] * len(of_call)
+                if isinstance(item, AnyOrder) and len(plain) > 1 and items is self._case.ordered:
+                    plain_items.append(AnyOrder.model_construct(any_order=tuple(plain), parallel=False))
+                else:
+                    plain_items += plain
+            lists.append(tuple(plain_items))
+        update: dict[str, object] = {"ordered": lists[0], "unordered": lists[1]}
+        if not written:
+            update |= _expecting_nothing(self._case, by)
+        issues = (*self._result_issues(tried), *self._too_many(taken, tried), *self._apart(taken))
+        return ResolvedCase(self._case.model_copy(update=update), tuple(written), issues)
+
+    def _plain(self, index: int, taken: Sequence[int], tried: Sequence[int]) -> list[ExpectedCall]:
+        expected = self._wanted[index]
+        alternatives = expected.alternatives
+        plain = []
+        for call in sorted((*taken, *tried)):
+            fit = self._fits[index].get(call)
+            number = fit.alternative if fit is not None else self._calls.nearest(expected, call)
+            plain.append(alternatives[number])
+        plain += [alternatives[0]] * (expected.fewest - len(plain))
+        return plain
+
+    # The choice of calls
+
+    def _best(self) -> list[list[int]]:
+        """Return the calls that each expected call takes."""
+        ways = [self._chosen(ordered_first=True, optional=True)]
+        if self._ordered and self._unordered:
+            # Optional calls of the ordered list may take what the unordered one requires, and either list may take the
+            # one call that the other could have, so each list chooses first once.
+            ways.append(self._chosen(ordered_first=True, optional=False))
+            ways.append(self._chosen(ordered_first=False, optional=True))
+        return max(ways, key=self._worth)
+
+    def _worth(self, taken: Sequence[Sequence[int]]) -> tuple[int, int, int]:
+        required = sum(min(len(calls), wanted.fewest) for calls, wanted in zip(taken, self._wanted, strict=True))
+        total = sum(map(len, taken))
+        used = set().union(*taken)
+        return required, len(used) - total, total
+
+    def _chosen(self, *, ordered_first: bool, optional: bool) -> list[list[int]]:
+        taken: list[list[int]] = [[] for _ in self._wanted]
+        if ordered_first:
+            self._take_in_order(taken, optional, ())
+            self._take_unordered(taken, set().union(*taken))
+        else:
+            self._take_unordered(taken, set())
+            self._take_in_order(taken, optional, set().union(*taken))
+        return taken
+
+    def _take_in_order(self, taken: list[list[int]], optional: bool, used: Collection[int]) -> None:
+        best = [0] * self._base
+        windows: list[_Windows] = []
+        for position in self._ordered:
+            best, found = self._after(position, best, optional, used)
+            windows.append(found)
+        end = len(best) - 1
+        for position, found in zip(reversed(self._ordered), reversed(windows), strict=True):
+            window = found[end]
+            if window is not None:
+                first, last = window
+                within = [call for call in range(first, last + 1) if call not in used]
+                for index, calls in self._filled(position, within, optional).items():
+                    taken[index] = calls
+                end = first
+
+    def _after(
+        self, position: Sequence[int], best: Sequence[int], optional: bool, used: Collection[int]
+    ) -> tuple[list[int], _Windows]:
+        """Return the table after one more position, with the window of calls that it takes for each number of calls."""
+        ends: dict[int, tuple[int, int]] = {}
+        for worth, first, last in self._windows(position, best, optional, used):
+            if worth > ends.get(last, (0, 0))[0]:
+                ends[last] = (worth, first)
+        after, windows = list(best), _Windows([None])
+        most = 0
+        window: tuple[int, int] | None = None
+        for last in range(len(best) - 1):
+            if last in ends and ends[last][0] > most:
+                most, window = ends[last][0], (ends[last][1], last)
+            if most > best[last + 1]:
+                after[last + 1] = most
+                windows.append(window)
+            else:
+                windows.append(None)
+        return after, windows
+
+    def _windows(
+        self, position: Sequence[int], best: Sequence[int], optional: bool, used: Collection[int]
+    ) -> Iterator[tuple[int, int, int]]:
+        """Yield windows of calls for one position, each with its worth: worth, first call, last call."""
+        if len(position) == 1:
+            (index,) = position
+            fitting = remaining(self._fitting[index], used)
+            wanted = self._wanted[index]
+            most = min(wanted.most if optional else wanted.fewest, len(fitting))
+            yield from _windows_of_one(fitting, best, min(wanted.fewest, len(fitting)), int(most), self._base)
+            return
+        slots = _Slots(position, self._wanted, self._fitting, optional)
+        calls = remaining(sorted(slots.wants_of), used)
+        for start in range(len(best)):
+            if start and best[start] == best[start - 1]:
+                continue
+            required, every = slots.pairing(slots.required), slots.pairing(slots.all)
+            for call in calls:
+                if call < start:
+                    continue
+                before = len(every.call_of), len(required.call_of)
+                required.take(call)
+                every.take(call)
+                filled = len(every.call_of), len(required.call_of)
+                if filled != before:
+                    yield best[start] + filled[1] * self._base + filled[0] - filled[1], start, call
+                if filled[0] == len(slots.all):
+                    break
+
+    def _filled(self, position: Sequence[int], calls: Sequence[int], optional: bool) -> dict[int, list[int]]:
+        """Return the calls of a window that the expected calls of a position take."""
+        slots = _Slots(position, self._wanted, self._fitting, optional)
+        return slots.filled(calls, calls)
+
+    def _take_unordered(self, taken: list[list[int]], used: Collection[int]) -> None:
+        flat = [index for position in self._unordered for index in position]
+        if not flat:
+            return
+        slots = _Slots(flat, self._wanted, self._fitting, True)
+        calls = remaining(range(len(self._calls.records)), used)
+        for index, found in slots.filled((*calls, *sorted(used)), calls).items():
+            taken[index] = found
+
+    # Attempts: unfilled slots get calls that are left, so that a wrong optional call is wrong.
+
+    def _tried(self, taken: Sequence[Sequence[int]]) -> dict[int, list[int]]:
+        """Return the calls that were meant as expected calls, and fit none: by their arguments, or by their tool."""
+        left = dict.fromkeys(remaining(range(len(self._calls.records)), set().union(*taken)))
+        tried: dict[int, list[int]] = {}
+        required_first = sorted(range(len(self._wanted)), key=lambda index: self._wanted[index].fewest == 0)
+        for by_arguments in (True, False):
+            for index in required_first:
+                expected = self._wanted[index]
+                candidates: Iterable[int] = self._fits[index]
+                if not by_arguments:
+                    candidates = sorted({call for each in expected.alternatives for call in self._calls.of_tool(each)})
+                missing = max(expected.fewest, 1) - len(taken[index]) - len(tried.get(index, ()))
+                for call in candidates:
+                    if missing <= 0:
+                        break
+                    if call in left:
+                        del left[call]
+                        tried.setdefault(index, []).append(call)
+                        missing -= 1
+        return tried
+
+    # Requirements beside the score
+
+    def _result_issues(self, tried: Mapping[int, Sequence[int]]) -> Iterator[Issue]:
+        for index, calls in sorted(tried.items()):
+            for call in calls:
+                fit = self._fits[index].get(call)
+                if fit is None or fit.returned:
+                    continue
+                expected, record = _alternatives(self._wanted[index])[fit.alternative], self._calls.records[call]
+                reason = self._calls.why_wrong_result(expected, record)
+                yield _result_issue(expected, index, record, call, reason or "")
+
+    def _too_many(self, taken: Sequence[Sequence[int]], tried: Mapping[int, Sequence[int]]) -> Iterator[Issue]:
+        used = set().union(*taken, *tried.values())
+        for index, expected in enumerate(self._wanted):
+            if expected.times is None:
+                continue
+            made = sorted((*taken[index], *remaining(self._fitting[index], used)))
+            if len(made) > expected.most:
+                record = self._calls.records[made[int(expected.most)]]
+                yield Issue(
+                    "too many calls",
+                    f"called {counted(len(made), 'time')}, at most {int(expected.most)}",
+                    tool=record.tool,
+                    call=made[int(expected.most)],
+                    expected_call=index,
+                    expected=f"{describe_expected(expected)}",
+                    got=describe_call(record),
+                    decides=True,
+                )
+
+    def _apart(self, taken: Sequence[Sequence[int]]) -> Iterator[Issue]:
+        """Yield an issue for each parallel group whose calls were made, and not in one answer."""
+        for item, position in zip(
+            (*self._case.ordered, *self._case.unordered), (*self._ordered, *self._unordered), strict=True
+        ):
+            if not isinstance(item, AnyOrder) or not item.parallel:
+                continue
+            if any(len(taken[index]) < self._wanted[index].fewest for index in position):
+                continue
+            made = {index: len(taken[index]) for index in position if taken[index]}
+            if not made or any(self._holds_all(made, calls) for calls in self._calls_of_answers()):
+                continue
+            call = max(call for index in made for call in taken[index])
+            record = self._calls.records[call]
+            index = next(index for index in made if call in taken[index])
+            yield Issue(
+                "not parallel",
+                "not in one answer",
+                tool=record.tool,
+                call=call,
+                expected_call=index,
+                expected=f"in one answer: {', '.join(describe_expected(self._wanted[each]) for each in made)}",
+                got=f"{describe_call(record)} in answer {record.round}",
+                decides=True,
+            )
+
+    def _calls_of_answers(self) -> Iterable[list[int]]:
+        answers: dict[int, list[int]] = {}
+        for index, record in enumerate(self._calls.records):
+            answers.setdefault(record.round, []).append(index)
+        return answers.values()
+
+    def _holds_all(self, made: Mapping[int, int], calls: Sequence[int]) -> bool:
+        """Return whether an answer, whichever calls of it were taken, holds as many calls of each expectation."""
+        slots = _Slots(made, self._wanted, self._fitting, False, made)
+        pairing = slots.pairing(slots.all)
+        for call in calls:
+            pairing.take(call)
+        return len(pairing.call_of) == len(slots.all)
+
+
+class _Windows(list[tuple[int, int] | None]):
+    """For each number of calls, from 0, the first and the last call that a position takes; `None` if it takes none."""
+
+
+def _positions(items: Iterable[ExpectedCall | AnyOrder], first: int) -> Iterator[tuple[int, ...]]:
+    """Yield the indices of the expected calls at each position of a list; `first` is the first index."""
+    for item in items:
+        size = len(item.any_order) if isinstance(item, AnyOrder) else 1
+        yield tuple(range(first, first + size))
+        first += size
+
+
+def _windows_of_one(
+    fitting: Sequence[int], best: Sequence[int], fewest: int, most: int, base: int
+) -> Iterator[tuple[int, int, int]]:
+    """Yield for each fitting call the best window that ends with it, for one expected call."""
+    worths = [best[call] for call in fitting]
+    # Per piece: the lowest and the highest number of calls in the window, and the worth of one more call.
+    pieces = [(1, fewest, base, 0), (fewest + 1, most, 1, fewest * (base - 1))]
+    queues: list[deque[tuple[int, int]]] = [deque(), deque()]
+    for last, call in enumerate(fitting):
+        found = (-1, 0)
+        for (low, high, each, ahead), queue in zip(pieces, queues, strict=True):
+            first = last + 1 - low
+            if high < low:
+                continue
+            if first >= 0:
+                worth = worths[first] - first * each
+                while queue and queue[-1][0] < worth:
+                    queue.pop()
+                queue.append((worth, first))
+            while queue and queue[0][1] < last + 1 - high:
+                queue.popleft()
+            if queue:
+                found = max(found, (queue[0][0] + (last + 1) * each + ahead, -queue[0][1]))
+        if found[0] >= 0:
+            yield found[0], fitting[-found[1]], call
+
+
+class _Slots:
+    """The slots of some expected calls, numbered from 0, required ones first; a bucket is an expected call."""
+
+    def __init__(
+        self,
+        indices: Iterable[int],
+        wanted: Sequence[ExpectedCall],
+        fitting: Sequence[Sequence[int]],
+        optional: bool,
+        sizes: Mapping[int, int] | None = None,
+    ) -> None:
+        self._owners: list[int] = []
+        further: list[int] = []
+        self.wants_of: dict[int, list[int]] = {}
+        """The expected calls that each call fits."""
+        for index in indices:
+            fewest = wanted[index].fewest if sizes is None else sizes[index]
+            self._owners += [index] * fewest
+            if optional:
+                further += [index] * (int(min(wanted[index].most, len(fitting[index]))) - fewest)
+            for call in fitting[index]:
+                self.wants_of.setdefault(call, []).append(index)
+        self.required = range(len(self._owners))
+        self._owners += further
+        self.all = range(len(self._owners))
+
+    def pairing(self, slots: Sequence[int], paired: Mapping[int, int] | None = None) -> GrowingPairing:
+        """Return a pairing of some slots with calls; `paired` are pairs to begin with."""
+        return GrowingPairing(slots, lambda slot, call: True, self, paired)
+
+    def filled(self, for_required: Iterable[int], for_optional: Iterable[int]) -> dict[int, list[int]]:
+        """Fill required slots with calls, then optional ones; return the calls of each expected call."""
+        required = self.pairing(self.required)
+        for call in for_required:
+            required.take(call)
+        every = self.pairing(self.all, required.call_of)
+        used = set(required.call_of.values())
+        for call in for_optional:
+            if call not in used:
+                every.take(call)
+        found: dict[int, list[int]] = {}
+        for slot, call in every.call_of.items():
+            found.setdefault(self._owners[slot], []).append(call)
+        return {index: sorted(calls) for index, calls in found.items()}
+
+    # The buckets of `GrowingPairing`
+
+    def bucket(self, expected: int) -> Bucket:
+        return (self._owners[expected],)
+
+    def buckets(self, call: int) -> Sequence[Bucket]:
+        return [(index,) for index in self.wants_of.get(call, ())]
+
+    def kind(self, call: int) -> Hashable:
+        return tuple(self.wants_of.get(call, ()))
+
+    def may_compare(self, bucket: Bucket) -> bool:
+        return True
+
+
+def _expecting_nothing(case: Case, by: GraderName) -> dict[str, object]:
+    """Return the keys of a case of which no expected call is left: it was right to make none of the optional ones."""
+    if by == "trajectory":
+        # To `trajectory`, surplus calls cost nothing by themselves.
+        return {"extra_calls": "allow"} if case.extra_calls is None else {}
+    return {"expect_no_calls": True}
