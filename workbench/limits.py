@@ -48,8 +48,8 @@ class Limit(int):
 MAX_REPEATS = Limit(1_000, "must be a whole number from 1 to {limit}, not {given}")
 """How often a case runs in one batch. A thousand runs tell pass rates apart to three percentage points."""
 
-MAX_TIMES = 1_000
-"""How many calls `times` may demand: each is an expectation of its own for the graders."""
+MAX_DEMANDED_CALLS = Limit(1_000, "must demand at most {limit} calls: write a lower number")
+"""How many calls `times` of one expected call may demand. Each is an expectation of its own for the graders."""
 
 MAX_LOOKS = 10
 """How often a batch that stops early looks at its runs. The table of critical values ends there."""

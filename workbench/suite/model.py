@@ -26,7 +26,7 @@ from workbench.checks.check import AnswerChecks, Check, Checks, with_parts
 from workbench.checks.fields import PythonReference, Unit
 from workbench.checks.values import keyword_text
 from workbench.dataclasses import ByIdentity
-from workbench.limits import MAX_REPEATS, MAX_TIMES
+from workbench.limits import MAX_DEMANDED_CALLS, MAX_REPEATS
 from workbench.suite.frozen import Frozen, Items, NonEmpty
 from workbench.suite.server_model import Answer, Server, StateOwner
 
@@ -331,8 +331,8 @@ def _times(value: Any) -> Any:
             raise ValueError("must be whole numbers: write 2, [1, 3] or [1, inf]")
     if not 0 <= low <= high or low == math.inf or high == 0:
         raise ValueError("must be the fewest times, from 0, and the most, from 1: write [1, 3] or [1, inf]")
-    if low > MAX_TIMES:
-        raise ValueError(f"must be at most {MAX_TIMES} at the low end")
+    if low > MAX_DEMANDED_CALLS:
+        raise ValueError(MAX_DEMANDED_CALLS.reached())
     return (low, high)
 
 
