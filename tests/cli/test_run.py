@@ -157,6 +157,7 @@ def test_an_unknown_model_is_refused_before_anything_runs(program: Program) -> N
         (["weather.toml", "--case", "left"], "no case selected: there is no case 'left'; there are right"),
         (["weather.toml", "--tag", "none"], "there is no tag 'none'; there are demo, easy"),
         (["weather.toml", "--case", "right", "--case", "renamed"], "there is no case 'renamed'"),
+        (["weather.toml", "--case", "Rihgt"], "there is no case 'Rihgt'; did you mean right?"),
         ([""], "an empty path is not allowed"),
         (["weather.toml", "--output", "no/such/folder.json"], "cannot write"),
         (["empty"], "no suite at empty"),

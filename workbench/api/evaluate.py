@@ -185,9 +185,10 @@ def evaluate(
       `Agent`, or the async function of an agent. The default is the models that the suites name.
     - `base_url`, `api_key_env` and `params` hold, for models given by name, the address, the environment variable with
       the key, and additional fields of each request.
-    - `cases` and `tags` select cases by their ids and tags, `cells` single pairs of a case and a model (`suite.cells()`
-      has all of them). `repeats` is the number of runs for each pair, `repeat_rule` the rule that joins them to one
-      status: `every` run must pass, or the `last` one, or their `mean` score, or a `majority`.
+    - `cases` selects cases by ids, names and patterns such as `refund*`, `tags` by tags, `cells` single pairs of a case
+      and a model (`suite.cells()` has all of them). `repeats` is the number of runs for each pair, `repeat_rule` the
+      rule that joins them to one status: `every` run must pass, or the `last` one, or their `mean` score, or a
+      `majority`.
     - `variants=True` runs all variants of the suites beside the suites as they are written. A list of names runs these
       variants instead; a path (`*.toml`) in the list adds the variants in that file.
 

@@ -87,6 +87,13 @@ def planned(options: RunOptions, program: Program, *, quiet: bool) -> Plan | Non
     return made
 
 
+def with_chosen_cases(options: RunOptions, plan: Plan) -> RunOptions:
+    """Return options with the ids of the cases that a plan chose by their names and patterns."""
+    if not options.cases:
+        return options
+    return replace(options, cases=tuple(dict.fromkeys(run.case.id for run in plan.runs)))
+
+
 def _resuming_again(options: RunOptions) -> str:
     if options.resume is None or options.history is None:
         return ""

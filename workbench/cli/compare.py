@@ -54,6 +54,7 @@ if executes(__name__):
         make_runs,
         planned,
         show_notices,
+        with_chosen_cases,
     )
     from workbench.cli.live import Live, Show
     from workbench.cli.redaction import begin_program, json_report, redacted, warn, without_secrets, write
@@ -200,7 +201,7 @@ def compare(
         if options.processes > 1:
             warn("the app runs in one process: leave --processes out, or ask for a report with --format or --output")
             return USAGE
-        begin = Begin(options, opens="compare", only_differences=only_differences)
+        begin = Begin(with_chosen_cases(options, plan), opens="compare", only_differences=only_differences)
         return show_app(app, program, begin=begin, left=partial(_print_summary, options, program))
     return comparing.run_and_report(plan, record, trust=app.trust)
 

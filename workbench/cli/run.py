@@ -57,6 +57,7 @@ if executes(__name__):
         make_allowed,
         planned,
         show_of,
+        with_chosen_cases,
     )
     from workbench.cli.live import Live, Show, run_live, signals_interrupt
     from workbench.cli.redaction import begin_program, redacted, warn
@@ -359,7 +360,7 @@ def open_at_breakpoints(options: RunOptions, lines: Sequence[str], app: AppOptio
     for line, point in zip(lines, breakpoints, strict=True):
         if (doubt := doubt_about(point, tools)) is not None:
             warn(f"--break {line!r}: {doubt}", program.secrets)
-    return show_app(app, program, begin=Begin(options, breakpoints))
+    return show_app(app, program, begin=Begin(with_chosen_cases(options, plan), breakpoints))
 
 
 def _known_tools(files: Iterable[SuiteFile], listings: Listings) -> list[ToolDefinition]:

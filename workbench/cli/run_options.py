@@ -80,7 +80,13 @@ _REPEATS = "run each case this often"
 def add_case_options(parser: argparse.ArgumentParser, repeats: str = _REPEATS) -> None:
     """Add the options for cases, repeats and concurrency; `repeats` is the help of `--repeats`."""
     cases = group(parser, CASES)
-    cases.add_argument("--case", action="append", default=[], metavar="ID", help="only this case, by id; repeatable")
+    cases.add_argument(
+        "--case",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="only this case: id, name, pattern (refund*); repeatable",
+    )
     cases.add_argument("--tag", action="append", default=[], metavar="T", help="only cases with this tag; repeatable")
     cases.add_argument(
         "--repeats",

@@ -119,7 +119,7 @@ class RunOptions:
     params: Mapping[str, JsonValue] = field(default_factory=dict)
     """Parameters added to each request to `models`."""
     cases: tuple[str, ...] = ()
-    """Ids of the cases to run; without any, all cases."""
+    """Ids, names or patterns of the cases to run (`suite.case_words`); without any, all cases."""
     tags: tuple[str, ...] = ()
     """Tags of which a case must have one; without any, all cases."""
     variants: Variants = NO_VARIANTS

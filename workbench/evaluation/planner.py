@@ -31,6 +31,7 @@ from workbench.history.records import HistoryError, ShardRef
 from workbench.numerals import of_text
 from workbench.providers.built_in import BuiltInModels, is_built_in
 from workbench.providers.model import ModelError
+from workbench.suite.case_words import ids_of, near_ids
 from workbench.suite.project import Search
 from workbench.suite.suite_file import AddedVariantError, SuiteFile, suites_of, with_variants
 from workbench.tools.listings import Listings
@@ -71,10 +72,11 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
             files = tuple(with_variants(file, added.tables, added.origin) for file in files)
         except AddedVariantError as error:
             raise PlanError(*problems, Notice(f"nothing was run: {error}")) from error
+    case_ids, unknown_cases = _chosen_cases(options, files)
     runs = plan_runs(
         files,
         models=options.model_names,
-        case_ids=options.cases,
+        case_ids=case_ids,
         tags=options.tags,
         cells=options.cells,
         repeats=options.repeats,
@@ -83,7 +85,7 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
         variants=options.all_variants,
         own_models=options.own_openers,
     )
-    wrong = [*_unknown_words(options, files)]
+    wrong = unknown_cases or [*_unknown_words(options, files)]
     if not wrong and not runs:
         why = "there are no cases"
         if any(suite.cases for suite in suites_of(files).values()):
@@ -177,16 +179,13 @@ def _unknown_words(options: RunOptions, files: Sequence[SuiteFile]) -> Iterator[
 
     A renamed case must not drop out of a check unnoticed, so every word must match.
     """
-    ids: set[str] = set()
     tags: set[str] = set()
     variants: set[str] = set()
     for suite in suites_of(files).values():
         variants.update(variant.name for variant in suite.variants)
         for case in suite.cases:
-            ids.add(case.id)
             tags.update(suite.tags, case.tags)
-    unknown = [*_unknown("case", options.cases, ids)]
-    yield from unknown or _unknown("tag", options.tags, tags)
+    yield from _unknown("tag", options.tags, tags)
     yield from _unknown("variant", sorted(options.variants.names), variants)
     if options.variants.all_of_them and not variants:
         yield "no suite has variants: write [[variants]] into one, or give --variant FILE or --system FILE"
@@ -195,11 +194,29 @@ def _unknown_words(options: RunOptions, files: Sequence[SuiteFile]) -> Iterator[
 def _unknown(kind: str, wanted: Sequence[str], known: set[str]) -> Iterator[str]:
     for word in wanted:
         if word not in known:
-            some = ", ".join(sorted(known)[:MAX_KNOWN_SHOWN]) or "none"
-            more = ""
-            if len(known) > MAX_KNOWN_SHOWN:
-                more = ", …"
-            yield f"no case selected: there is no {kind} {word!r}; there are {some}{more}"
+            yield f"no case selected: there is no {kind} {word!r}; there are {_some(known)}"
+
+
+def _some(known: Iterable[str]) -> str:
+    """Return the first of known words in their order, `none` if there are none."""
+    words = sorted(known)
+    some = ", ".join(words[:MAX_KNOWN_SHOWN]) or "none"
+    return f"{some}, …" if len(words) > MAX_KNOWN_SHOWN else some
+
+
+def _chosen_cases(options: RunOptions, files: Iterable[SuiteFile]) -> tuple[list[str], list[str]]:
+    """Return the ids of the cases that `options.cases` chooses, and the problems of words that choose none."""
+    cases = [case for suite in suites_of(files).values() for case in suite.cases]
+    ids: list[str] = []
+    problems: list[str] = []
+    for word in options.cases:
+        ids += (found := ids_of(word, cases))
+        if not found:
+            known = f"there are {_some({case.id for case in cases})}"
+            if near := near_ids(word, cases):
+                known = f"did you mean {' or '.join(near)}?"
+            problems.append(f"no case selected: there is no case {word!r}; {known}")
+    return ids, problems
 
 
 def unresolved_models(options: RunOptions, files: Sequence[SuiteFile], program: Program) -> Iterator[str]:
